@@ -19,6 +19,7 @@ import (
 	"github.com/prometheus/common/version"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
 const program = "trtllm_exporter"
@@ -57,7 +58,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	}
 	if err != nil {
 		err = exitError{fmt.Errorf("%w%s, try --help", err, suggestion(app, err)), exitUsage}
-	} else {
+	} else if err = engine.Check(); err == nil {
 		err = actions[chosen]()
 	}
 	if err == nil {

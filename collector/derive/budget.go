@@ -52,7 +52,7 @@ func (id *Identity) priorities(page *engine.Page, block *exposition.Block) map[s
 		r := all[model]
 		r.entry = r.entry || id.Topology.Role(s.Model).Front()
 		r.served = served[model]
-		if class := classOf(&s); s.Meaning.Counter && (class == "" || class == engine.ClassOK) && block != nil {
+		if class := classOf(&s); s.Counter && (class == "" || class == engine.ClassOK) && block != nil {
 			r.traffic += max(block.Number(s.Place), 0)
 		}
 		all[model] = r

@@ -90,9 +90,9 @@ func (v everything) page(n int) []byte {
 		m := v.meanings[key][v.nth%len(v.meanings[key])]
 		switch {
 		case v.only != nil && !slices.Contains(v.only, m.Signal):
-		case m.Scope == engine.OfServer:
+		case m.Scope() == engine.OfServer:
 			writeMeaning(&b, &m, "", "", n)
-		case m.Scope == engine.OfModel:
+		case m.Scope() == engine.OfModel:
 			writeMeaning(&b, &m, resnet, "1", n)
 			writeMeaning(&b, &m, resnet, "2", n)
 			// Rules for tokens of requests require a single version, because these cover all
@@ -116,29 +116,32 @@ func writeMeaning(b *strings.Builder, m *engine.Meaning, kind, version string, n
 	}
 	given := make(map[string]bool)
 	for _, where := range m.Where {
-		label, value, _ := strings.Cut(where, "=")
-		given[label] = true
-		if value != "" && !strings.HasSuffix(label, "!") {
-			pairs = append(pairs, fmt.Sprintf("%s=%q", label, strings.Replace(value, "*", "00", 1)))
+		switch {
+		case where.Method == engine.Differs:
+			continue
+		case where.Method == engine.StartsWith:
+			pairs = append(pairs, fmt.Sprintf("%s=%q", where.Label, where.Value+"00"))
+		case where.Value != "":
+			pairs = append(pairs, fmt.Sprintf("%s=%q", where.Label, where.Value))
 		}
+		given[where.Label] = true
 	}
 	for _, where := range m.Where {
-		label, _, _ := strings.Cut(where, "=")
-		if label, except := strings.CutSuffix(label, "!"); except && !given[label] {
-			given[label] = true
-			pairs = append(pairs, label+`="any other"`)
+		if !given[where.Label] {
+			given[where.Label] = true
+			pairs = append(pairs, where.Label+`="any other"`)
 		}
 	}
 	for _, dim := range m.Dims {
-		if theirs, _ := dimension(dim); !given[theirs] {
-			pairs = append(pairs, fmt.Sprintf("%s=%q", theirs, classified(m)))
+		if !given[dim.Theirs] {
+			pairs = append(pairs, fmt.Sprintf("%s=%q", dim.Theirs, classified(m)))
 		}
 	}
 	write := func(suffix string, v float64, more ...string) {
 		fmt.Fprintf(b, "%s%s{%s} %v\n", m.Name, suffix, strings.Join(append(more, pairs...), ","), v)
 	}
 	unit, requests := math.Pow10(m.Shift), float64(100*(n+1))
-	switch m.Form {
+	switch m.Form() {
 	case engine.Single:
 		write("", unit*single(m, requests))
 		return
@@ -174,7 +177,7 @@ func single(m *engine.Meaning, requests float64) float64 {
 	switch v, ok := values[m.Signal]; {
 	case ok:
 		return v
-	case m.Counter:
+	case m.Signal.Type().Counter:
 		return requests
 	}
 	return 5

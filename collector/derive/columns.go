@@ -4,6 +4,7 @@ import (
 	"math"
 	"unique"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
@@ -48,8 +49,8 @@ type checkedSample struct {
 func (p *Plan) checkSample(in *source) {
 	if !p.checkedPlaces[in.Place] {
 		p.checkedPlaces[in.Place] = true
-		quantile := in.meaning.Form != 0 && !in.meaning.Counter
-		p.program.samples = append(p.program.samples, checkedSample{in.Place, quantile, in.meaning.Counter})
+		quantile := in.meaning.Form() != engine.Single && !in.Counter
+		p.program.samples = append(p.program.samples, checkedSample{in.Place, quantile, in.Counter})
 	}
 }
 

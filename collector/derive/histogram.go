@@ -13,7 +13,7 @@ func (p *Plan) distribute(f *Family, g *group, lset labels.Labels) {
 	if len(g.sum) == 0 || len(g.count) == 0 {
 		return
 	}
-	if g.meaning.Form != engine.Summary {
+	if g.meaning.Form() != engine.Summary {
 		p.histogram(f, g, lset)
 		return
 	}

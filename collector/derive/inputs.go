@@ -2,7 +2,6 @@ package derive
 
 import (
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
@@ -95,7 +94,7 @@ func labelsOf(signal engine.Signal) (Scope, []string) {
 	scope, labels := OfReplica, []string(nil)
 	for _, s := range servers() {
 		for _, m := range s.signals[signal] {
-			switch m.Scope {
+			switch m.Scope() {
 			case engine.OfModel:
 				scope, labels = OfModel, append(labels, "role", "version")
 			case engine.OfEngine:
@@ -105,11 +104,10 @@ func labelsOf(signal engine.Signal) (Scope, []string) {
 			case engine.OfServer:
 			}
 			for _, dim := range m.Dims {
-				_, ours := dimension(dim)
-				labels = append(labels, ours)
+				labels = append(labels, dim.Ours)
 			}
-			if name, _, ok := strings.Cut(m.Const, "="); ok {
-				labels = append(labels, name)
+			if m.Const.Name != "" {
+				labels = append(labels, m.Const.Name)
 			}
 			if m.Outcome != nil && signal != engine.ModelSuccess {
 				labels = append(labels, labelClass)
@@ -117,13 +115,4 @@ func labelsOf(signal engine.Signal) (Scope, []string) {
 		}
 	}
 	return scope, labels
-}
-
-// dimension returns the server's name and our name of a label that is preserved.
-func dimension(dim string) (theirs, ours string) {
-	theirs, ours, ok := strings.Cut(dim, "=")
-	if !ok {
-		ours = theirs
-	}
-	return theirs, ours
 }

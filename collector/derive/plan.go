@@ -86,7 +86,7 @@ func (p *Plan) compile() *program {
 	p.program.objectives, p.program.countersAppear = p.measurable(), p.quirks.CountersAppear
 	for i := range p.sources {
 		// A counter that no rule reads yet must not count as new when one does.
-		if in := &p.sources[i]; p.quirks.CountersAppear && in.meaning.Counter {
+		if in := &p.sources[i]; p.quirks.CountersAppear && in.Counter {
 			p.program.counters = append(p.program.counters, in.key(p.program.gpus))
 		}
 	}

@@ -123,7 +123,7 @@ func (p *Plan) pass(f *Family, suffix string, lset labels.Labels, g *group, memb
 	p.checkSample(in)
 	p.program.copies = append(p.program.copies, copiedSeries{
 		series: int32(n), place: in.Place, gate: gate, shift: uint8(shift),
-		counter: in.meaning.Counter, notZero: in.meaning.ZeroUnknown(),
+		counter: in.Counter, notZero: in.meaning.ZeroUnknown(),
 	})
 }
 

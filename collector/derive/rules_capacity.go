@@ -159,7 +159,7 @@ func (p *Plan) covered(groups []*group, id string, mv modelVersion) Eval {
 // outcomesOf returns the outcomes of the measured requests, or nil if any is incomplete.
 func (p *Plan) outcomesOf(groups []*group, id string, mv modelVersion) (all []*outcome) {
 	versions := []modelVersion{mv}
-	if len(groups) > 0 && groups[0].meaning.Scope != engine.OfModel {
+	if len(groups) > 0 && groups[0].meaning.Scope() != engine.OfModel {
 		versions = p.modelVersions(id)
 	}
 	for _, version := range versions {

@@ -45,7 +45,7 @@ func (p *Plan) exposed(signal engine.Signal, id string, mv modelVersion) []*grou
 
 // forGroups returns the labels of the model version, or of the engine if the groups belong to it.
 func (p *Plan) forGroups(groups []*group, id string, mv modelVersion, pairs ...string) labels.Labels {
-	if len(groups) == 0 || groups[0].meaning.Scope != engine.OfModel {
+	if len(groups) == 0 || groups[0].meaning.Scope() != engine.OfModel {
 		mv = modelVersion{}
 	}
 	return p.forModelVersion(id, mv, pairs...)

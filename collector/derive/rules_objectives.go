@@ -114,7 +114,7 @@ func (p *Plan) within(h histograms, id string, mv modelVersion, seconds float64)
 	g := groups[0]
 	name, _, _ := strings.Cut(g.meaning.Name, "_bucket")
 	switch {
-	case g.meaning.Form != engine.Histogram || len(g.buckets) < 2 || !g.complete():
+	case g.meaning.Form() != engine.Histogram || len(g.buckets) < 2 || !g.complete():
 		return nil, name + " has no buckets"
 	case p.endsEarly(g):
 		return nil, name + " may end when a request is handed over, long before its last token"

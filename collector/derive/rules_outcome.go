@@ -53,7 +53,7 @@ func (p *Plan) countsAcceptance(g *group) bool {
 // versionGroups returns the groups of a signal for one model version.
 func (p *Plan) versionGroups(signal engine.Signal, id string, mv modelVersion) []*group {
 	return filter(p.entryGroups(signal, id), func(g *group) bool {
-		return g.meaning.Scope != engine.OfModel || g.model == mv.model && g.version == mv.version && !p.countsAcceptance(g)
+		return g.meaning.Scope() != engine.OfModel || g.model == mv.model && g.version == mv.version && !p.countsAcceptance(g)
 	})
 }
 

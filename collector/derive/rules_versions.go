@@ -75,7 +75,7 @@ func compareDurations() comparison {
 func compareFirstTokens() comparison {
 	return comparison{"first_token", allOf(engine.ModelFirstResponse), func(p *Plan, id string, versions pair) (intervalEval, Gate) {
 		return means(versions, func(mv modelVersion) (sums, counts []int) {
-			return p.observations(filter(firstTokens().groups(p, id, mv), func(g *group) bool { return g.meaning.Scope == engine.OfModel }))
+			return p.observations(filter(firstTokens().groups(p, id, mv), func(g *group) bool { return g.meaning.Scope() == engine.OfModel }))
 		}), nil
 	}}
 }

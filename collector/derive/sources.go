@@ -32,8 +32,7 @@ func classOf(s *engine.Source) engine.Class {
 	}
 	reason := ""
 	for _, dim := range s.Meaning.Dims {
-		theirs, _ := dimension(dim)
-		if reason = s.Labels.Get(theirs); reason != "" {
+		if reason = s.Labels.Get(dim.Theirs); reason != "" {
 			break
 		}
 	}
@@ -59,10 +58,10 @@ func (p *Plan) addSources() {
 				continue
 			}
 			failures := *meaning
-			failures.Signal = unloadedFailures
+			failures.Signal, failures.PerModel = unloadedFailures, true
 			meaning = &failures
 		}
-		draft := meaning.Scope == engine.OfEngine && p.identity.Topology.Role(s.Model) == engine.RoleDraft
+		draft := meaning.Scope() == engine.OfEngine && p.identity.Topology.Role(s.Model) == engine.RoleDraft
 		if !draft && meaning.Holds(p.identity.EngineVersion) {
 			p.sources = append(p.sources, source{Source: s, meaning: meaning, id: p.identity.Topology.ModelID(s.Model), class: classOf(&s)})
 		}
@@ -97,7 +96,7 @@ func (p *Plan) groupSources() {
 		in := &p.sources[i]
 		lset := p.labelsOf(in)
 		signal := in.meaning.Signal
-		key := string(signal) + "\x00" + strconv.Itoa(int(in.meaning.Form)) + lset.String()
+		key := string(signal) + "\x00" + strconv.Itoa(int(in.meaning.Form())) + lset.String()
 		g, ok := byKey[key]
 		if !ok {
 			g = &group{
@@ -158,7 +157,7 @@ func addPoint(points []point, text string, shift, i int) []point {
 // labelsOf returns the labels of the derived series of a source.
 func (p *Plan) labelsOf(in *source) labels.Labels {
 	b := labels.NewBuilder(p.identity.Labels)
-	switch in.meaning.Scope {
+	switch in.meaning.Scope() {
 	case engine.OfModel:
 		b.Set("model", in.Model).Set("version", in.Version).Set("model_id", in.id)
 		b.Set("role", string(p.identity.Topology.Role(in.Model)))
@@ -167,19 +166,18 @@ func (p *Plan) labelsOf(in *source) labels.Labels {
 	case engine.OfServer:
 	}
 	for _, dim := range in.meaning.Dims {
-		theirs, ours := dimension(dim)
-		if v := in.Labels.Get(theirs); v != "" {
-			if ours == "reason" {
+		if v := in.Labels.Get(dim.Theirs); v != "" {
+			if dim.Ours == "reason" {
 				v = in.meaning.Outcome.ReasonPrefix() + strings.ToLower(v)
 			}
-			b.Set(ours, v)
+			b.Set(dim.Ours, v)
 		}
 	}
 	if in.class != "" && in.meaning.Signal != engine.ModelSuccess {
 		b.Set(labelClass, string(in.class))
 	}
-	if name, value, ok := strings.Cut(in.meaning.Const, "="); ok {
-		b.Set(name, value)
+	if added := in.meaning.Const; added.Name != "" {
+		b.Set(added.Name, added.Value)
 	}
 	return b.Labels()
 }
@@ -200,7 +198,7 @@ func (p *Plan) column(i int) int {
 		return c
 	}
 	in, out := &p.sources[i], p.program
-	c := out.addColumn(in.Place, in.key(out.gpus), in.meaning.Counter)
+	c := out.addColumn(in.Place, in.key(out.gpus), in.Counter)
 	p.columnOf[i] = c
 	if in.meaning.ZeroUnknown() {
 		out.notZero = append(out.notZero, int32(c))

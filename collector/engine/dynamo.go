@@ -301,24 +301,24 @@ func dynamoMeanings() []Meaning {
 // HELP states. Request durations include errors. A migration that failed counts as attempted, even
 // where none is allowed (seen in 1.6.1); only the duration of migrations has their outcome.
 func frontendMeanings() []Meaning {
-	const migration = "migration_type=type"
+	const migration = "migration_type"
 	all := []Meaning{
-		{Name: "requests_total", Where: only("status", "success"), Signal: RequestsFinished, Counter: true, Const: "finish_reason=success", Outcome: &Outcome{Usual: ClassOK}},
-		{Name: "requests_total", Where: only("status", "error"), Signal: RequestsFailed, Counter: true, Dims: []string{dynamoType + "=reason"}, Outcome: dynamoFailures()},
-		{Name: "requests_started_total", Signal: RequestsStarted, Counter: true},
-		{Name: "model_rejection_total", Signal: RequestsRejected, Counter: true},
-		{Name: "model_migration_duration_seconds_count", Signal: RequestsMigrated, Counter: true, Dims: []string{migration, "outcome"}},
-		{Name: "model_migration_total", Unless: []string{"model_migration_duration_seconds_count"}, Signal: RequestsMigrated, Counter: true, Dims: []string{migration}},
-		{Name: "disconnected_clients", Signal: ClientsGone, Scope: OfServer, Counter: true},
+		{Name: "requests_total", Where: only("status", "success"), Signal: RequestsFinished, Const: labeled("finish_reason", "success"), Outcome: &Outcome{Usual: ClassOK}},
+		{Name: "requests_total", Where: only("status", "error"), Signal: RequestsFailed, Dims: renamed(dynamoType, "reason"), Outcome: dynamoFailures()},
+		{Name: "requests_started_total", Signal: RequestsStarted},
+		{Name: "model_rejection_total", Signal: RequestsRejected},
+		{Name: "model_migration_duration_seconds_count", Signal: RequestsMigrated, Dims: slices.Concat(renamed(migration, "type"), kept("outcome"))},
+		{Name: "model_migration_total", Unless: replacedBy("model_migration_duration_seconds_count"), Signal: RequestsMigrated, Dims: renamed(migration, "type")},
+		{Name: "disconnected_clients", Signal: ClientsGone},
 		{Name: "router_queue_pending_requests", Signal: RequestsRouting},
-		{Name: "output_tokens_total", Signal: GenerationTokens, Counter: true},
-		{Name: "input_sequence_tokens_sum", Signal: PromptTokens, Counter: true},
-		{Name: "input_sequence_tokens", Signal: RequestPromptTokens, Form: Histogram},
-		{Name: "output_sequence_tokens", Signal: RequestOutputTokens, Form: Histogram},
-		{Name: "cached_tokens", Signal: RequestCachedTokens, Form: Histogram},
-		{Name: "request_duration_seconds", Signal: RequestDuration, Form: Histogram},
-		{Name: "time_to_first_token_seconds", Signal: FirstToken, Form: Histogram},
-		{Name: "inter_token_latency_seconds", Signal: InterToken, Form: Histogram},
+		{Name: "output_tokens_total", Signal: GenerationTokens},
+		{Name: "input_sequence_tokens_sum", Signal: PromptTokens},
+		{Name: "input_sequence_tokens", Signal: RequestPromptTokens},
+		{Name: "output_sequence_tokens", Signal: RequestOutputTokens},
+		{Name: "cached_tokens", Signal: RequestCachedTokens},
+		{Name: "request_duration_seconds", Signal: RequestDuration},
+		{Name: "time_to_first_token_seconds", Signal: FirstToken},
+		{Name: "inter_token_latency_seconds", Signal: InterToken},
 		{Name: "queued_requests", Signal: RequestsUnanswered},
 		{Name: "inflight_requests", Signal: RequestsActive},
 		// 1 while requests can be routed, 0 after the last worker is lost, absent seconds later.
@@ -345,7 +345,7 @@ func frontendMeanings() []Meaning {
 	} {
 		for _, name := range terminal.names {
 			all = append(all, Meaning{
-				Name: "failures_total", Where: only("class", name), Signal: RequestsFailed, Counter: true, Const: "reason=not_routed",
+				Name: "failures_total", Where: only("class", name), Signal: RequestsFailed, Const: labeled("reason", "not_routed"),
 				// requests_total counts those with a model again, as one of these types.
 				Outcome: &Outcome{Usual: terminal.class, Repeats: []string{"internal", "not_implemented", "overload", "response_timeout", "unavailable", "validation"}},
 			})
@@ -384,32 +384,24 @@ func workerMeanings() []Meaning {
 	return []Meaning{
 		{
 			Name: c + "inflight_requests", Where: only("dynamo_endpoint", dynamoServing), Signal: RequestsActive,
-			Unless: ofEngines("trtllm_num_requests_running", dynamoMock+"num_requests_running", "vllm:num_requests_running", "sglang:num_running_reqs"),
+			Unless: replacedForAny("trtllm_num_requests_running", dynamoMock+"num_requests_running", "vllm:num_requests_running", "sglang:num_running_reqs"),
 		},
 		{
 			Name: c + "total_blocks", Signal: KVBlocksLimit, Rank: rank,
-			Unless: ofEngines("trtllm_kv_cache_max_blocks", "vllm:cache_config_info", "sglang:num_pages"),
+			Unless: replacedForAny("trtllm_kv_cache_max_blocks", "vllm:cache_config_info", "sglang:num_pages"),
 		},
 		{
 			Name: c + "gpu_cache_usage_percent", Signal: KVUtilization, Combine: Max, Rank: rank,
-			Unless: ofEngines("trtllm_kv_cache_utilization", dynamoMock+"kv_cache_usage_perc", "vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc", "sglang:token_usage"),
+			Unless: replacedForAny("trtllm_kv_cache_utilization", dynamoMock+"kv_cache_usage_perc", "vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc", "sglang:token_usage"),
 		},
-		{Name: c + "kv_cache_hit_rate", Signal: KVHitRatio, Dims: []string{rank + "=rank"}, Unless: ofEngines("trtllm_kv_cache_hit_rate")},
+		{Name: c + "kv_cache_hit_rate", Signal: KVHitRatio, Dims: renamed(rank, "rank"), Unless: replacedForAny("trtllm_kv_cache_hit_rate")},
 		// The frontend and each worker name themselves (seen in 1.6.1).
-		{Name: c + "uptime_seconds", Signal: ProcessUptime, Scope: OfServer, Counter: true, Dims: []string{"worker_id"}},
+		{Name: c + "uptime_seconds", Signal: ProcessUptime, Dims: kept("worker_id")},
 		// Dynamo's additions (prometheus_names.rs, trtllm_additional), without failed transfers.
-		{Name: "trtllm_kv_transfer_latency_seconds_sum", Signal: KVTransferSeconds, Counter: true},
-		{Name: "trtllm_kv_transfer_bytes_sum", Signal: KVTransferBytes, Counter: true},
-		{Name: "trtllm_num_aborted_requests_total", Signal: RequestsFailed, Counter: true, Const: "reason=aborted", Outcome: &Outcome{Usual: ClassCanceled}},
+		{Name: "trtllm_kv_transfer_latency_seconds_sum", Signal: KVTransferSeconds},
+		{Name: "trtllm_kv_transfer_bytes_sum", Signal: KVTransferBytes},
+		{Name: "trtllm_num_aborted_requests_total", Signal: RequestsFailed, Const: labeled("reason", "aborted"), Outcome: &Outcome{Usual: ClassCanceled}},
 	}
-}
-
-// ofEngines marks names as the names of an engine inside, which may name the model differently.
-func ofEngines(names ...string) []string {
-	for i := range names {
-		names[i] = ofAny + names[i]
-	}
-	return names
 }
 
 // mockMeanings returns the meanings of names without the prefix of the mock engine: vLLM's names
@@ -418,13 +410,13 @@ func mockMeanings() []Meaning {
 	return []Meaning{
 		{Name: "num_requests_running", Signal: RequestsRunning},
 		{Name: "num_requests_waiting", Signal: RequestsWaiting},
-		{Name: "num_preemptions_total", Signal: Preemptions, Counter: true},
+		{Name: "num_preemptions_total", Signal: Preemptions},
 		{Name: "kv_cache_usage_perc", Signal: KVUtilization, Combine: Max},
-		{Name: "inter_token_latency_seconds", Signal: InterToken, Form: Histogram},
-		{Name: "time_to_first_token_seconds", Signal: FirstToken, Form: Histogram},
-		{Name: "e2e_request_latency_seconds", Signal: RequestDuration, Form: Histogram},
-		{Name: "time_per_output_token_seconds", Signal: OutputToken, Form: Histogram},
-		{Name: "request_queue_time_seconds", Signal: RequestQueue, Form: Histogram},
-		{Name: "request_success_total", Signal: RequestsFinished, Counter: true, Dims: []string{"finished_reason=finish_reason"}, Outcome: finished()},
+		{Name: "inter_token_latency_seconds", Signal: InterToken},
+		{Name: "time_to_first_token_seconds", Signal: FirstToken},
+		{Name: "e2e_request_latency_seconds", Signal: RequestDuration},
+		{Name: "time_per_output_token_seconds", Signal: OutputToken},
+		{Name: "request_queue_time_seconds", Signal: RequestQueue},
+		{Name: "request_success_total", Signal: RequestsFinished, Dims: renamed("finished_reason", "finish_reason"), Outcome: finished()},
 	}
 }

@@ -57,9 +57,23 @@ func described(e engine.Engine) string {
 // meaning returns what is set of a meaning as a line.
 func meaning(m *engine.Meaning) string {
 	var words []string
+	say := func(name string, value any) {
+		if v := reflect.ValueOf(value); !v.IsZero() {
+			words = append(words, fmt.Sprintf("%s: %+v", name, reflect.Indirect(v)))
+		}
+	}
 	for field, value := range reflect.ValueOf(m).Elem().Fields() {
-		if !value.IsZero() {
-			words = append(words, fmt.Sprintf("%s: %+v", field.Name, reflect.Indirect(value)))
+		switch field.Name {
+		case "PerModel":
+			say("Scope", m.Scope())
+		case "Combine":
+			say("Combine", m.Combine)
+			say("Counter", m.Signal.Type().Counter)
+		case "Outcome":
+			say("Outcome", m.Outcome)
+			say("Form", m.Form())
+		default:
+			say(field.Name, value.Interface())
 		}
 	}
 	return strings.Join(words, ", ")

@@ -9,16 +9,6 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 )
 
-// Scope is what a signal measures.
-type Scope uint8
-
-// Scopes: the engine behind an entry model, a single model, or the server and its machine.
-const (
-	OfEngine Scope = iota
-	OfModel
-	OfServer
-)
-
 // Combine is how series with the same meaning and model are combined into one value.
 type Combine uint8
 
@@ -33,18 +23,6 @@ const (
 	ZeroOnly
 )
 
-// Form is how many series make up one value of a signal.
-type Form uint8
-
-const (
-	// Single is one series.
-	Single Form = iota
-	// Histogram is buckets, a sum and a count.
-	Histogram
-	// Summary is quantiles, a sum and a count.
-	Summary
-)
-
 // Part is the role of a sample within its signal.
 type Part uint8
 
@@ -57,16 +35,14 @@ const (
 	PartCount
 )
 
-// Meaning maps the series of one name to a signal.
+// Meaning maps the series of one name to a signal, whose type it has.
 type Meaning struct {
 	// Name is the server's sample name, or family name of a histogram or summary.
 	Name string
-	// Where selects series by labels: "label=value", "label=prefix*" or "label!=value".
-	Where []string
-	// Unless lists names that replace this one if the page shows them for the same model, as newer
-	// releases do next to the old name. Prefixed by [ofAny], a name replaces it for any model;
-	// prefixed by [inVersion], it is the prefix of a server version that counts wrongly.
-	Unless []string
+	// Where selects series by labels: those that match all.
+	Where []Match
+	// Unless lists what takes the meaning away.
+	Unless []Exception
 	// Copies lists labels, such as the rank, in which repetitions of one number differ. One
 	// counts.
 	Copies []string
@@ -77,27 +53,38 @@ type Meaning struct {
 	// Signal is the signal. Shift is in decimal places to base units: 6 for microseconds.
 	Signal Signal
 	Shift  int
+	// PerModel is true if the server counts for each model what the signal measures of an engine.
+	PerModel bool
 
-	Scope   Scope
 	Combine Combine
-	// Counter is true if the value only grows while the server runs, regardless of its TYPE.
-	Counter bool
 	// NotZero is true if the server shows 0 for an unknown value, see [Meaning.ZeroUnknown].
 	NotZero bool
-	// Dims lists the labels that are kept, as "theirs=ours" or one word. Reasons are lower-cased.
-	Dims []string
-	// Const is a label that is added, as "ours=value".
-	Const string
+	// Dims lists the labels that are kept. Reasons are lower-cased.
+	Dims []Dim
+	// Const is a label that is added.
+	Const Label
 	// Outcome classifies the requests of a counter of ended requests, nil for other series.
 	Outcome *Outcome
-	Form    Form
 }
+
+// Scope returns what the series measures.
+func (m *Meaning) Scope() Scope {
+	if m.PerModel {
+		return OfModel
+	}
+	return m.Signal.Type().Scope
+}
+
+// Form returns how many series make up one value.
+func (m *Meaning) Form() Form { return m.Signal.Type().Form }
 
 // Indexed is the meaning of the samples named Name, and their part in the signal.
 type Indexed struct {
 	Meaning
 
 	Part Part
+	// Counter is true if the value only grows while the server runs, regardless of its TYPE.
+	Counter bool
 }
 
 // Index holds meanings by sample name. It is read-only.
@@ -114,12 +101,6 @@ var indexes = sync.OnceValue(func() map[Kind]Index {
 	return all
 })
 
-// Prefixes in [Meaning.Unless].
-const (
-	ofAny     = "any "
-	inVersion = "version "
-)
-
 // IndexOf returns the index of a kind's meanings.
 func IndexOf(e Engine) Index { return indexes()[e.Kind()] }
 
@@ -129,15 +110,14 @@ func newIndex(e Engine) Index {
 		m.Name += suffix
 		m.Unless = slices.Clone(m.Unless)
 		for i := range m.Unless {
-			m.Unless[i] += suffix
+			m.Unless[i].Name += suffix
 		}
-		m.Counter = counter
-		index[m.Name] = append(index[m.Name], Indexed{m, part})
+		index[m.Name] = append(index[m.Name], Indexed{Meaning: m, Part: part, Counter: counter})
 	}
 	for _, m := range slices.Concat(e.Meanings(), processMeanings()) {
-		switch m.Form {
+		switch m.Form() {
 		case Single:
-			add(m, "", PartValue, m.Counter)
+			add(m, "", PartValue, m.Signal.Type().Counter)
 			continue
 		case Histogram:
 			add(m, "_bucket", PartBucket, true)
@@ -150,24 +130,12 @@ func newIndex(e Engine) Index {
 	return index
 }
 
-// only returns a [Meaning.Where] that selects one value of a label.
-func only(label, value string) []string { return []string{label + "=" + value} }
-
-// except returns a [Meaning.Where] that selects all but some values of a label.
-func except(label string, values ...string) []string {
-	all := make([]string, len(values))
-	for i, value := range values {
-		all[i] = label + "!=" + value
-	}
-	return all
-}
-
 // withPrefix prepends a prefix to the names of meanings and to the names in Unless.
 func withPrefix(prefix string, all []Meaning) []Meaning {
 	for i := range all {
 		all[i].Name = prefix + all[i].Name
 		for n := range all[i].Unless {
-			all[i].Unless[n] = prefix + all[i].Unless[n]
+			all[i].Unless[n].Name = prefix + all[i].Unless[n].Name
 		}
 	}
 	return all
@@ -175,10 +143,7 @@ func withPrefix(prefix string, all []Meaning) []Meaning {
 
 // Holds reports whether the meaning is right for a version of the server. It is true if unknown.
 func (m *Meaning) Holds(version string) bool {
-	return !slices.ContainsFunc(m.Unless, func(unless string) bool {
-		prefix, ok := strings.CutPrefix(unless, inVersion)
-		return ok && strings.HasPrefix(version, prefix)
-	})
+	return !slices.ContainsFunc(m.Unless, func(e Exception) bool { return e.Version != "" && strings.HasPrefix(version, e.Version) })
 }
 
 // ZeroUnknown reports whether a value of 0 is unknown: always for some signals, or for this server.
@@ -186,16 +151,7 @@ func (m *Meaning) ZeroUnknown() bool { return m.NotZero || m.Signal.Sized() }
 
 // selects reports whether a series with that name matches Where.
 func (m *Meaning) selects(lset labels.Labels) bool {
-	return !slices.ContainsFunc(m.Where, func(condition string) bool {
-		label, value, _ := strings.Cut(condition, "=")
-		if label, not := strings.CutSuffix(label, "!"); not {
-			return lset.Get(label) == value
-		}
-		if prefix, ok := strings.CutSuffix(value, "*"); ok {
-			return !strings.HasPrefix(lset.Get(label), prefix)
-		}
-		return lset.Get(label) != value
-	})
+	return !slices.ContainsFunc(m.Where, func(match Match) bool { return !match.selects(lset) })
 }
 
 // Class classifies a request that ended.

@@ -79,6 +79,8 @@ type Source struct {
 	Labels  labels.Labels
 	Meaning *Meaning
 	Part    Part
+	// Counter is true if the value only grows while the server runs.
+	Counter bool
 	// Model and Version are from the labels, empty if the series names no model.
 	Model, Version string
 	// Unloaded is true if the model is not loaded: the series stays on the page, unchanged.
@@ -158,8 +160,14 @@ func (p *Page) Sources() []Source {
 	for i, r := range p.readings {
 		lset := p.labels(r)
 		sources[i] = Source{
-			Place: p.shape.WatchedIndex(int(r.series)), Labels: lset, Meaning: &r.meaning.Meaning, Part: r.meaning.Part,
-			Model: modelOf(lset), Version: lset.Get("version"), Unloaded: r.unloaded,
+			Place:    p.shape.WatchedIndex(int(r.series)),
+			Labels:   lset,
+			Meaning:  &r.meaning.Meaning,
+			Part:     r.meaning.Part,
+			Counter:  r.meaning.Counter,
+			Model:    modelOf(lset),
+			Version:  lset.Get("version"),
+			Unloaded: r.unloaded,
 		}
 		if r.noModel {
 			sources[i].Model = ""
@@ -429,7 +437,7 @@ func (p Process) SameAs(other Process) (same, known bool) {
 // libraries share the name (client_python process_collector.py, client_golang
 // process_collector.go); python omits it on pages that add up several processes.
 func processMeanings() []Meaning {
-	return []Meaning{{Name: "process_start_time_seconds", Signal: ProcessStarted, Scope: OfServer, Combine: Max}}
+	return []Meaning{{Name: "process_start_time_seconds", Signal: ProcessStarted, Combine: Max}}
 }
 
 // Process returns the process behind a block of the page's shape, zero if the page shows several.

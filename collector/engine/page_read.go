@@ -115,7 +115,7 @@ func (c *content) readMeaning(e Engine, m *Indexed, series int, name string, lse
 	case ProcessStarted:
 		c.starts = append(c.starts, series)
 	case ProcessUptime:
-		c.processIDs = append(c.processIDs, lset.Get(m.Dims[0]))
+		c.processIDs = append(c.processIDs, lset.Get(m.Dims[0].Theirs))
 	}
 	onlyNative := strings.HasPrefix(m.Name, executorPrefix) && (m.Signal == KVBlocksReused || m.Signal == Disaggregated)
 	if onlyNative && !slices.Contains(c.native, name) {
@@ -212,7 +212,7 @@ func (d *duplicates) without(i int, names []string) string {
 // remove removes the meanings of a series that another series already has.
 func (d *duplicates) remove(meanings []Indexed, i int) []Indexed {
 	repeated := func(m Indexed) bool {
-		return slices.ContainsFunc(m.Unless, func(name string) bool { return d.shown(name, modelOf(d.series[i])) }) ||
+		return slices.ContainsFunc(m.Unless, func(e Exception) bool { return d.shown(&e, modelOf(d.series[i])) }) ||
 			len(m.Copies) > 0 && d.original[d.without(i, m.Copies)] != i
 	}
 	if !slices.ContainsFunc(meanings, repeated) {
@@ -221,9 +221,8 @@ func (d *duplicates) remove(meanings []Indexed, i int) []Indexed {
 	return slices.DeleteFunc(slices.Clone(meanings), repeated)
 }
 
-// shown reports whether a name is on the page for a model. Series without a model match any.
-func (d *duplicates) shown(name, modelName string) bool {
-	name, anyModel := strings.CutPrefix(name, ofAny)
-	models := d.models[name]
-	return models[modelName] || models[""] || (anyModel || modelName == "") && len(models) > 0
+// shown reports whether a name that replaces others is on the page for a model. Series without a model match any.
+func (d *duplicates) shown(e *Exception, modelName string) bool {
+	models := d.models[e.Name]
+	return models[modelName] || models[""] || (e.AnyModel || modelName == "") && len(models) > 0
 }

@@ -3,7 +3,6 @@ package engine_test
 import (
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -280,22 +279,6 @@ dynamo_frontend_requests_total{model="unknown_model",status="success"} 1
 			}
 		}
 		require.Equal(t, c.want, strings.Join(got, ", "), c.name)
-	}
-}
-
-func TestMeaningsAreUnique(t *testing.T) {
-	for _, e := range engine.All() {
-		seen := make(map[string]bool)
-		for _, m := range e.Meanings() {
-			key := strings.Join(append([]string{m.Name, string(m.Signal), m.Const, string(m.Inside), strconv.Itoa(int(m.Combine))}, m.Where...), "|")
-			require.False(t, seen[key], "%s: %s", e.Kind(), key)
-			seen[key] = true
-			require.NotEmpty(t, m.Signal, m.Name)
-			for _, where := range m.Where {
-				label, _, ok := strings.Cut(where, "=")
-				require.True(t, ok && label != "", "%s: %s", m.Name, where)
-			}
-		}
 	}
 }
 

@@ -204,20 +204,20 @@ func sglangScheduler() []Meaning {
 		// Transfers of KV caches from prefill to decode. The MB are mebibytes, and the time begins
 		// with the last part of a prompt (req_time_stats.py). Earlier releases show only the last
 		// transfer, in gauges without these suffixes.
-		{Name: "kv_transfer_latency_ms_sum", Signal: KVTransferSeconds, Shift: milli, Counter: true},
-		{Name: "kv_transfer_total_mb_sum", Signal: KVTransferMebibytes, Counter: true},
-		{Name: "num_transfer_failed_reqs_total", Signal: KVTransferFailures, Counter: true, Const: "reason=transfer"},
-		{Name: "num_bootstrap_failed_reqs_total", Signal: KVTransferFailures, Counter: true, Const: "reason=bootstrap"},
+		{Name: "kv_transfer_latency_ms_sum", Signal: KVTransferSeconds, Shift: milli},
+		{Name: "kv_transfer_total_mb_sum", Signal: KVTransferMebibytes},
+		{Name: "num_transfer_failed_reqs_total", Signal: KVTransferFailures, Const: labeled("reason", "transfer")},
+		{Name: "num_bootstrap_failed_reqs_total", Signal: KVTransferFailures, Const: labeled("reason", "bootstrap")},
 		{Name: "num_paused_reqs", Signal: RequestsPaused},
 		{Name: "num_retracted_reqs", Signal: RequestsPreempted},
 		// The time in the queue includes requests of health checks.
-		{Name: "queue_time_seconds", Signal: RequestQueue, Form: Histogram},
+		{Name: "queue_time_seconds", Signal: RequestQueue},
 		// Tokens, about once per step, without the first token of each request (seen in 0.5.23).
-		{Name: "realtime_tokens_total", Where: only("mode", "decode"), Signal: GenerationTokensLive, Counter: true},
-		{Name: "realtime_tokens_total", Where: []string{"mode=prefill_*"}, Signal: PromptTokensLive, Counter: true},
+		{Name: "realtime_tokens_total", Where: only("mode", "decode"), Signal: GenerationTokensLive},
+		{Name: "realtime_tokens_total", Where: begins("mode", "prefill_"), Signal: PromptTokensLive},
 		{Name: "spec_accept_length", Signal: SpecLength, Combine: Max},
 		// Passes through the model, by execution mode.
-		{Name: "cuda_graph_passes_total", Signal: EngineIterations, Counter: true},
+		{Name: "cuda_graph_passes_total", Signal: EngineIterations},
 		// The KV cache, in tokens and in pages of tokens. What can be evicted counts as free.
 		{Name: "token_usage", Signal: KVUtilization, Combine: Max},
 		{Name: "kv_used_tokens", Signal: KVTokensUsed},
@@ -230,7 +230,7 @@ func sglangScheduler() []Meaning {
 	for i := range all {
 		all[i].Rank = "dp_rank"
 		all[i].Copies = []string{"moe_ep_rank", "pid", "pp_rank", "tp_rank"}
-		all[i].Where = append(all[i].Where, "priority=")
+		all[i].Where = append(all[i].Where, absent("priority")...)
 	}
 	return all
 }
@@ -244,25 +244,25 @@ func sglangRequests() []Meaning {
 		// those of a single token. A request that is not streamed and whose client left is also
 		// answered 400 (tokenizer_manager.py). A request with n > 1 ends n + 1 times, once for its
 		// prompt.
-		{Name: "num_requests_total", Signal: RequestsFinished, Counter: true, Outcome: &Outcome{Usual: ClassOK}},
-		{Name: "num_aborted_requests_total", Signal: RequestsAborted, Counter: true, Outcome: &Outcome{Usual: ClassCanceled, Again: "http_400"}},
-		{Name: sglangUnaborted, Signal: RequestsUnaborted, Counter: true},
-		{Name: "num_requests_total", Where: only("is_streaming", "true"), Signal: RequestsStreamed, Counter: true},
-		{Name: sglangUnaborted, Where: only("is_streaming", "true"), Signal: StreamsUnaborted, Counter: true},
-		{Name: "prompt_tokens_total", Signal: PromptTokens, Counter: true},
-		{Name: "generation_tokens_total", Signal: GenerationTokens, Counter: true},
-		{Name: "cached_tokens_total", Signal: CachedTokens, Counter: true},
-		{Name: "cached_tokens_total", Signal: CachedTokensByTier, Counter: true, Dims: []string{"cache_source=cache_tier"}},
-		{Name: "prompt_tokens_histogram", Signal: RequestPromptTokens, Form: Histogram},
-		{Name: "generation_tokens_histogram", Signal: RequestOutputTokens, Form: Histogram},
+		{Name: "num_requests_total", Signal: RequestsFinished, Outcome: &Outcome{Usual: ClassOK}},
+		{Name: "num_aborted_requests_total", Signal: RequestsAborted, Outcome: &Outcome{Usual: ClassCanceled, Again: "http_400"}},
+		{Name: sglangUnaborted, Signal: RequestsUnaborted},
+		{Name: "num_requests_total", Where: only("is_streaming", "true"), Signal: RequestsStreamed},
+		{Name: sglangUnaborted, Where: only("is_streaming", "true"), Signal: StreamsUnaborted},
+		{Name: "prompt_tokens_total", Signal: PromptTokens},
+		{Name: "generation_tokens_total", Signal: GenerationTokens},
+		{Name: "cached_tokens_total", Signal: CachedTokens},
+		{Name: "cached_tokens_total", Signal: CachedTokensByTier, Dims: renamed("cache_source", "cache_tier")},
+		{Name: "prompt_tokens_histogram", Signal: RequestPromptTokens},
+		{Name: "generation_tokens_histogram", Signal: RequestOutputTokens},
 		// Requests that are not streamed are left out: their first token counts when the complete
 		// answer, or its first 50 tokens, are there. Releases up to 0.5.15 do not distinguish
 		// them.
-		{Name: "time_to_first_token_seconds", Where: only("is_streaming", "true"), Signal: FirstToken, Form: Histogram},
-		{Name: "time_to_first_token_seconds", Where: only("is_streaming", ""), Signal: FirstToken, Form: Histogram},
-		{Name: "inter_token_latency_seconds", Signal: InterToken, Form: Histogram},
-		{Name: "request_time_per_output_token_seconds", Signal: OutputToken, Form: Histogram},
-		{Name: "e2e_request_latency_seconds", Signal: RequestDuration, Form: Histogram},
+		{Name: "time_to_first_token_seconds", Where: only("is_streaming", "true"), Signal: FirstToken},
+		{Name: "time_to_first_token_seconds", Where: only("is_streaming", ""), Signal: FirstToken},
+		{Name: "inter_token_latency_seconds", Signal: InterToken},
+		{Name: "request_time_per_output_token_seconds", Signal: OutputToken},
+		{Name: "e2e_request_latency_seconds", Signal: RequestDuration},
 	}
 }
 
@@ -301,7 +301,7 @@ func sglangAsksNoModel() []string {
 // only those of known routes count: a wrong path would look like a request without an answer.
 // Releases from 0.5.8 on, except some, show the requests that are open.
 func sglangHTTP() []Meaning {
-	all := []Meaning{{Name: sglangAnswers, Where: []string{"endpoint!=", "status_code!="}, Signal: HTTPAnswers}}
+	all := []Meaning{{Name: sglangAnswers, Where: present("endpoint", "status_code"), Signal: HTTPAnswers}}
 	for _, endpoint := range []string{
 		"/v1/chat/completions", "/v1/completions", "/v1/messages", "/v1/responses",
 		"/generate", "/invocations", "/vertex_generate", "/api/chat", "/api/generate",
@@ -309,16 +309,16 @@ func sglangHTTP() []Meaning {
 		"/v1/decisions", "/v1/systemone", "/v1/audio/transcriptions",
 	} {
 		all = append(all, Meaning{
-			Name: "http_requests_total", Where: []string{"endpoint=" + endpoint, "method=P*"},
-			Signal: RequestsStarted, Counter: true,
+			Name: "http_requests_total", Where: slices.Concat(only("endpoint", endpoint), begins("method", "P")),
+			Signal: RequestsStarted,
 		})
 	}
-	asked := append([]string{"method=P*"}, except("endpoint", sglangAsksNoModel()...)...) // PUT on some routes.
+	asked := slices.Concat(begins("method", "P"), except("endpoint", sglangAsksNoModel()...)) // PUT on some routes.
 	all = append(all, Meaning{Name: "http_requests_active", Where: asked, Signal: RequestsOpen})
 	for _, class := range []string{"4", "5"} {
 		all = append(all, Meaning{
-			Name: sglangAnswers, Where: append([]string{"status_code=" + class + "*", "status_code!=404"}, asked...),
-			Signal: RequestsFailed, Counter: true, Dims: []string{"status_code=reason"},
+			Name: sglangAnswers, Where: slices.Concat(begins("status_code", class), except("status_code", "404"), asked),
+			Signal: RequestsFailed, Dims: renamed("status_code", "reason"),
 			Outcome: &Outcome{Codes: true},
 		})
 	}

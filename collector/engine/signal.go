@@ -1,7 +1,39 @@
 package engine
 
+import "sync"
+
 // Signal is a quantity of a server. Rules read signals instead of the metric names of servers.
 type Signal string
+
+// Type is what a signal is, whatever server shows it.
+type Type struct {
+	Form  Form
+	Scope Scope
+	// Counter is true for a single value that only grows while the server runs.
+	Counter bool
+}
+
+// Form is how many series make up one value of a signal.
+type Form uint8
+
+const (
+	// Single is one series.
+	Single Form = iota
+	// Histogram is buckets, a sum and a count.
+	Histogram
+	// Summary is quantiles, a sum and a count.
+	Summary
+)
+
+// Scope is what a signal measures.
+type Scope uint8
+
+// Scopes: the engine behind an entry model, a single model, or the server and its machine.
+const (
+	OfEngine Scope = iota
+	OfModel
+	OfServer
+)
 
 // Signals of engines that serve an entry model.
 const (
@@ -186,6 +218,69 @@ const (
 	HostMemoryUsed    Signal = "host_memory_used_bytes"
 	HostMemoryTotal   Signal = "host_memory_total_bytes"
 )
+
+// types returns the type of each signal that pages show; signals of the API have none.
+//
+//nolint:gochecknoglobals // constant data, built on first use.
+var types = sync.OnceValue(func() map[Signal]Type {
+	all := make(map[Signal]Type)
+	for t, signals := range map[Type][]Signal{
+		{Form: Single, Scope: OfEngine}: {
+			RequestsActive, RequestsRunning, RequestsWaiting, RequestsPrefill, RequestsDecode, RequestsPaused,
+			RequestsLimit, RequestsOpen, RequestsRouting, RequestsWaitingReason, RequestsUnanswered,
+			RequestsPreempted, RequestsTransfer, RequestsHandedOn, CacheStated, KVTokensLimit, KVTokensUsed,
+			KVTokensFree, KVBlocksLimit, KVBlocksUsed, KVBlocksFree, KVBlockTokens, KVUtilization,
+			KVHostUtilization, KVHitRatio, KVIterationReuse, EngineMemory, EngineLastIter, EngineHeartbeat,
+			StatedVersion, IterationDuration, ContextTokens, DecodedAverage, IterationBatch, PrefillOccupancy,
+			StaticGeneration, StaticFreeSlots, BatchLimit, BatchTokensLimit, SpecLength, SpecOverhead,
+			WorkerRequestsLimit, WorkerKVBlocks, WorkerKVBlocksUsed, EngineRanks, EngineAwake, AdaptersWritten,
+			ModelRoutable, ModelConfig, ParallelConfig, SpeculativeConfig, CacheConfig, HTTPAnswers,
+		},
+		{Form: Single, Scope: OfEngine, Counter: true}: {
+			RequestsStarted, RequestsFinished, RequestsFailed, RequestsRejected, RequestsMigrated, StageRequests,
+			StageEnded, StageErrors, StageRetries, RequestsCompleted, Preemptions, RequestsAborted,
+			RequestsUnaborted, RequestsStreamed, StreamsUnaborted, PromptTokens, GenerationTokens, CachedTokens,
+			CachedTokensByTier, PromptTokensLive, GenerationTokensLive, KVBlocksReused, KVBlocksMissed,
+			KVBlocksAllocated, KVBlocksPrefetched, KVOnboardBytes, KVOffloadBytes, KVCopyBytes, Disaggregated,
+			KVTransferSeconds, KVTransferBytes, KVTransferMebibytes, KVTransferFailures, EngineIterations,
+			SpecDraft, SpecAccepted, SpecDraftPosition, SpecAcceptedPosition,
+		},
+		{Form: Single, Scope: OfModel}: {
+			ModelPending, ModelLoadSeconds,
+		},
+		{Form: Single, Scope: OfModel, Counter: true}: {
+			ModelSuccess, ModelFailed, ModelInferences, ModelExecutions, ModelRequestSeconds, ModelQueueSeconds,
+			ModelComputeSeconds, ModelCacheHits, ModelCacheMisses, ModelCacheHitSeconds, ModelCacheMissSeconds,
+		},
+		{Form: Single, Scope: OfServer}: {
+			PinnedMemoryUsed, PinnedMemoryLimit, GPUUtilization, GPUMemoryUsed, GPUMemoryTotal, GPUPower,
+			GPUPowerLimit, HostCPU, HostMemoryUsed, HostMemoryTotal, ProcessStarted,
+		},
+		{Form: Single, Scope: OfServer, Counter: true}: {
+			ClientsGone, GPUEnergy, ProcessUptime,
+		},
+		{Form: Histogram, Scope: OfEngine}: {
+			RequestDuration, FirstToken, OutputToken, InterToken, RequestQueue, RequestPrefill, RequestDecode,
+			RequestInference, RequestPromptTokens, RequestOutputTokens, RequestCachedTokens, PrefillTokens,
+			PrefillPerplexity, OutputPerplexity,
+		},
+		{Form: Histogram, Scope: OfModel}: {
+			ModelFirstResponse, ModelRequestTimes,
+		},
+		{Form: Summary, Scope: OfModel}: {
+			ModelRequestDuration, ModelQueueDuration, ModelInputDuration, ModelInferDuration, ModelOutputDuration,
+			ModelCacheHitTimes, ModelCacheMissTimes,
+		},
+	} {
+		for _, signal := range signals {
+			all[signal] = t
+		}
+	}
+	return all
+})
+
+// Type returns the type of a signal, zero if pages do not show it.
+func (s Signal) Type() Type { return types()[s] }
 
 // Sized reports whether 0 means that the value is unknown: sizes and limits, sensors of GPUs in use,
 // and means that are 1 at least.

@@ -31,51 +31,51 @@ func tritonFailures() *Outcome {
 
 // pendingLeaks returns the versions that count requests as pending forever if they could not be
 // queued: 23.09, which introduced the count, and 23.10 (core, pull request 286, in branch r23.11).
-func pendingLeaks() []string { return []string{inVersion + "2.38.", inVersion + "2.39."} }
+func pendingLeaks() []Exception { return inVersions("2.38.", "2.39.") }
 
 // coreMeanings returns the meanings of Triton's own series.
 func coreMeanings() []Meaning {
-	gpu := []string{"gpu_uuid=gpu_uuid"}
+	gpu := kept("gpu_uuid")
 	return []Meaning{
-		{Name: "nv_inference_request_success", Signal: ModelSuccess, Scope: OfModel, Counter: true, Outcome: &Outcome{Usual: ClassOK}},
-		{Name: "nv_inference_request_failure", Signal: ModelFailed, Scope: OfModel, Counter: true, Dims: []string{"reason=reason"}, Outcome: tritonFailures()},
-		{Name: "nv_inference_count", Signal: ModelInferences, Scope: OfModel, Counter: true},
-		{Name: "nv_inference_exec_count", Signal: ModelExecutions, Scope: OfModel, Counter: true},
-		{Name: "nv_inference_pending_request_count", Signal: ModelPending, Scope: OfModel, Unless: pendingLeaks()},
-		{Name: "nv_inference_request_duration_us", Signal: ModelRequestSeconds, Shift: micro, Scope: OfModel, Counter: true},
-		{Name: "nv_inference_queue_duration_us", Signal: ModelQueueSeconds, Shift: micro, Scope: OfModel, Counter: true},
-		{Name: "nv_inference_compute_input_duration_us", Signal: ModelComputeSeconds, Shift: micro, Scope: OfModel, Counter: true, Const: "phase=input"},
-		{Name: "nv_inference_compute_infer_duration_us", Signal: ModelComputeSeconds, Shift: micro, Scope: OfModel, Counter: true, Const: "phase=infer"},
-		{Name: "nv_inference_compute_output_duration_us", Signal: ModelComputeSeconds, Shift: micro, Scope: OfModel, Counter: true, Const: "phase=output"},
-		{Name: "nv_model_load_duration_secs", Signal: ModelLoadSeconds, Scope: OfModel, Combine: Max},
-		{Name: "nv_cache_num_hits_per_model", Signal: ModelCacheHits, Scope: OfModel, Counter: true},
-		{Name: "nv_cache_num_misses_per_model", Signal: ModelCacheMisses, Scope: OfModel, Counter: true},
-		{Name: "nv_cache_hit_duration_per_model", Signal: ModelCacheHitSeconds, Shift: micro, Scope: OfModel, Counter: true},
-		{Name: "nv_cache_miss_duration_per_model", Signal: ModelCacheMissSeconds, Shift: micro, Scope: OfModel, Counter: true},
-		{Name: "nv_pinned_memory_pool_used_bytes", Signal: PinnedMemoryUsed, Scope: OfServer},
-		{Name: "nv_pinned_memory_pool_total_bytes", Signal: PinnedMemoryLimit, Scope: OfServer},
-		{Name: "nv_gpu_utilization", Signal: GPUUtilization, Scope: OfServer, Dims: gpu},
-		{Name: "nv_gpu_memory_used_bytes", Signal: GPUMemoryUsed, Scope: OfServer, Dims: gpu},
-		{Name: "nv_gpu_memory_total_bytes", Signal: GPUMemoryTotal, Scope: OfServer, Dims: gpu},
-		{Name: "nv_gpu_power_usage", Signal: GPUPower, Scope: OfServer, Dims: gpu},
-		{Name: "nv_gpu_power_limit", Signal: GPUPowerLimit, Scope: OfServer, Dims: gpu},
-		{Name: "nv_energy_consumption", Signal: GPUEnergy, Scope: OfServer, Counter: true, Dims: gpu},
-		{Name: "nv_cpu_utilization", Signal: HostCPU, Scope: OfServer},
-		{Name: "nv_cpu_memory_used_bytes", Signal: HostMemoryUsed, Scope: OfServer},
-		{Name: "nv_cpu_memory_total_bytes", Signal: HostMemoryTotal, Scope: OfServer},
+		{Name: "nv_inference_request_success", Signal: ModelSuccess, Outcome: &Outcome{Usual: ClassOK}},
+		{Name: "nv_inference_request_failure", Signal: ModelFailed, Dims: kept("reason"), Outcome: tritonFailures()},
+		{Name: "nv_inference_count", Signal: ModelInferences},
+		{Name: "nv_inference_exec_count", Signal: ModelExecutions},
+		{Name: "nv_inference_pending_request_count", Signal: ModelPending, Unless: pendingLeaks()},
+		{Name: "nv_inference_request_duration_us", Signal: ModelRequestSeconds, Shift: micro},
+		{Name: "nv_inference_queue_duration_us", Signal: ModelQueueSeconds, Shift: micro},
+		{Name: "nv_inference_compute_input_duration_us", Signal: ModelComputeSeconds, Shift: micro, Const: labeled("phase", "input")},
+		{Name: "nv_inference_compute_infer_duration_us", Signal: ModelComputeSeconds, Shift: micro, Const: labeled("phase", "infer")},
+		{Name: "nv_inference_compute_output_duration_us", Signal: ModelComputeSeconds, Shift: micro, Const: labeled("phase", "output")},
+		{Name: "nv_model_load_duration_secs", Signal: ModelLoadSeconds, Combine: Max},
+		{Name: "nv_cache_num_hits_per_model", Signal: ModelCacheHits},
+		{Name: "nv_cache_num_misses_per_model", Signal: ModelCacheMisses},
+		{Name: "nv_cache_hit_duration_per_model", Signal: ModelCacheHitSeconds, Shift: micro},
+		{Name: "nv_cache_miss_duration_per_model", Signal: ModelCacheMissSeconds, Shift: micro},
+		{Name: "nv_pinned_memory_pool_used_bytes", Signal: PinnedMemoryUsed},
+		{Name: "nv_pinned_memory_pool_total_bytes", Signal: PinnedMemoryLimit},
+		{Name: "nv_gpu_utilization", Signal: GPUUtilization, Dims: gpu},
+		{Name: "nv_gpu_memory_used_bytes", Signal: GPUMemoryUsed, Dims: gpu},
+		{Name: "nv_gpu_memory_total_bytes", Signal: GPUMemoryTotal, Dims: gpu},
+		{Name: "nv_gpu_power_usage", Signal: GPUPower, Dims: gpu},
+		{Name: "nv_gpu_power_limit", Signal: GPUPowerLimit, Dims: gpu},
+		{Name: "nv_energy_consumption", Signal: GPUEnergy, Dims: gpu},
+		{Name: "nv_cpu_utilization", Signal: HostCPU},
+		{Name: "nv_cpu_memory_used_bytes", Signal: HostMemoryUsed},
+		{Name: "nv_cpu_memory_total_bytes", Signal: HostMemoryTotal},
 
 		// Enabled by --metrics-config. Quantiles are of the last minute, NaN if no request ended.
-		{Name: "nv_inference_first_response_histogram_ms", Signal: ModelFirstResponse, Form: Histogram, Shift: milli, Scope: OfModel},
+		{Name: "nv_inference_first_response_histogram_ms", Signal: ModelFirstResponse, Shift: milli},
 		// In no release yet (core, pull request 474). It counts requests that succeeded, with
 		// bounds up to 100 ms unless the model's config has others.
-		{Name: "nv_inference_request_duration_histogram_us", Signal: ModelRequestTimes, Form: Histogram, Shift: micro, Scope: OfModel},
-		{Name: "nv_inference_request_summary_us", Signal: ModelRequestDuration, Form: Summary, Shift: micro, Scope: OfModel},
-		{Name: "nv_inference_queue_summary_us", Signal: ModelQueueDuration, Form: Summary, Shift: micro, Scope: OfModel},
-		{Name: "nv_inference_compute_input_summary_us", Signal: ModelInputDuration, Form: Summary, Shift: micro, Scope: OfModel},
-		{Name: "nv_inference_compute_infer_summary_us", Signal: ModelInferDuration, Form: Summary, Shift: micro, Scope: OfModel},
-		{Name: "nv_inference_compute_output_summary_us", Signal: ModelOutputDuration, Form: Summary, Shift: micro, Scope: OfModel},
-		{Name: "nv_cache_hit_summary_per_model", Signal: ModelCacheHitTimes, Form: Summary, Shift: micro, Scope: OfModel},
-		{Name: "nv_cache_miss_summary_per_model", Signal: ModelCacheMissTimes, Form: Summary, Shift: micro, Scope: OfModel},
+		{Name: "nv_inference_request_duration_histogram_us", Signal: ModelRequestTimes, Shift: micro},
+		{Name: "nv_inference_request_summary_us", Signal: ModelRequestDuration, Shift: micro},
+		{Name: "nv_inference_queue_summary_us", Signal: ModelQueueDuration, Shift: micro},
+		{Name: "nv_inference_compute_input_summary_us", Signal: ModelInputDuration, Shift: micro},
+		{Name: "nv_inference_compute_infer_summary_us", Signal: ModelInferDuration, Shift: micro},
+		{Name: "nv_inference_compute_output_summary_us", Signal: ModelOutputDuration, Shift: micro},
+		{Name: "nv_cache_hit_summary_per_model", Signal: ModelCacheHitTimes, Shift: micro},
+		{Name: "nv_cache_miss_summary_per_model", Signal: ModelCacheMissTimes, Shift: micro},
 	}
 }
 
@@ -84,17 +84,17 @@ func coreMeanings() []Meaning {
 // name in newer vLLM releases. A worker of Dynamo shows the same (seen in 1.6.1).
 func vllmMeanings() []Meaning {
 	return []Meaning{
-		{Name: "vllm:prompt_tokens_total", Signal: PromptTokens, Counter: true},
-		{Name: "vllm:generation_tokens_total", Signal: GenerationTokens, Counter: true},
-		{Name: "vllm:time_to_first_token_seconds", Signal: FirstToken, Form: Histogram},
-		{Name: "vllm:inter_token_latency_seconds", Signal: InterToken, Form: Histogram},
-		{Name: "vllm:time_per_output_token_seconds", Signal: InterToken, Form: Histogram, Unless: []string{"vllm:inter_token_latency_seconds"}},
-		{Name: "vllm:e2e_request_latency_seconds", Signal: RequestDuration, Form: Histogram},
-		{Name: "vllm:request_prompt_tokens", Signal: RequestPromptTokens, Form: Histogram},
-		{Name: "vllm:request_generation_tokens", Signal: RequestOutputTokens, Form: Histogram},
+		{Name: "vllm:prompt_tokens_total", Signal: PromptTokens},
+		{Name: "vllm:generation_tokens_total", Signal: GenerationTokens},
+		{Name: "vllm:time_to_first_token_seconds", Signal: FirstToken},
+		{Name: "vllm:inter_token_latency_seconds", Signal: InterToken},
+		{Name: "vllm:time_per_output_token_seconds", Signal: InterToken, Unless: replacedBy("vllm:inter_token_latency_seconds")},
+		{Name: "vllm:e2e_request_latency_seconds", Signal: RequestDuration},
+		{Name: "vllm:request_prompt_tokens", Signal: RequestPromptTokens},
+		{Name: "vllm:request_generation_tokens", Signal: RequestOutputTokens},
 		{Name: "vllm:num_requests_running", Signal: RequestsRunning},
 		{Name: "vllm:num_requests_waiting", Signal: RequestsWaiting},
-		{Name: "vllm:num_preemptions_total", Signal: Preemptions, Counter: true},
+		{Name: "vllm:num_preemptions_total", Signal: Preemptions},
 		{Name: "vllm:gpu_cache_usage_perc", Signal: KVUtilization, Combine: Max},
 		{Name: "vllm:kv_cache_usage_perc", Signal: KVUtilization, Combine: Max},
 	}
@@ -111,12 +111,12 @@ func backendMeanings() []Meaning {
 	}
 	const transfer, kind = "nv_trt_llm_disaggregated_serving_metrics", "disaggregated_serving_type"
 	return append(all,
-		Meaning{Name: transfer, Where: only(kind, "kv_cache_transfer_ms"), Signal: KVTransferSeconds, Shift: milli, Counter: true},
-		Meaning{Name: transfer, Where: only(kind, "request_count"), Signal: Disaggregated, Counter: true},
-		Meaning{Name: "nv_llm_input_token_len_sum", Signal: PromptTokens, Counter: true, Unless: []string{modulePrefix + "prompt_tokens_total"}},
-		Meaning{Name: "nv_llm_output_token_len_sum", Signal: GenerationTokens, Counter: true, Unless: []string{modulePrefix + "generation_tokens_total"}},
-		Meaning{Name: "nv_llm_input_token_len", Signal: RequestPromptTokens, Form: Histogram},
-		Meaning{Name: "nv_llm_output_token_len", Signal: RequestOutputTokens, Form: Histogram},
+		Meaning{Name: transfer, Where: only(kind, "kv_cache_transfer_ms"), Signal: KVTransferSeconds, Shift: milli},
+		Meaning{Name: transfer, Where: only(kind, "request_count"), Signal: Disaggregated},
+		Meaning{Name: "nv_llm_input_token_len_sum", Signal: PromptTokens, Unless: replacedBy(modulePrefix + "prompt_tokens_total")},
+		Meaning{Name: "nv_llm_output_token_len_sum", Signal: GenerationTokens, Unless: replacedBy(modulePrefix + "generation_tokens_total")},
+		Meaning{Name: "nv_llm_input_token_len", Signal: RequestPromptTokens},
+		Meaning{Name: "nv_llm_output_token_len", Signal: RequestOutputTokens},
 	)
 }
 
@@ -130,18 +130,18 @@ func batcherMeanings() []Meaning {
 		general, generally = "nv_trt_llm_general_metrics", "general_type"
 	)
 	return []Meaning{
-		{Name: requests, Where: only(kind, "active"), Signal: RequestsActive, Unless: []string{modulePrefix + "requests_in_flight"}},
+		{Name: requests, Where: only(kind, "active"), Signal: RequestsActive, Unless: replacedBy(modulePrefix + "requests_in_flight")},
 		{Name: requests, Where: only(kind, "max"), Signal: RequestsLimit},
 		{Name: requests, Where: only(kind, "scheduled"), Signal: RequestsRunning},
 		{Name: requests, Where: only(kind, "context"), Signal: RequestsPrefill},
-		{Name: requests, Where: only(kind, "waiting"), Signal: RequestsWaiting, Unless: []string{modulePrefix + "requests_waiting"}},
+		{Name: requests, Where: only(kind, "waiting"), Signal: RequestsWaiting, Unless: replacedBy(modulePrefix + "requests_waiting")},
 		{Name: batcher, Where: only(specific, "total_context_tokens"), Signal: ContextTokens},
 		{Name: batcher, Where: only(specific, "generation_requests"), Signal: RequestsDecode},
 		{Name: batcher, Where: only(specific, "paused_requests"), Signal: RequestsPaused},
 		{Name: v1, Where: only(v1Kind, "total_context_tokens"), Signal: ContextTokens},
 		{Name: v1, Where: only(v1Kind, "total_generation_tokens"), Signal: StaticGeneration},
 		{Name: v1, Where: only(v1Kind, "empty_generation_slots"), Signal: StaticFreeSlots},
-		{Name: general, Where: only(generally, "iteration_counter"), Signal: EngineIterations, Counter: true, Unless: []string{modulePrefix + "iterations_total"}},
+		{Name: general, Where: only(generally, "iteration_counter"), Signal: EngineIterations, Unless: replacedBy(modulePrefix + "iterations_total")},
 		{Name: general, Where: only(generally, "timestamp"), Signal: EngineLastIter, Combine: Max},
 	}
 }
@@ -154,13 +154,13 @@ func cacheMeanings() []Meaning {
 		kv, kind      = "nv_trt_llm_kv_cache_block_metrics", "kv_cache_block_type"
 	)
 	return []Meaning{
-		{Name: memory, Signal: EngineMemory, Dims: []string{where + "=memory"}, Combine: Max},
+		{Name: memory, Signal: EngineMemory, Dims: renamed(where, "memory"), Combine: Max},
 		{Name: kv, Where: only(kind, "max"), Signal: KVBlocksLimit},
 		{Name: kv, Where: only(kind, "used"), Signal: KVBlocksUsed},
 		{Name: kv, Where: only(kind, "free"), Signal: KVBlocksFree},
 		{Name: kv, Where: only(kind, "tokens_per"), Signal: KVBlockTokens, Combine: Max},
 		{Name: kv, Where: only(kind, "fraction"), Signal: KVUtilization},
-		{Name: kv, Where: only(kind, "reused"), Signal: KVBlocksReused, Counter: true, Unless: []string{modulePrefix + "kv_cache_reused_blocks_total"}},
+		{Name: kv, Where: only(kind, "reused"), Signal: KVBlocksReused, Unless: replacedBy(modulePrefix + "kv_cache_reused_blocks_total")},
 	}
 }
 
@@ -182,26 +182,26 @@ func moduleMeanings() []Meaning {
 	all := []Meaning{
 		{Name: "requests_in_flight", Signal: RequestsActive, Rank: moduleRank},
 		{Name: "requests_waiting", Signal: RequestsWaiting, Rank: moduleRank},
-		{Name: "iterations_total", Signal: EngineIterations, Counter: true, Rank: moduleRank},
+		{Name: "iterations_total", Signal: EngineIterations, Rank: moduleRank},
 		{Name: "heartbeat_timestamp_seconds", Signal: EngineHeartbeat, Combine: Max},
-		{Name: "generation_tokens_total", Signal: GenerationTokens, Counter: true, Rank: moduleRank},
-		{Name: "prompt_tokens_total", Signal: PromptTokens, Counter: true, Rank: moduleRank},
-		{Name: "prefill_tokens_total", Signal: PromptTokensLive, Counter: true, Rank: moduleRank},
-		{Name: "requests_preempted_total", Signal: Preemptions, Counter: true},
-		{Name: "kv_cache_reused_blocks_total", Signal: KVBlocksReused, Counter: true},
-		{Name: "kv_cache_missed_blocks_total", Signal: KVBlocksMissed, Counter: true},
-		{Name: "time_to_first_token_seconds", Signal: FirstToken, Form: Histogram},
-		{Name: "inter_token_latency_seconds", Signal: InterToken, Form: Histogram},
-		{Name: "request_duration_seconds", Signal: RequestDuration, Form: Histogram},
+		{Name: "generation_tokens_total", Signal: GenerationTokens, Rank: moduleRank},
+		{Name: "prompt_tokens_total", Signal: PromptTokens, Rank: moduleRank},
+		{Name: "prefill_tokens_total", Signal: PromptTokensLive, Rank: moduleRank},
+		{Name: "requests_preempted_total", Signal: Preemptions},
+		{Name: "kv_cache_reused_blocks_total", Signal: KVBlocksReused},
+		{Name: "kv_cache_missed_blocks_total", Signal: KVBlocksMissed},
+		{Name: "time_to_first_token_seconds", Signal: FirstToken},
+		{Name: "inter_token_latency_seconds", Signal: InterToken},
+		{Name: "request_duration_seconds", Signal: RequestDuration},
 		{Name: "info", Signal: StatedVersion, Combine: Max},
 	}
 	for _, class := range Classes() {
 		m := Meaning{
-			Name: "requests_ended_total", Where: only("class", string(class)), Signal: RequestsFailed, Scope: OfModel, Counter: true,
-			Dims: []string{"finish_reason=reason"}, Outcome: &Outcome{Usual: class},
+			Name: "requests_ended_total", Where: only("class", string(class)), Signal: RequestsFailed, PerModel: true,
+			Dims: renamed("finish_reason", "reason"), Outcome: &Outcome{Usual: class},
 		}
 		if class == ClassOK || class == ClassCanceled {
-			m.Signal, m.Dims = RequestsFinished, []string{"finish_reason"}
+			m.Signal, m.Dims = RequestsFinished, kept("finish_reason")
 		}
 		all = append(all, m)
 	}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -115,27 +116,27 @@ func (*trtllmServe) Meanings() []Meaning {
 // every row). Only the batch that each rank shows itself is complete, and moves while requests
 // run.
 func serveMeanings() []Meaning {
-	position := []string{"token_position=position"}
+	position := renamed("token_position", "position")
 	return []Meaning{
 		// Requests, when they end.
-		{Name: "request_success_total", Signal: RequestsFinished, Counter: true, Dims: []string{"finished_reason=finish_reason", "finish_reason"}, Outcome: finished()},
-		{Name: "request_error_total", Signal: RequestsFailed, Counter: true, Dims: []string{"http_code=reason"}, Outcome: &Outcome{Codes: true, Missed: []Class{ClassCanceled}}},
-		{Name: "num_requests_completed_total", Signal: RequestsCompleted, Counter: true},
-		{Name: "prompt_tokens_total", Signal: PromptTokens, Counter: true},
-		{Name: "generation_tokens_total", Signal: GenerationTokens, Counter: true},
-		{Name: "prompt_cached_tokens_total", Signal: CachedTokens, Counter: true},
-		{Name: "prompt_cache_hit_tokens_total", Signal: CachedTokensByTier, Counter: true, Dims: []string{"cache_level=level", "cache_tier=cache_tier"}},
-		{Name: "e2e_request_latency_seconds", Signal: RequestDuration, Form: Histogram},
-		{Name: "time_to_first_token_seconds", Signal: FirstToken, Form: Histogram},
-		{Name: "time_per_output_token_seconds", Signal: OutputToken, Form: Histogram},
-		{Name: "request_queue_time_seconds", Signal: RequestQueue, Form: Histogram},
-		{Name: "request_prefill_time_seconds", Signal: RequestPrefill, Form: Histogram},
-		{Name: "request_decode_time_seconds", Signal: RequestDecode, Form: Histogram},
-		{Name: "request_inference_time_seconds", Signal: RequestInference, Form: Histogram},
-		{Name: "prompt_cached_tokens_per_request", Signal: RequestCachedTokens, Form: Histogram},
-		{Name: "prefill_batch_tokens", Signal: PrefillTokens, Form: Histogram},
-		{Name: "prefill_perplexity", Signal: PrefillPerplexity, Form: Histogram},
-		{Name: "generation_perplexity", Signal: OutputPerplexity, Form: Histogram},
+		{Name: "request_success_total", Signal: RequestsFinished, Dims: slices.Concat(renamed("finished_reason", "finish_reason"), kept("finish_reason")), Outcome: finished()},
+		{Name: "request_error_total", Signal: RequestsFailed, Dims: renamed("http_code", "reason"), Outcome: &Outcome{Codes: true, Missed: []Class{ClassCanceled}}},
+		{Name: "num_requests_completed_total", Signal: RequestsCompleted},
+		{Name: "prompt_tokens_total", Signal: PromptTokens},
+		{Name: "generation_tokens_total", Signal: GenerationTokens},
+		{Name: "prompt_cached_tokens_total", Signal: CachedTokens},
+		{Name: "prompt_cache_hit_tokens_total", Signal: CachedTokensByTier, Dims: slices.Concat(renamed("cache_level", "level"), kept("cache_tier"))},
+		{Name: "e2e_request_latency_seconds", Signal: RequestDuration},
+		{Name: "time_to_first_token_seconds", Signal: FirstToken},
+		{Name: "time_per_output_token_seconds", Signal: OutputToken},
+		{Name: "request_queue_time_seconds", Signal: RequestQueue},
+		{Name: "request_prefill_time_seconds", Signal: RequestPrefill},
+		{Name: "request_decode_time_seconds", Signal: RequestDecode},
+		{Name: "request_inference_time_seconds", Signal: RequestInference},
+		{Name: "prompt_cached_tokens_per_request", Signal: RequestCachedTokens},
+		{Name: "prefill_batch_tokens", Signal: PrefillTokens},
+		{Name: "prefill_perplexity", Signal: PrefillPerplexity},
+		{Name: "generation_perplexity", Signal: OutputPerplexity},
 
 		// Iterations. "running" is numActiveRequests: admitted, not scheduled.
 		{Name: "num_requests_running", Signal: RequestsActive, Combine: Newest},
@@ -149,18 +150,18 @@ func serveMeanings() []Meaning {
 		{Name: "iteration_latency_seconds", Signal: IterationDuration, Combine: Newest},
 		{Name: "total_context_tokens", Signal: ContextTokens, Combine: Newest},
 		{Name: "avg_decoded_tokens_per_iter", Signal: DecodedAverage, Combine: Newest},
-		{Name: "scheduled_batch_size", Signal: IterationBatch, Combine: Newest, Dims: []string{labelRank}},
+		{Name: "scheduled_batch_size", Signal: IterationBatch, Combine: Newest, Dims: kept(labelRank)},
 		{Name: "scheduled_batch_size", Signal: RequestsRunning, Combine: Newest},
 		{Name: "scheduled_batch_size", Signal: RequestsRunning, Combine: ZeroOnly},
 		{Name: "scheduled_batch_size", Signal: RequestsRunning},
 		{Name: "scheduled_batch_size", Signal: EngineRanks},
 		{Name: "prefill_batch_occupancy", Signal: PrefillOccupancy, Combine: Newest},
-		{Name: "max_batch_size_static", Signal: BatchLimit, Combine: Newest, Const: "kind=static"},
-		{Name: "max_batch_size_runtime", Signal: BatchLimit, Combine: Newest, Const: "kind=runtime"},
+		{Name: "max_batch_size_static", Signal: BatchLimit, Combine: Newest, Const: labeled("kind", "static")},
+		{Name: "max_batch_size_runtime", Signal: BatchLimit, Combine: Newest, Const: labeled("kind", "runtime")},
 		{Name: "max_num_tokens_runtime", Signal: BatchTokensLimit, Combine: Newest},
-		{Name: "gpu_memory_usage_bytes", Signal: EngineMemory, Combine: Newest, NotZero: true, Const: "memory=gpu"},
-		{Name: "cpu_memory_usage_bytes", Signal: EngineMemory, Combine: Newest, NotZero: true, Const: "memory=cpu"},
-		{Name: "pinned_memory_usage_bytes", Signal: EngineMemory, Combine: Newest, NotZero: true, Const: "memory=pinned"},
+		{Name: "gpu_memory_usage_bytes", Signal: EngineMemory, Combine: Newest, NotZero: true, Const: labeled("memory", "gpu")},
+		{Name: "cpu_memory_usage_bytes", Signal: EngineMemory, Combine: Newest, NotZero: true, Const: labeled("memory", "cpu")},
+		{Name: "pinned_memory_usage_bytes", Signal: EngineMemory, Combine: Newest, NotZero: true, Const: labeled("memory", "pinned")},
 		{Name: "kv_cache_utilization", Signal: KVUtilization, Combine: Newest},
 		{Name: "kv_cache_host_utilization", Signal: KVHostUtilization, Combine: Newest},
 		{Name: "kv_cache_hit_rate", Signal: KVHitRatio, Combine: Newest},
@@ -172,28 +173,28 @@ func serveMeanings() []Meaning {
 		{Name: "kv_cache_tokens_per_block", Signal: KVBlockTokens, Combine: Newest},
 
 		// Counters of the KV cache.
-		{Name: "kv_cache_reused_blocks_total", Signal: KVBlocksReused, Counter: true},
-		{Name: "kv_cache_missed_blocks_total", Signal: KVBlocksMissed, Counter: true},
-		{Name: "kv_cache_gen_alloc_blocks_total", Signal: KVBlocksAllocated, Counter: true},
-		{Name: "kv_cache_disk_prefetch_blocks_total", Signal: KVBlocksPrefetched, Counter: true},
-		{Name: "kv_cache_onboard_bytes_total", Signal: KVOnboardBytes, Counter: true},
-		{Name: "kv_cache_offload_bytes_total", Signal: KVOffloadBytes, Counter: true},
-		{Name: "kv_cache_intra_device_copy_bytes_total", Signal: KVCopyBytes, Counter: true},
+		{Name: "kv_cache_reused_blocks_total", Signal: KVBlocksReused},
+		{Name: "kv_cache_missed_blocks_total", Signal: KVBlocksMissed},
+		{Name: "kv_cache_gen_alloc_blocks_total", Signal: KVBlocksAllocated},
+		{Name: "kv_cache_disk_prefetch_blocks_total", Signal: KVBlocksPrefetched},
+		{Name: "kv_cache_onboard_bytes_total", Signal: KVOnboardBytes},
+		{Name: "kv_cache_offload_bytes_total", Signal: KVOffloadBytes},
+		{Name: "kv_cache_intra_device_copy_bytes_total", Signal: KVCopyBytes},
 
 		// Speculative decoding. Counters by position are updated per request, the others per
 		// iteration, so they differ.
-		{Name: "spec_decode_num_draft_tokens_total", Signal: SpecDraft, Counter: true},
-		{Name: "spec_decode_num_accepted_tokens_total", Signal: SpecAccepted, Counter: true},
-		{Name: "spec_decode_drafted_tokens_total", Signal: SpecDraftPosition, Counter: true, Dims: position},
-		{Name: "spec_decode_accepted_tokens_total", Signal: SpecAcceptedPosition, Counter: true, Dims: position},
+		{Name: "spec_decode_num_draft_tokens_total", Signal: SpecDraft},
+		{Name: "spec_decode_num_accepted_tokens_total", Signal: SpecAccepted},
+		{Name: "spec_decode_drafted_tokens_total", Signal: SpecDraftPosition, Dims: position},
+		{Name: "spec_decode_accepted_tokens_total", Signal: SpecAcceptedPosition, Dims: position},
 		{Name: "spec_decode_acceptance_length", Signal: SpecLength, Combine: Newest},
 		{Name: "spec_decode_draft_overhead", Signal: SpecOverhead, Combine: Newest},
 
 		// Configuration.
-		{Name: "model_config_info", Signal: ModelConfig, Combine: Max, Dims: []string{"dtype", "gpu_type", "max_model_len", "quantization", "served_model_name"}},
-		{Name: "parallel_config_info", Signal: ParallelConfig, Combine: Max, Dims: []string{"context_parallel_size", "expert_parallel_size", "gpu_count", "pipeline_parallel_size", "tensor_parallel_size"}},
-		{Name: "speculative_config_info", Signal: SpeculativeConfig, Combine: Max, Dims: []string{"spec_draft_model", "spec_enabled", "spec_method", "spec_num_tokens"}},
-		{Name: "kv_cache_config_info", Signal: CacheConfig, Combine: Max, Dims: []string{"cache_dtype", "enable_block_reuse", "enable_partial_reuse", "free_gpu_memory_fraction", "page_size"}},
+		{Name: "model_config_info", Signal: ModelConfig, Combine: Max, Dims: kept("dtype", "gpu_type", "max_model_len", "quantization", "served_model_name")},
+		{Name: "parallel_config_info", Signal: ParallelConfig, Combine: Max, Dims: kept("context_parallel_size", "expert_parallel_size", "gpu_count", "pipeline_parallel_size", "tensor_parallel_size")},
+		{Name: "speculative_config_info", Signal: SpeculativeConfig, Combine: Max, Dims: kept("spec_draft_model", "spec_enabled", "spec_method", "spec_num_tokens")},
+		{Name: "kv_cache_config_info", Signal: CacheConfig, Combine: Max, Dims: kept("cache_dtype", "enable_block_reuse", "enable_partial_reuse", "free_gpu_memory_fraction", "page_size")},
 	}
 }
 

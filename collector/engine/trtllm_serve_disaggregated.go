@@ -31,25 +31,25 @@ func (*trtllmDisaggregated) Tier(*Page) Tier { return TierFrontend }
 // decode begins after prefill, so it is not what clients see. The HELP texts are wrong about that.
 func (*trtllmDisaggregated) Meanings() []Meaning {
 	failed := func(name string, class Class, reason string) Meaning {
-		return Meaning{Name: name, Signal: RequestsFailed, Counter: true, Const: "reason=" + reason, Outcome: &Outcome{Usual: class}}
+		return Meaning{Name: name, Signal: RequestsFailed, Const: labeled("reason", reason), Outcome: &Outcome{Usual: class}}
 	}
 	all := []Meaning{
-		{Name: "total_requests_total", Signal: RequestsStarted, Counter: true},
-		{Name: "validation_exceptions_total", Signal: RequestsStarted, Counter: true},
-		{Name: "total_responses_total", Signal: RequestsFinished, Counter: true, Const: "finish_reason=answered", Outcome: &Outcome{Usual: ClassOK}},
+		{Name: "total_requests_total", Signal: RequestsStarted},
+		{Name: "validation_exceptions_total", Signal: RequestsStarted},
+		{Name: "total_responses_total", Signal: RequestsFinished, Const: labeled("finish_reason", "answered"), Outcome: &Outcome{Usual: ClassOK}},
 		failed("validation_exceptions_total", ClassClient, "validation"),
 		failed("http_exceptions_total", ClassUnknown, "http_exception"),
 		failed("internal_errors_total", ClassServer, "internal"),
-		{Name: "queue_latency_seconds", Signal: RequestQueue, Form: Histogram},
-		{Name: "ctx_complete_latency_seconds", Signal: RequestPrefill, Form: Histogram},
-		{Name: "gen_complete_latency_seconds", Signal: RequestDecode, Form: Histogram},
+		{Name: "queue_latency_seconds", Signal: RequestQueue},
+		{Name: "ctx_complete_latency_seconds", Signal: RequestPrefill},
+		{Name: "gen_complete_latency_seconds", Signal: RequestDecode},
 	}
-	for _, role := range [][2]string{{"ctx", "stage=prefill"}, {"gen", "stage=decode"}, {"mme", "stage=encode"}} {
+	for _, role := range [][2]string{{"ctx", "prefill"}, {"gen", "decode"}, {"mme", "encode"}} {
 		all = append(all,
-			Meaning{Name: role[0] + "_total_requests_total", Signal: StageRequests, Counter: true, Const: role[1]},
-			Meaning{Name: role[0] + "_completed_requests_total", Signal: StageEnded, Counter: true, Const: role[1]},
-			Meaning{Name: role[0] + "_error_requests_total", Signal: StageErrors, Counter: true, Const: role[1]},
-			Meaning{Name: role[0] + "_retry_requests_total", Signal: StageRetries, Counter: true, Const: role[1]},
+			Meaning{Name: role[0] + "_total_requests_total", Signal: StageRequests, Const: labeled("stage", role[1])},
+			Meaning{Name: role[0] + "_completed_requests_total", Signal: StageEnded, Const: labeled("stage", role[1])},
+			Meaning{Name: role[0] + "_error_requests_total", Signal: StageErrors, Const: labeled("stage", role[1])},
+			Meaning{Name: role[0] + "_retry_requests_total", Signal: StageRetries, Const: labeled("stage", role[1])},
 		)
 	}
 	return all

@@ -39,14 +39,10 @@ func valuesOf(t *testing.T, kind engine.Kind, body []byte) map[string]float64 {
 		}
 		words := []string{name}
 		for _, dim := range s.Meaning.Dims {
-			theirs, ours, renamed := strings.Cut(dim, "=")
-			if !renamed {
-				ours = theirs
-			}
-			words = append(words, ours+"="+s.Labels.Get(theirs))
+			words = append(words, dim.Ours+"="+s.Labels.Get(dim.Theirs))
 		}
-		if s.Meaning.Const != "" {
-			words = append(words, s.Meaning.Const)
+		if s.Meaning.Const.Name != "" {
+			words = append(words, s.Meaning.Const.String())
 		}
 		name = strings.Join(words, " ")
 		if before, there := values[name]; there && s.Meaning.Combine == engine.Max {

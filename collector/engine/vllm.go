@@ -178,40 +178,40 @@ func vllmEngine() []Meaning {
 		{Name: "num_requests_waiting", Signal: RequestsWaiting, Rank: vllmRank},
 		// Up to 0.9 with engine V0: preempted requests in the memory of the host, which neither run nor wait.
 		{Name: "num_requests_swapped", Signal: RequestsWaiting},
-		{Name: "num_requests_waiting_by_reason", Signal: RequestsWaitingReason, Dims: []string{"reason"}},
-		{Name: "num_preemptions_total", Signal: Preemptions, Counter: true},
-		{Name: "request_success_total", Where: []string{"finished_reason!=error"}, Signal: RequestsFinished, Counter: true, Rank: vllmRank, Dims: []string{"finished_reason=finish_reason"}, Outcome: finished()},
-		{Name: "request_success_total", Where: only("finished_reason", "error"), Signal: RequestsFinished, Counter: true, Rank: vllmRank, Dims: []string{"finished_reason=finish_reason"}, Outcome: &Outcome{Usual: ClassServer, Again: "http_5xx"}},
-		{Name: "admission_rejections_total", Signal: RequestsFailed, Counter: true, Dims: []string{"reason"}, Outcome: &Outcome{Usual: ClassOverload, Again: "http_5xx"}},
-		{Name: "admission_rejections_total", Signal: RequestsRejected, Counter: true},
+		{Name: "num_requests_waiting_by_reason", Signal: RequestsWaitingReason, Dims: kept("reason")},
+		{Name: "num_preemptions_total", Signal: Preemptions},
+		{Name: "request_success_total", Where: except("finished_reason", "error"), Signal: RequestsFinished, Rank: vllmRank, Dims: renamed("finished_reason", "finish_reason"), Outcome: finished()},
+		{Name: "request_success_total", Where: only("finished_reason", "error"), Signal: RequestsFinished, Rank: vllmRank, Dims: renamed("finished_reason", "finish_reason"), Outcome: &Outcome{Usual: ClassServer, Again: "http_5xx"}},
+		{Name: "admission_rejections_total", Signal: RequestsFailed, Dims: kept("reason"), Outcome: &Outcome{Usual: ClassOverload, Again: "http_5xx"}},
+		{Name: "admission_rejections_total", Signal: RequestsRejected},
 
 		// Tokens, with each step of the engine. prompt_tokens_cached_total is new in 0.16; the hits
 		// before it count a request that is tried in vain once more (vllm-project/vllm#43736).
 		// gpu_prefix_cache_hits_total was replaced in 0.9.2 and removed in 0.12.
-		{Name: "prompt_tokens_total", Signal: PromptTokens, Counter: true, Rank: vllmRank},
-		{Name: "generation_tokens_total", Signal: GenerationTokens, Counter: true, Rank: vllmRank},
-		{Name: "prompt_tokens_cached_total", Signal: CachedTokens, Counter: true},
-		{Name: "prefix_cache_hits_total", Signal: CachedTokens, Counter: true, Unless: []string{"prompt_tokens_cached_total"}},
-		{Name: "gpu_prefix_cache_hits_total", Signal: CachedTokens, Counter: true, Unless: []string{"prompt_tokens_cached_total", "prefix_cache_hits_total"}},
-		{Name: "prompt_tokens_cached_by_source_total", Signal: CachedTokensByTier, Counter: true, Dims: []string{"source=cache_tier"}},
-		{Name: "request_prompt_tokens", Signal: RequestPromptTokens, Form: Histogram},
-		{Name: "request_generation_tokens", Signal: RequestOutputTokens, Form: Histogram},
-		{Name: "spec_decode_num_draft_tokens_total", Signal: SpecDraft, Counter: true},
-		{Name: "spec_decode_num_accepted_tokens_total", Signal: SpecAccepted, Counter: true},
-		{Name: "spec_decode_num_accepted_tokens_per_pos_total", Signal: SpecAcceptedPosition, Counter: true, Dims: []string{"position"}},
+		{Name: "prompt_tokens_total", Signal: PromptTokens, Rank: vllmRank},
+		{Name: "generation_tokens_total", Signal: GenerationTokens, Rank: vllmRank},
+		{Name: "prompt_tokens_cached_total", Signal: CachedTokens},
+		{Name: "prefix_cache_hits_total", Signal: CachedTokens, Unless: replacedBy("prompt_tokens_cached_total")},
+		{Name: "gpu_prefix_cache_hits_total", Signal: CachedTokens, Unless: replacedBy("prompt_tokens_cached_total", "prefix_cache_hits_total")},
+		{Name: "prompt_tokens_cached_by_source_total", Signal: CachedTokensByTier, Dims: renamed("source", "cache_tier")},
+		{Name: "request_prompt_tokens", Signal: RequestPromptTokens},
+		{Name: "request_generation_tokens", Signal: RequestOutputTokens},
+		{Name: "spec_decode_num_draft_tokens_total", Signal: SpecDraft},
+		{Name: "spec_decode_num_accepted_tokens_total", Signal: SpecAccepted},
+		{Name: "spec_decode_num_accepted_tokens_per_pos_total", Signal: SpecAcceptedPosition, Dims: kept("position")},
 
 		// Durations, all but the first two observed when a request ends. The old
 		// time_per_output_token_seconds, removed in 0.16, is observed token by token and equals
 		// inter_token_latency_seconds, new in 0.10.2.
-		{Name: "time_to_first_token_seconds", Signal: FirstToken, Form: Histogram},
-		{Name: "inter_token_latency_seconds", Signal: InterToken, Form: Histogram},
-		{Name: "time_per_output_token_seconds", Signal: InterToken, Form: Histogram, Unless: []string{"inter_token_latency_seconds"}},
-		{Name: "request_time_per_output_token_seconds", Signal: OutputToken, Form: Histogram},
-		{Name: "e2e_request_latency_seconds", Signal: RequestDuration, Form: Histogram},
-		{Name: "request_queue_time_seconds", Signal: RequestQueue, Form: Histogram},
-		{Name: "request_prefill_time_seconds", Signal: RequestPrefill, Form: Histogram},
-		{Name: "request_decode_time_seconds", Signal: RequestDecode, Form: Histogram},
-		{Name: "request_inference_time_seconds", Signal: RequestInference, Form: Histogram},
+		{Name: "time_to_first_token_seconds", Signal: FirstToken},
+		{Name: "inter_token_latency_seconds", Signal: InterToken},
+		{Name: "time_per_output_token_seconds", Signal: InterToken, Unless: replacedBy("inter_token_latency_seconds")},
+		{Name: "request_time_per_output_token_seconds", Signal: OutputToken},
+		{Name: "e2e_request_latency_seconds", Signal: RequestDuration},
+		{Name: "request_queue_time_seconds", Signal: RequestQueue},
+		{Name: "request_prefill_time_seconds", Signal: RequestPrefill},
+		{Name: "request_decode_time_seconds", Signal: RequestDecode},
+		{Name: "request_inference_time_seconds", Signal: RequestInference},
 
 		// The engine and its cache. Each rank has its own cache, and the fullest counts; it was
 		// named after the GPU until 0.11. With several API processes of 0.11, each shows what it
@@ -219,15 +219,15 @@ func vllmEngine() []Meaning {
 		// histogram despite its name, and its count is the number of iterations. The value of
 		// lora_requests_info is when it was written; past label sets stay, and the largest value
 		// is current.
-		{Name: "kv_cache_usage_perc", Where: []string{"pid="}, Signal: KVUtilization, Combine: Max, Rank: vllmRank},
-		{Name: "gpu_cache_usage_perc", Signal: KVUtilization, Combine: Max, Rank: vllmRank, Unless: []string{"kv_cache_usage_perc"}},
-		{Name: "iteration_tokens_total_count", Signal: EngineIterations, Counter: true, Rank: vllmRank},
+		{Name: "kv_cache_usage_perc", Where: absent("pid"), Signal: KVUtilization, Combine: Max, Rank: vllmRank},
+		{Name: "gpu_cache_usage_perc", Signal: KVUtilization, Combine: Max, Rank: vllmRank, Unless: replacedBy("kv_cache_usage_perc")},
+		{Name: "iteration_tokens_total_count", Signal: EngineIterations, Rank: vllmRank},
 		{Name: "engine_sleep_state", Where: only("sleep_state", "awake"), Signal: EngineAwake, Combine: Max, Rank: vllmRank},
 		// num_gpu_blocks of each rank is the sum over the ranks that report to one API
 		// (core_client.py of 0.9 to 0.32); kv_cache_size_tokens of newer releases is per rank.
-		{Name: vllmConfig, Signal: CacheStated, Combine: Max, Rank: vllmRank, Dims: []string{"num_gpu_blocks=blocks", "block_size=block_tokens", "kv_cache_size_tokens=tokens"}},
-		{Name: vllmConfig, Signal: CacheConfig, Combine: Max, Dims: []string{"block_size=page_size", "cache_dtype", "enable_prefix_caching=enable_block_reuse", "num_gpu_blocks"}},
-		{Name: "lora_requests_info", Signal: AdaptersWritten, Combine: Max, Dims: []string{"max_lora", "running_lora_adapters=running", "waiting_lora_adapters=waiting"}},
+		{Name: vllmConfig, Signal: CacheStated, Combine: Max, Rank: vllmRank, Dims: slices.Concat(renamed("num_gpu_blocks", "blocks"), renamed("block_size", "block_tokens"), renamed("kv_cache_size_tokens", "tokens"))},
+		{Name: vllmConfig, Signal: CacheConfig, Combine: Max, Dims: slices.Concat(renamed("block_size", "page_size"), kept("cache_dtype"), renamed("enable_prefix_caching", "enable_block_reuse"), kept("num_gpu_blocks"))},
+		{Name: "lora_requests_info", Signal: AdaptersWritten, Combine: Max, Dims: slices.Concat(kept("max_lora"), renamed("running_lora_adapters", "running"), renamed("waiting_lora_adapters", "waiting"))},
 	}
 }
 
@@ -238,15 +238,15 @@ func vllmTransfers() []Meaning {
 	var all []Meaning
 	for _, connector := range []string{"nixl_", "mooncake_"} {
 		all = append(all,
-			Meaning{Name: connector + "xfer_time_seconds_sum", Signal: KVTransferSeconds, Counter: true},
-			Meaning{Name: connector + "bytes_transferred_sum", Signal: KVTransferBytes, Counter: true},
-			Meaning{Name: connector + "num_failed_transfers_total", Signal: KVTransferFailures, Counter: true, Const: "reason=transfer"},
-			Meaning{Name: connector + "num_kv_expired_reqs_total", Signal: KVTransferFailures, Counter: true, Const: "reason=expired"},
+			Meaning{Name: connector + "xfer_time_seconds_sum", Signal: KVTransferSeconds},
+			Meaning{Name: connector + "bytes_transferred_sum", Signal: KVTransferBytes},
+			Meaning{Name: connector + "num_failed_transfers_total", Signal: KVTransferFailures, Const: labeled("reason", "transfer")},
+			Meaning{Name: connector + "num_kv_expired_reqs_total", Signal: KVTransferFailures, Const: labeled("reason", "expired")},
 		)
 	}
 	return append(all,
-		Meaning{Name: "nixl_num_failed_notifications_total", Signal: KVTransferFailures, Counter: true, Const: "reason=notification"},
-		Meaning{Name: "mooncake_num_failed_recvs_total", Signal: KVTransferFailures, Counter: true, Const: "reason=receive"},
+		Meaning{Name: "nixl_num_failed_notifications_total", Signal: KVTransferFailures, Const: labeled("reason", "notification")},
+		Meaning{Name: "mooncake_num_failed_recvs_total", Signal: KVTransferFailures, Const: labeled("reason", "receive")},
 	)
 }
 
@@ -283,24 +283,24 @@ const vllmNoHandler = "none"
 // follow a 200 and do not count elsewhere; neither do disconnected clients. A wrong path is no
 // request to a model, and its answer is never 2xx or 5xx.
 func vllmHTTP() []Meaning {
-	where := func(more ...string) []string {
-		return slices.Concat([]string{"method=POST"}, more, except("handler", vllmAsksNoModel()...))
+	where := func(more ...Match) []Match {
+		return slices.Concat(only("method", "POST"), more, except("handler", vllmAsksNoModel()...))
 	}
-	failed := func(where []string) Meaning {
+	failed := func(where []Match) Meaning {
 		return Meaning{
 			Name: vllmAnswers, Where: where,
-			Signal: RequestsFailed, Counter: true, Dims: []string{"status=reason"},
+			Signal: RequestsFailed, Dims: renamed("status", "reason"),
 			Outcome: &Outcome{Codes: true, Missed: []Class{ClassCanceled, ClassOverload}},
 		}
 	}
 	return []Meaning{
 		{
-			Name: vllmAnswers, Where: where("status=2xx"),
-			Unless: []string{vllmPrefix + "request_success_total"},
-			Signal: RequestsFinished, Counter: true, Outcome: &Outcome{Usual: ClassOK},
+			Name: vllmAnswers, Where: where(only("status", "2xx")...),
+			Unless: replacedBy(vllmPrefix + "request_success_total"),
+			Signal: RequestsFinished, Outcome: &Outcome{Usual: ClassOK},
 		},
-		failed(where("status=4xx", "handler!="+vllmNoHandler)),
-		failed(where("status=5xx")),
-		{Name: vllmAnswers, Where: []string{"handler!=", "handler!=" + vllmNoHandler, "status!="}, Signal: HTTPAnswers},
+		failed(where(slices.Concat(only("status", "4xx"), except("handler", vllmNoHandler))...)),
+		failed(where(only("status", "5xx")...)),
+		{Name: vllmAnswers, Where: slices.Concat(present("handler", "status"), except("handler", vllmNoHandler)), Signal: HTTPAnswers},
 	}
 }

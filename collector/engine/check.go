@@ -1,0 +1,133 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/prometheus/common/model"
+)
+
+// Check returns what is wrong with the constants of the kinds, each with its place. The program asks
+// when it starts: a mistake there would show wrong numbers, or none, and nobody would know why.
+func Check() error {
+	var all []error
+	for _, e := range registry {
+		for _, problem := range checkMeanings(e.Meanings()) {
+			all = append(all, fmt.Errorf("kind %s: %w", e.Kind(), problem))
+		}
+	}
+	return errors.Join(all...)
+}
+
+func checkMeanings(meanings []Meaning) (all []error) {
+	seen := make(map[string]bool)
+	for i := range meanings {
+		m := &meanings[i]
+		problems := m.problems()
+		key := fmt.Sprint(m.Name, m.Signal, m.Const, m.Inside, m.Combine, m.Where)
+		if seen[key] {
+			problems = append(problems, "is listed twice")
+		}
+		seen[key] = true
+		for _, problem := range problems {
+			all = append(all, fmt.Errorf("series %s %s as %s: it %s", m.Name, m.Where, m.Signal, problem))
+		}
+	}
+	return all
+}
+
+// problems returns what is wrong with a meaning, each as the end of a sentence.
+func (m *Meaning) problems() (all []string) {
+	say := func(wrong bool, format string, args ...any) {
+		if wrong {
+			all = append(all, fmt.Sprintf(format, args...))
+		}
+	}
+	_, known := types()[m.Signal]
+	say(!known, "has a signal without a type")
+	say(!model.LegacyValidation.IsValidMetricName(m.Name), "has a name that no series can have")
+	say(m.Shift < 0 || m.Shift > maxShift, "shifts by %d places", m.Shift)
+	added := m.Signal.Type().Counter || m.Form() != Single
+	say(added && m.Combine != Sum, "grows, so that several add up, and combines them otherwise")
+	say(m.Signal.Type().Counter && m.NotZero, "is a counter, and takes 0 for unknown")
+	say(m.Outcome != nil && !m.Signal.Type().Counter, "has an outcome, and does not count")
+	all = append(all, m.selectionProblems()...)
+	return append(all, m.labelProblems()...)
+}
+
+// maxShift is the longest shift to base units: nanoseconds.
+const maxShift = 9
+
+// selectionProblems returns what is wrong with the choice of series.
+func (m *Meaning) selectionProblems() (all []string) {
+	chosen := make(map[string]string)
+	for _, match := range m.Where {
+		other, twice := chosen[match.Label]
+		switch {
+		case !isLabel(match.Label):
+			all = append(all, fmt.Sprintf("selects by %q, which no label is called", match.Label))
+		case match.Method == StartsWith && match.Value == "":
+			all = append(all, fmt.Sprintf("selects %s by an empty prefix, which every value has", match.Label))
+		case match.Method == Equals && twice && other != match.Value:
+			all = append(all, fmt.Sprintf("selects two values of %s, and no series has both", match.Label))
+		}
+		if match.Method == Equals {
+			chosen[match.Label] = match.Value
+		}
+	}
+	for _, e := range m.Unless {
+		switch {
+		case e.Name == "" && e.Version == "":
+			all = append(all, "is replaced by an empty name")
+		case e.Name == m.Name:
+			all = append(all, "is replaced by itself")
+		}
+	}
+	return all
+}
+
+// labelProblems returns what is wrong with the labels that are read or set.
+func (m *Meaning) labelProblems() (all []string) {
+	for _, name := range slices.Concat(m.Copies, []string{m.Rank}) {
+		if name != "" && !isLabel(name) {
+			all = append(all, fmt.Sprintf("reads %q, which no label is called", name))
+		}
+	}
+	// The reason of an outcome may have had another name in earlier releases.
+	set := make(map[string]bool)
+	give := func(name string) {
+		switch {
+		case !isLabel(name):
+			all = append(all, fmt.Sprintf("sets %q, which no label is called", name))
+		case slices.Contains(identity(), name):
+			all = append(all, fmt.Sprintf("sets %s, which says whose series it is", name))
+		case set[name] && m.Outcome == nil:
+			all = append(all, fmt.Sprintf("sets %s twice", name))
+		}
+		set[name] = true
+	}
+	for _, dim := range m.Dims {
+		give(dim.Ours)
+		if !isLabel(dim.Theirs) {
+			all = append(all, fmt.Sprintf("keeps %q, which no label is called", dim.Theirs))
+		}
+	}
+	if m.Const != (Label{}) {
+		give(m.Const.Name)
+		if m.Const.Value == "" {
+			all = append(all, fmt.Sprintf("sets %s to nothing", m.Const.Name))
+		}
+	}
+	return all
+}
+
+func isLabel(name string) bool { return model.LegacyValidation.IsValidLabelName(name) }
+
+// identity lists the labels that a derived series has from its replica and model.
+func identity() []string {
+	return []string{
+		"engine", "engine_version", "trtllm_version", "pool_id", "replica_id",
+		"tier", "model_id", "model", "version", "role",
+	}
+}
