@@ -9,7 +9,7 @@ import (
 
 // CanaryOrder returns the canary's order for a replica. The identity is nil and the base of the
 // API empty if unknown. The model defaults to the entry model.
-func CanaryOrder(e engine.Engine, id *Identity, base, model string, state State) *canary.Order {
+func CanaryOrder(e *engine.Kind, id *Identity, base, model string, state State) *canary.Order {
 	o := &canary.Order{}
 	if o.Hold = compose(o, e, id, base, model); o.Hold == "" && Holds(state) {
 		o.Hold = "the replica is " + strings.ReplaceAll(string(state), "_", " ")
@@ -18,7 +18,7 @@ func CanaryOrder(e engine.Engine, id *Identity, base, model string, state State)
 }
 
 // compose completes an order, or returns the reason why no requests can be sent.
-func compose(o *canary.Order, e engine.Engine, id *Identity, base, model string) (hold string) {
+func compose(o *canary.Order, e *engine.Kind, id *Identity, base, model string) (hold string) {
 	switch {
 	case id == nil || id.Kind == engine.Unknown:
 		return "the server was not recognised yet"

@@ -14,7 +14,7 @@ import (
 // Basis is what the checks of a replica are based on. Everything that it points to is immutable.
 type Basis struct {
 	// Engine is the kind of server, Topology holds the models under their public ids.
-	Engine   engine.Engine
+	Engine   *engine.Kind
 	Topology *engine.Topology
 	engine.Knowledge
 	// EngineVersion and TRTLLMVersion are the versions in the labels of the replica's series.

@@ -53,7 +53,7 @@ func triton(t *testing.T) assess.Basis {
 }
 
 // pageOf parses the text of a page.
-func pageOf(t *testing.T, e engine.Engine, text string) *engine.Page {
+func pageOf(t *testing.T, e *engine.Kind, text string) *engine.Page {
 	t.Helper()
 	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(e)})
 	block, err := cache.Parse([]byte(text), "text/plain", nil)

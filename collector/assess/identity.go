@@ -26,7 +26,7 @@ const LabelTier = "tier"
 
 // Identity identifies a replica. It is immutable except for Page and Facts.
 type Identity struct {
-	Kind engine.Kind
+	Kind engine.Name
 	// Identity is the identity in the derived series of the replica.
 	derive.Identity
 
@@ -39,8 +39,8 @@ type Identity struct {
 }
 
 // NewIdentity combines what is known about a replica; page and facts may be nil.
-func NewIdentity(t *target.Target, cfg *Labels, e engine.Engine, page *engine.Page, facts *engine.Facts) *Identity {
-	id := &Identity{Kind: e.Kind(), Page: page, Facts: facts, target: t, config: cfg}
+func NewIdentity(t *target.Target, cfg *Labels, e *engine.Kind, page *engine.Page, facts *engine.Facts) *Identity {
+	id := &Identity{Kind: e.Name, Page: page, Facts: facts, target: t, config: cfg}
 	if facts == nil {
 		facts = &engine.Facts{}
 	}

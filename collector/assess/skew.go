@@ -38,7 +38,7 @@ func (f *Findings) Skew() target.SkewFacts {
 		if facts[fact] == nil {
 			facts[fact] = make(map[string]string)
 		}
-		facts[fact][strings.TrimSpace(string(f.Engine.Kind())+" "+item)] = value
+		facts[fact][strings.TrimSpace(string(f.Engine.Name)+" "+item)] = value
 	}
 	set("engine_version", "", f.EngineVersion)
 	set("trtllm_version", "", f.TRTLLMVersion)

@@ -146,7 +146,7 @@ func (e *Evidence) neverSeen(s State) bool {
 }
 
 // Announce logs one line if the state of a replica or of its target changed.
-func Announce(log *slog.Logger, previous, now *target.Status, page string, kind engine.Kind) {
+func Announce(log *slog.Logger, previous, now *target.Status, page string, kind engine.Name) {
 	up := now.Health == target.HealthUp
 	switch {
 	case now.State != previous.State:

@@ -28,7 +28,7 @@ const EngineAuto = "auto"
 func Engines() []string {
 	names := []string{EngineAuto, string(engine.Unknown)}
 	for _, e := range engine.All() {
-		names = append(names, string(e.Kind()))
+		names = append(names, string(e.Name))
 	}
 	return names
 }

@@ -164,5 +164,5 @@ func hasGRPC(kind string) bool {
 
 func hasIterations(kind string) bool {
 	e, ok := engine.ByName(kind)
-	return ok && e.IterationsPath() != ""
+	return ok && e.Iterations != ""
 }

@@ -52,7 +52,7 @@ type Family struct {
 	Scope  Scope
 	Labels []string
 	// Engines lists the kinds of servers that can have it.
-	Engines  []engine.Kind
+	Engines  []engine.Name
 	Section  string // The section of the metric reference.
 	InPromQL InPromQL
 

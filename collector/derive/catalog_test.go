@@ -24,7 +24,7 @@ const llm, resnet = "llm", "resnet"
 // everything is a target of a kind with all its meanings. If several names have one meaning, as
 // in several releases, page n has the nth of them.
 type everything struct {
-	e        engine.Engine
+	e        *engine.Kind
 	nth      int
 	identity Identity
 	meanings map[string][]engine.Meaning
@@ -69,7 +69,7 @@ func promised() []Objective {
 
 // meaningsOf returns the meanings of a kind by the series that they become, those of an
 // engine inside first: a page belongs to one server.
-func meaningsOf(e engine.Engine, inside engine.Kind) map[string][]engine.Meaning {
+func meaningsOf(e *engine.Kind, inside engine.Name) map[string][]engine.Meaning {
 	same := make(map[string][]engine.Meaning)
 	all := e.Meanings()
 	slices.SortStableFunc(all, func(a, b engine.Meaning) int { return strings.Compare(string(b.Inside), string(a.Inside)) })
@@ -190,7 +190,7 @@ var derived sync.Map
 // series returns what [everything.derive] does, computed once for all tests.
 func (v everything) series(t *testing.T) map[string][]labels.Labels {
 	t.Helper()
-	once, _ := derived.LoadOrStore(fmt.Sprint(v.e.Kind(), v.nth, v.only == nil, v.only),
+	once, _ := derived.LoadOrStore(fmt.Sprint(v.e.Name, v.nth, v.only == nil, v.only),
 		sync.OnceValue(func() map[string][]labels.Labels { return v.derive(t) }))
 	return once.(func() map[string][]labels.Labels)()
 }
@@ -223,21 +223,21 @@ func (v everything) derive(t *testing.T) map[string][]labels.Labels {
 
 func TestCatalogMatchesServers(t *testing.T) {
 	t.Parallel()
-	fed := make(map[engine.Kind]map[string][]labels.Labels)
+	fed := make(map[engine.Name]map[string][]labels.Labels)
 	for _, v := range variants() {
-		if fed[v.e.Kind()] == nil {
-			fed[v.e.Kind()] = make(map[string][]labels.Labels)
+		if fed[v.e.Name] == nil {
+			fed[v.e.Name] = make(map[string][]labels.Labels)
 		}
 		for name, series := range v.series(t) {
-			fed[v.e.Kind()][name] = append(fed[v.e.Kind()][name], series...)
+			fed[v.e.Name][name] = append(fed[v.e.Name][name], series...)
 		}
 		for _, f := range Catalogue() {
 			// A signal may hide others that make series with more labels.
 			for _, v := range alone(v, &f) {
-				if !slices.Contains(f.Engines, v.e.Kind()) {
+				if !slices.Contains(f.Engines, v.e.Name) {
 					continue
 				}
-				fed[v.e.Kind()][f.Name] = append(fed[v.e.Kind()][f.Name], v.series(t)[f.Name]...)
+				fed[v.e.Name][f.Name] = append(fed[v.e.Name][f.Name], v.series(t)[f.Name]...)
 			}
 		}
 	}

@@ -426,7 +426,7 @@ func TestStillness(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name string
-		kind engine.Kind
+		kind engine.Name
 		page []string
 		want time.Duration
 	}{
@@ -474,7 +474,7 @@ func TestUnansweredArrivals(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name          string
-		kind          engine.Kind
+		kind          engine.Name
 		before, after []string
 		want          time.Duration
 	}{
@@ -598,7 +598,7 @@ func TestAcceptedRequestsAreNoSuccesses(t *testing.T) {
 
 func TestRequestsInFlight(t *testing.T) {
 	for name, c := range map[string]struct {
-		kind engine.Kind
+		kind engine.Name
 		page []string
 		want derive.Conditions
 	}{

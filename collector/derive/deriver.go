@@ -18,7 +18,7 @@ type Options struct {
 	StallAfter time.Duration
 	// FailingMin is how many requests must fail in a row; it defaults to [DefaultFailingMin].
 	FailingMin int
-	Engine     engine.Engine
+	Engine     *engine.Kind
 	Identity   Identity
 	Objectives []Objective
 	// Aliases lists vocabularies of [exposition.AliasSets]. AliasesOnly hides llm_server_*.

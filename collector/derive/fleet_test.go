@@ -20,7 +20,7 @@ import (
 // bench reads pages of one target and derives from them.
 type bench struct {
 	tb      testing.TB
-	engine  engine.Engine
+	engine  *engine.Kind
 	cache   *exposition.Cache
 	label   *exposition.Labeler
 	opts    derive.Options
@@ -34,7 +34,7 @@ type bench struct {
 
 // newBench returns a target of a kind that is scraped every five seconds. Model ids are
 // the server's own names.
-func newBench(tb testing.TB, kind engine.Kind, models ...string) *bench {
+func newBench(tb testing.TB, kind engine.Name, models ...string) *bench {
 	tb.Helper()
 	e, ok := engine.ByName(string(kind))
 	require.True(tb, ok)
@@ -181,7 +181,7 @@ func newRig(tb testing.TB, spec simulate.Spec) *rig {
 
 // described returns the kind of server that a replica is, and what it would answer
 // about its models, the one that clients call first.
-func described(spec simulate.Spec) (engine.Kind, []engine.ModelFacts) {
+func described(spec simulate.Spec) (engine.Name, []engine.ModelFacts) {
 	served := []engine.ModelFacts{{Name: spec.Model, State: "READY"}}
 	switch spec.Kind {
 	case simulate.KindServe, simulate.KindServeGen2, simulate.KindServeOld:

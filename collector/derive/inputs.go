@@ -37,8 +37,8 @@ func (in inputs) met(has func(engine.Signal) bool) bool {
 	return len(in) == 0 || slices.ContainsFunc(in, complete)
 }
 
-func (in inputs) kinds() []engine.Kind {
-	var kinds []engine.Kind
+func (in inputs) kinds() []engine.Name {
+	var kinds []engine.Name
 	for _, s := range servers() {
 		if in.met(func(signal engine.Signal) bool { return s.signals[signal] != nil }) {
 			kinds = append(kinds, s.kind)
@@ -50,8 +50,8 @@ func (in inputs) kinds() []engine.Kind {
 // server describes a kind of server with one of its possible engines: its signals and their
 // meanings on its page. Signals that are answered by its API have no meanings.
 type server struct {
-	kind    engine.Kind
-	inside  engine.Kind
+	kind    engine.Name
+	inside  engine.Name
 	signals map[engine.Signal][]engine.Meaning
 }
 
@@ -60,13 +60,13 @@ var servers = sync.OnceValue(func() []server {
 	var all []server
 	for _, e := range engine.All() {
 		for _, inside := range insides(e) {
-			s := server{e.Kind(), inside, make(map[engine.Signal][]engine.Meaning)}
+			s := server{e.Name, inside, make(map[engine.Signal][]engine.Meaning)}
 			for _, m := range e.Meanings() {
 				if m.Inside == "" || m.Inside == inside {
 					s.signals[m.Signal] = append(s.signals[m.Signal], m)
 				}
 			}
-			for _, signal := range e.Answers() {
+			for _, signal := range e.Answers {
 				s.signals[signal] = []engine.Meaning{}
 			}
 			all = append(all, s)
@@ -76,8 +76,8 @@ var servers = sync.OnceValue(func() []server {
 })
 
 // insides returns the engines whose metrics a server may pass on, or only the empty kind.
-func insides(e engine.Engine) []engine.Kind {
-	kinds := []engine.Kind{""}
+func insides(e *engine.Kind) []engine.Name {
+	kinds := []engine.Name{""}
 	for _, m := range e.Meanings() {
 		if !slices.Contains(kinds, m.Inside) {
 			kinds = append(kinds, m.Inside)

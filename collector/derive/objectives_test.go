@@ -60,7 +60,7 @@ func TestObjectivesNotMeasurable(t *testing.T) {
 	const nothing = "the page shows neither how long requests took nor how they ended"
 	for _, c := range []struct {
 		name   string
-		kind   engine.Kind
+		kind   engine.Name
 		within time.Duration
 		page   []string
 		want   string
@@ -121,7 +121,7 @@ func TestAvailabilityReasons(t *testing.T) {
 	trusted := configured("m", "onnxruntime", false)
 	for _, c := range []struct {
 		name string
-		kind engine.Kind
+		kind engine.Name
 		m    engine.ModelFacts
 		page []string
 		want string

@@ -341,7 +341,7 @@ func TestRefusalCountedBeforeItsResponse(t *testing.T) {
 func TestEveryRouteThatAsksModelCounts(t *testing.T) {
 	const inside = `vllm:request_success_total{engine="0",finished_reason="stop",model_name="m"} 0`
 	for _, c := range []struct {
-		kind   engine.Kind
+		kind   engine.Name
 		route  string
 		counts bool
 	}{
@@ -393,7 +393,7 @@ func TestClassIsCountedWhereThePageShowsIt(t *testing.T) {
 	vllm := func(more ...string) []string { return append(more, succeeded, left) }
 	for _, c := range []struct {
 		name          string
-		kind          engine.Kind
+		kind          engine.Name
 		page          []string
 		zero, unknown []string
 	}{

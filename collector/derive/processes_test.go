@@ -32,7 +32,7 @@ type address struct {
 }
 
 // newAddress returns an address that is scraped every second, over windows of a minute.
-func newAddress(t *testing.T, kind engine.Kind) *address {
+func newAddress(t *testing.T, kind engine.Name) *address {
 	t.Helper()
 	return &address{bench: newBench(t, kind, "m").with(func(o *derive.Options) { o.Interval = time.Second })}
 }
@@ -141,7 +141,7 @@ func TestSeveralProcessesAreDetected(t *testing.T) {
 	rising := many(3, worker{counted: 100}, even)
 	for _, c := range []struct {
 		name    string
-		kind    engine.Kind
+		kind    engine.Name
 		workers []worker
 		// exactly is true if the pages name their processes.
 		exactly bool

@@ -43,7 +43,7 @@ func TestStalledRankIsStall(t *testing.T) {
 	}
 	for _, server := range []struct {
 		name string
-		kind engine.Kind
+		kind engine.Name
 		page func(steps [2]int) []string
 	}{
 		{"vLLM", engine.VLLM, vllm},

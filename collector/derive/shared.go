@@ -31,7 +31,7 @@ func (o *Options) programKey(page *engine.Page) (programKey, bool) {
 	// Series are sorted by the names of GPUs after relabeling, which may be in another order.
 	return programKey{alike, fmt.Sprintf(
 		"%s %+v %+v %+v %q %v %v %d %t %t %t %s %q %q %q %s",
-		o.Engine.Kind(), page.Ranks(), o.Identity.Topology, o.Objectives, o.Aliases, o.takenAliases(page.Shape()), o.caches,
+		o.Engine.Name, page.Ranks(), o.Identity.Topology, o.Objectives, o.Aliases, o.takenAliases(page.Shape()), o.caches,
 		o.Budget.Models, o.NoWindowGauges, o.AliasesOnly, o.RawHidden, sortOrder(page.Shape().GPUs()),
 		o.Identity.EngineVersion, o.Identity.TRTLLMVersion, o.Identity.Source, o.Identity.ruleLabels(),
 	)}, ok

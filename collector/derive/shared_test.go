@@ -28,7 +28,7 @@ type fleetTarget struct {
 	cache *exposition.Cache
 	label *exposition.Labeler
 	pairs []*twins
-	kind  engine.Engine
+	kind  *engine.Kind
 	last  *engine.Page
 }
 

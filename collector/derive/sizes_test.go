@@ -27,7 +27,7 @@ func TestSizeOfZeroIsUnknown(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name         string
-		kind         engine.Kind
+		kind         engine.Name
 		pages        [][]string
 		wants, lacks string
 	}{

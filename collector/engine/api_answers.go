@@ -79,7 +79,7 @@ func (a *Answers) AddHealth(h Health) { a.lastHealth = &h }
 // counts until there are new answers. The zero value is empty.
 type PastHealth struct {
 	health *Health
-	kind   Kind
+	kind   Name
 	base   string
 }
 
@@ -88,12 +88,12 @@ func (a *Answers) Past(p *Endpoint, previous PastHealth) PastHealth {
 	if a.Health == nil || p == nil {
 		return previous
 	}
-	return PastHealth{a.Health, p.engine.Kind(), p.base}
+	return PastHealth{a.Health, p.engine.Name, p.base}
 }
 
 // Inherit adopts the past of another replica if it is of the same kind and at this endpoint.
 func (a *Answers) Inherit(past PastHealth, p *Endpoint) {
-	if p != nil && past.kind == p.engine.Kind() && past.base == p.base {
+	if p != nil && past.kind == p.engine.Name && past.base == p.base {
 		a.inherited = past.health
 	}
 }

@@ -20,7 +20,7 @@ type Endpoint struct {
 
 	client BriefClient
 	target *target.Target
-	engine Engine
+	engine *Kind
 	// alternative is tried if no API of the kind answers here; nil if there is none.
 	alternative *Endpoint
 }
@@ -91,10 +91,10 @@ func BaseURL(grpc bool, scheme, address string) string {
 // locationsOf lists where the API of a target's server may be, given its kind; grpc prefers gRPC
 // if the kind supports it. A location next to the page precedes the root of the host. A kind
 // without an API has no location.
-func locationsOf(t *target.Target, e Engine, grpc bool) []location {
+func locationsOf(t *target.Target, e *Kind, grpc bool) []location {
 	page, err := url.Parse(t.MetricsURL)
 	switch {
-	case e.Kind() == Unknown:
+	case e.Name == Unknown:
 		return nil
 	case t.APIURL != "":
 		return []location{{t.APIURL, true}}
@@ -121,7 +121,7 @@ func locationsOf(t *target.Target, e Engine, grpc bool) []location {
 }
 
 // newEndpoint returns the API of a target's server; see [Locator.Locate].
-func newEndpoint(client BriefClient, t *target.Target, e Engine, grpc bool) *Endpoint {
+func newEndpoint(client BriefClient, t *target.Target, e *Kind, grpc bool) *Endpoint {
 	var primary *Endpoint
 	for _, l := range slices.Backward(locationsOf(t, e, grpc)) {
 		primary = &Endpoint{location: l, client: client, target: t, engine: e, alternative: primary}
@@ -137,14 +137,14 @@ type Locator struct {
 
 	// primary is the first location to try for the kind.
 	primary *Endpoint
-	kind    Kind
+	kind    Name
 }
 
 // Locate returns the API of a target's server of the given kind, nil if the kind has none; grpc
 // prefers gRPC if the kind supports it.
-func (l *Locator) Locate(client BriefClient, t *target.Target, e Engine, grpc bool) *Endpoint {
-	if l.kind != e.Kind() {
-		l.kind, l.primary = e.Kind(), newEndpoint(client, t, e, grpc) // Jobs may still use the previous one.
+func (l *Locator) Locate(client BriefClient, t *target.Target, e *Kind, grpc bool) *Endpoint {
+	if l.kind != e.Name {
+		l.kind, l.primary = e.Name, newEndpoint(client, t, e, grpc) // Jobs may still use the previous one.
 		l.Current = l.primary
 	}
 	return l.Current
@@ -200,7 +200,7 @@ func (p *Endpoint) health(ctx context.Context, client Client, start time.Time) H
 // ReadyURL returns the URL that shows whether a ready server still is ready, empty if a single
 // request cannot show that.
 func (p *Endpoint) ReadyURL() string {
-	if path := p.engine.ReadyPath(); path != "" {
+	if path := p.engine.Ready; path != "" {
 		return p.base + path
 	}
 	return ""

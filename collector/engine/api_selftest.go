@@ -59,8 +59,8 @@ type SelfTestAnswer struct {
 // SelfTest asks the server to test itself, until ctx is done. It reports false if the kind has no
 // such question.
 func (p *Endpoint) SelfTest(ctx context.Context) (SelfTestAnswer, bool) {
-	test, ok := p.engine.SelfTest()
-	if !ok {
+	test := p.engine.SelfTest
+	if test.Path == "" {
 		return SelfTestAnswer{}, false
 	}
 	var connected atomic.Bool

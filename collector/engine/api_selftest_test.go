@@ -46,7 +46,7 @@ func TestSelfTest(t *testing.T) {
 	ok, down := response{status: 200}, response{status: 503}
 	for _, c := range []struct {
 		says   string
-		kind   engine.Kind
+		kind   engine.Name
 		server tested
 		want   engine.SelfTestResult
 		detail string
@@ -84,9 +84,7 @@ func TestSelfTest(t *testing.T) {
 
 func TestOnlySomeKindsTestThemselves(t *testing.T) {
 	for _, e := range engine.All() {
-		test, has := e.SelfTest()
-		require.Equal(t, e.Kind() == engine.SGLang || e.Kind() == engine.TRTLLMServe, has, e.Kind())
-		require.Equal(t, has, test.Path != "", e.Kind())
+		require.Equal(t, e.Name == engine.SGLang || e.Name == engine.TRTLLMServe, e.SelfTest.Path != "", e.Name)
 	}
 }
 

@@ -165,7 +165,7 @@ func TestConnectionsToAPIWithPortOfItsOwnAreNotKept(t *testing.T) {
 
 func TestAPIAddressByPage(t *testing.T) {
 	for _, c := range []struct {
-		kind engine.Kind
+		kind engine.Name
 		page string
 		grpc bool
 		base string
@@ -198,7 +198,7 @@ func TestAnswersOfUnprovenServerDoNotCount(t *testing.T) {
 	renamed := engine.ModelFacts{Name: "my-model", Root: "meta/llama", State: engine.ModelReady}
 	for _, c := range []struct {
 		name             string
-		kind             engine.Kind
+		kind             engine.Name
 		page, configured string
 		facts            engine.Facts
 		version, detail  string
@@ -279,7 +279,7 @@ func TestAskReadyCountsOnlyAnswersOfServer(t *testing.T) {
 	const vllm, triton, base = "http://h:8000/metrics", "http://h:8002/metrics", "http://h:8000"
 	up, down, proxy := response{status: 200}, response{status: 503}, response{status: 503, body: "no upstream"}
 	for _, c := range []struct {
-		kind                   engine.Kind
+		kind                   engine.Name
 		page, found, configure string
 		server                 response
 		ready, known           bool

@@ -79,8 +79,8 @@ func yes(reason string) target.Check      { return target.Passed("", reason) }
 func no(reason, cure string) target.Check { return target.Failed("", reason, cure) }
 
 // Capabilities judges what can be known about a replica. It returns nil while the replica is down.
-func Capabilities(e Engine, k *Knowledge) []target.Check {
-	if e.Kind() == Unknown || k.Page == nil && !k.MissingPage {
+func Capabilities(e *Kind, k *Knowledge) []target.Check {
+	if e.Name == Unknown || k.Page == nil && !k.MissingPage {
 		return nil
 	}
 	all := make([]target.Check, 0, len(CapabilityNames()))
@@ -91,18 +91,18 @@ func Capabilities(e Engine, k *Knowledge) []target.Check {
 }
 
 // capability judges one capability. Most depend on the kind, some are the same for all kinds.
-func (k *Knowledge) capability(e Engine, name string) target.Check {
+func (k *Knowledge) capability(e *Kind, name string) target.Check {
 	var c target.Check
 	_, noStream := e.Stream(k.Facts.get().EngineVersion, k.Page)
 	switch name {
 	case CanCancel:
 		c = k.cancel(e, noStream)
 	case CanHealth:
-		c = k.health(e.data().healthNote)
+		c = k.health(e.healthNote)
 	case CanStall:
-		c = k.stall(e.judge(name, k), noStream)
+		c = k.stall(e.capability(name, k), noStream)
 	default:
-		c = e.judge(name, k)
+		c = e.capability(name, k)
 	}
 	if name == CanKVCache && c.OK && k.Page.cacheless() {
 		c = no("its size on the page is 0: the engine has no KV cache, or has not run yet", "")
@@ -115,10 +115,10 @@ func (k *Knowledge) capability(e Engine, name string) target.Check {
 }
 
 // cancel judges whether the page would show that a request ends when its client leaves.
-func (k *Knowledge) cancel(e Engine, noStream string) target.Check {
+func (k *Knowledge) cancel(e *Kind, noStream string) target.Check {
 	switch {
 	case k.Page == nil:
-		return e.judge(CanRunning, k)
+		return e.capability(CanRunning, k)
 	case !k.Page.showsInFlight():
 		return no("nothing on its page shows requests in flight", "")
 	case e.Quirks(k.Page).GaugesWhenRequestsEnd:
@@ -237,12 +237,12 @@ const (
 type Pins struct{ EngineVersion, TRTLLMVersion bool }
 
 // Determinism checks whether identical requests get identical answers, as far as known.
-func Determinism(e Engine, f *Facts, p *Page, pins Pins) []target.Check {
+func Determinism(e *Kind, f *Facts, p *Page, pins Pins) []target.Check {
 	var open []string
 	if !pins.EngineVersion {
 		open = append(open, "engine_version")
 	}
-	if !pins.TRTLLMVersion && !e.data().noTRTLLM {
+	if !pins.TRTLLMVersion && !e.noTRTLLM {
 		open = append(open, "trtllm_version")
 	}
 	versions := target.Passed(CheckVersions, "its versions are declared or expected")

@@ -54,9 +54,9 @@ func TestUnloadedModelIsIgnored(t *testing.T) {
 
 func TestEmptyPageHasReasonsForEveryKind(t *testing.T) {
 	for _, e := range engine.All() {
-		t.Run(string(e.Kind()), func(t *testing.T) {
+		t.Run(string(e.Name), func(t *testing.T) {
 			var facts engine.Facts
-			for _, c := range engine.Capabilities(e, &engine.Knowledge{Page: readPage(t, e.Kind(), []byte("stranger 1\n")), Facts: &facts}) {
+			for _, c := range engine.Capabilities(e, &engine.Knowledge{Page: readPage(t, e.Name, []byte("stranger 1\n")), Facts: &facts}) {
 				require.NotEmpty(t, c.Reason, c.Name)
 			}
 		})
@@ -64,7 +64,7 @@ func TestEmptyPageHasReasonsForEveryKind(t *testing.T) {
 }
 
 // describe returns all checks of a replica, one per line.
-func describe(t *testing.T, kind engine.Kind, k *engine.Knowledge) string {
+func describe(t *testing.T, kind engine.Name, k *engine.Knowledge) string {
 	t.Helper()
 	var all []string
 	for _, c := range engine.Capabilities(engineOf(t, kind), k) {
@@ -78,7 +78,7 @@ func describe(t *testing.T, kind engine.Kind, k *engine.Knowledge) string {
 }
 
 // capability returns the check of one capability as text.
-func capability(t *testing.T, kind engine.Kind, name string, k *engine.Knowledge) string {
+func capability(t *testing.T, kind engine.Name, name string, k *engine.Knowledge) string {
 	t.Helper()
 	for line := range strings.Lines(describe(t, kind, k) + "\n") {
 		if rest, ok := strings.CutPrefix(strings.TrimSpace(line), name+": "); ok {
@@ -107,7 +107,7 @@ func TestCapabilityReasons(t *testing.T) {
 	}
 	version := func(v string) *engine.Facts { return &engine.Facts{EngineVersion: v} }
 	for _, c := range []struct {
-		kind engine.Kind
+		kind engine.Name
 		name string
 		page string
 		// facts are the answers of the API.
@@ -225,7 +225,7 @@ func TestCapabilityReasons(t *testing.T) {
 }
 
 func TestCapabilitiesWithoutPage(t *testing.T) {
-	for kind, want := range map[engine.Kind]string{
+	for kind, want := range map[engine.Name]string{
 		engine.Triton:              "false, the page answers 404 [metrics_path: /metrics]",
 		engine.TritonOpenAI:        "false, the page answers 404 [metrics_path: /metrics]",
 		engine.TRTLLMServe:         "false, /prometheus/metrics answers 404: it exists from TensorRT-LLM 1.1 on, with return_perf_metrics [return_perf_metrics: true]",
@@ -273,7 +273,7 @@ func TestAdviceKnowsWhatIsSet(t *testing.T) {
 
 func TestHealthFromAPI(t *testing.T) {
 	for _, c := range []struct {
-		kind   engine.Kind
+		kind   engine.Name
 		health engine.Health
 		want   string
 	}{
@@ -343,7 +343,7 @@ func TestOutcomesOfDeployments(t *testing.T) {
 // TestKVCacheOfUnknownSize requires the capability only of a cache with a size.
 func TestKVCacheOfUnknownSize(t *testing.T) {
 	for _, c := range []struct {
-		kind engine.Kind
+		kind engine.Name
 		page string
 		want bool
 	}{

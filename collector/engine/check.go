@@ -12,9 +12,9 @@ import (
 // when it starts: a mistake there would show wrong numbers, or none, and nobody would know why.
 func Check() error {
 	var all []error
-	for _, e := range registry {
+	for _, e := range All() {
 		for _, problem := range checkMeanings(e.Meanings()) {
-			all = append(all, fmt.Errorf("kind %s: %w", e.Kind(), problem))
+			all = append(all, fmt.Errorf("kind %s: %w", e.Name, problem))
 		}
 	}
 	return errors.Join(all...)

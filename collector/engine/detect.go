@@ -12,7 +12,7 @@ import (
 
 // Detection is what was detected at an address.
 type Detection struct {
-	Kind Kind
+	Kind Name
 	// Path is the path of the kind's page.
 	Path string
 	// Evidence explains to users how the kind was detected, empty if it was not.
@@ -66,11 +66,11 @@ func FromPage(body []byte) Detection {
 			}
 		}
 	}
-	for _, e := range registry {
-		weigh(Detection{Kind: e.Kind(), Path: e.MetricsPath()}, e.data().marks)
+	for _, e := range All() {
+		weigh(Detection{Kind: e.Name, Path: e.Path}, e.marks)
 	}
 	for _, c := range companions() {
-		weigh(Detection{Kind: Unknown, Path: None().MetricsPath(), Companion: c.name}, c.marks)
+		weigh(Detection{Kind: Unknown, Path: None().Path, Companion: c.name}, c.marks)
 	}
 	return found
 }
@@ -79,12 +79,12 @@ func FromPage(body []byte) Detection {
 func Recognize(ctx context.Context, client Client, address string, body []byte) Detection {
 	q := &questions{client: memoize(client), base: address}
 	found := FromPage(body)
-	for _, e := range registry {
-		if !slices.Contains(e.data().pagesOf, found.Kind) {
+	for _, e := range All() {
+		if !slices.Contains(e.pagesOf, found.Kind) {
 			continue
 		}
-		if evidence := e.identify(ctx, q); evidence != "" {
-			return Detection{Kind: e.Kind(), Path: e.MetricsPath(), Evidence: found.Evidence + "; " + evidence}
+		if evidence := e.evidence(ctx, q); evidence != "" {
+			return Detection{Kind: e.Name, Path: e.Path, Evidence: found.Evidence + "; " + evidence}
 		}
 	}
 	found.Provisional = slices.ContainsFunc(q.problems, func(p Problem) bool { return p.Unanswered })
@@ -92,15 +92,15 @@ func Recognize(ctx context.Context, client Client, address string, body []byte) 
 }
 
 // SharePage reports whether both kinds may show the same page.
-func SharePage(a, b Kind) bool {
-	pages := func(kind Kind) []Kind {
-		all := []Kind{kind}
+func SharePage(a, b Name) bool {
+	pages := func(kind Name) []Name {
+		all := []Name{kind}
 		if e, ok := ByName(string(kind)); ok {
-			all = append(all, e.data().pagesOf...)
+			all = append(all, e.pagesOf...)
 		}
 		return all
 	}
-	return slices.ContainsFunc(pages(a), func(k Kind) bool { return slices.Contains(pages(b), k) })
+	return slices.ContainsFunc(pages(a), func(k Name) bool { return slices.Contains(pages(b), k) })
 }
 
 // pageLimit limits a page that is read only for detection, in bytes.
@@ -113,8 +113,8 @@ const pageLimit = 16 << 20
 func Detect(ctx context.Context, client Client, address string, pages bool) Detection {
 	q := &questions{client: memoize(client), base: address}
 	seen := make(map[string]bool)
-	for _, e := range slices.SortedStableFunc(slices.Values(registry), func(a, b Engine) int { return cmp.Compare(b.data().priority, a.data().priority) }) {
-		metricsPath := e.MetricsPath()
+	for _, e := range slices.SortedStableFunc(slices.Values(All()), func(a, b *Kind) int { return cmp.Compare(b.priority, a.priority) }) {
+		metricsPath := e.Path
 		if pages && !seen[metricsPath] {
 			seen[metricsPath] = true
 			page, _ := pageAt(ctx, q.client, address+metricsPath)
@@ -125,15 +125,15 @@ func Detect(ctx context.Context, client Client, address string, pages bool) Dete
 				return found
 			}
 		}
-		if len(e.data().marks) == 0 {
+		if len(e.marks) == 0 {
 			continue
 		}
-		evidence := e.identify(ctx, q)
+		evidence := e.evidence(ctx, q)
 		if evidence == "" {
 			continue
 		}
-		if page, _ := pageAt(ctx, q.client, address+metricsPath); len(e.data().owners) == 0 || bare(e, page) {
-			return Detection{Kind: e.Kind(), Path: metricsPath, Evidence: evidence}
+		if page, _ := pageAt(ctx, q.client, address+metricsPath); len(e.owners) == 0 || bare(e, page) {
+			return Detection{Kind: e.Name, Path: metricsPath, Evidence: evidence}
 		}
 	}
 	return Detection{Kind: Unknown}
@@ -143,10 +143,10 @@ func Detect(ctx context.Context, client Client, address string, pages bool) Dete
 // declarations of the kind if it has no samples before its first request. An owner of models proves
 // little: a router lists the models of the servers behind it, and a server made of another one may
 // keep its owner. What is on their pages tells them apart.
-func bare(e Engine, page []byte) bool {
+func bare(e *Kind, page []byte) bool {
 	own := func(name string) bool {
 		begins := func(m mark) bool { return strings.HasPrefix(name, m.text) }
-		return e.EmptyPage() && slices.ContainsFunc(e.data().marks, begins)
+		return e.EmptyPage && slices.ContainsFunc(e.marks, begins)
 	}
 	for line := range bytes.Lines(page) {
 		words := strings.Fields(string(line[:min(len(line), nameLimit)]))
@@ -180,14 +180,17 @@ func pageAt(ctx context.Context, client Client, url string) ([]byte, bool) {
 }
 
 // hasPage reports whether an API has a page of its kind at the same address.
-func hasPage(ctx context.Context, client Client, e Engine, address string) bool {
-	body, ok := pageAt(ctx, client, address+e.MetricsPath())
-	return ok && SharePage(FromPage(body).Kind, e.Kind())
+func hasPage(ctx context.Context, client Client, e *Kind, address string) bool {
+	body, ok := pageAt(ctx, client, address+e.Path)
+	return ok && SharePage(FromPage(body).Kind, e.Name)
 }
 
 // Hint explains to users what an address without a known page may be. It is empty if unknown.
 func Hint(ctx context.Context, client Client, address string) string {
-	for _, e := range registry {
+	for _, e := range All() {
+		if e.hint == nil {
+			continue
+		}
 		if hint := e.hint(ctx, &questions{client: client, base: address}); hint != "" {
 			return hint
 		}
@@ -203,21 +206,21 @@ func FromEmptyPage(ctx context.Context, client Client, address, page string) Det
 	if _, ok := pageAt(ctx, client, address+versionPath); ok && q.version(ctx) == "" {
 		return found
 	}
-	empty := slices.DeleteFunc(All(), func(e Engine) bool { return strings.TrimSuffix(page, "/") != e.MetricsPath() || !e.EmptyPage() })
+	empty := slices.DeleteFunc(All(), func(e *Kind) bool { return strings.TrimSuffix(page, "/") != e.Path || !e.EmptyPage })
 	if len(empty) == 1 {
-		found = Detection{Kind: empty[0].Kind(), Path: page, Evidence: "a page without samples is at " + page}
+		found = Detection{Kind: empty[0].Name, Path: page, Evidence: "a page without samples is at " + page}
 	}
 	return found
 }
 
 // BasePath returns the path below which a server has page and API, given the path of the page:
 // empty at the root. For an unknown kind, page may be the page of any kind.
-func BasePath(e Engine, page string) string {
+func BasePath(e *Kind, page string) string {
 	page = strings.TrimSuffix(page, "/")
-	paths := []string{strings.TrimSuffix(e.MetricsPath(), "/")}
-	if e.Kind() == Unknown {
-		for _, kind := range registry {
-			paths = append(paths, kind.MetricsPath())
+	paths := []string{strings.TrimSuffix(e.Path, "/")}
+	if e.Name == Unknown {
+		for _, kind := range All() {
+			paths = append(paths, kind.Path)
 		}
 	}
 	slices.SortFunc(paths, func(a, b string) int { return len(b) - len(a) })

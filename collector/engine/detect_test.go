@@ -21,7 +21,7 @@ func TestSimulatedServersAreDetected(t *testing.T) {
 		spec   simulate.Spec
 		worked time.Duration
 		api    bool
-		kind   engine.Kind
+		kind   engine.Name
 		path   string
 	}{
 		{name: "C++ backend", spec: simulate.Spec{Kind: simulate.KindTriton}, kind: engine.Triton, path: "/metrics"},
@@ -96,7 +96,7 @@ func TestDetectionNeverRequestsJSON(t *testing.T) {
 // sampleKinds has the kinds and generations of sample pages; the longest prefix of the name counts.
 var sampleKinds = []struct {
 	prefix     string
-	kind       engine.Kind
+	kind       engine.Name
 	generation engine.Generation
 }{
 	{"GENERATED-prometheus-cpp", engine.Unknown, ""},
@@ -128,7 +128,7 @@ var sampleKinds = []struct {
 }
 
 // apisOfKinds holds what the APIs of real servers answer.
-var apisOfKinds = map[engine.Kind]answers{
+var apisOfKinds = map[engine.Name]answers{
 	engine.Triton:      {"*": ""},
 	engine.TRTLLMServe: {"/v1/models": serveModels, "/version": `{"version":"1.1.0"}`, "/metrics": "[]"},
 	engine.VLLM:        {"/v1/models": `{"data":[{"id":"tiny","owned_by":"vllm"}]}`, "/version": `{"version":"0.32.0"}`},
@@ -160,7 +160,7 @@ func TestSamplePagesAreRecognized(t *testing.T) {
 			if server == nil {
 				server = answers{}
 			}
-			server[engineOf(t, want).MetricsPath()] = string(body)
+			server[engineOf(t, want).Path] = string(body)
 			found := engine.Detect(t.Context(), server, "http://server", true)
 			require.Equal(t, want, found.Kind, found.Evidence)
 			if !strings.Contains(name, "disable-log-stats") { // Its page has no marks.
@@ -177,7 +177,7 @@ func TestSamplePagesAreRecognized(t *testing.T) {
 func TestHeaviestMarkDecides(t *testing.T) {
 	for _, c := range []struct {
 		name, page string
-		want       engine.Kind
+		want       engine.Name
 	}{
 		{"a name in a later line", "x 1\nrequest_success_total{engine_type=\"undefined\"} 1\n", engine.TRTLLMServe},
 		{"a common name", "x 1\nrequest_success_total{code=\"200\"} 1\n", engine.Unknown},
@@ -202,7 +202,7 @@ func TestAPIOfAnotherProgram(t *testing.T) {
 	const libraries = "# TYPE python_info gauge\npython_info 1\nprocess_start_time_seconds 1\nhttp_requests_total{handler=\"/v1/models\",method=\"GET\",status=\"2xx\"} 1\n"
 	for _, c := range []struct {
 		name, owner, path, page string
-		want                    engine.Kind
+		want                    engine.Name
 	}{
 		{"vLLM without statistics", "vllm", "/metrics", libraries, engine.VLLM},
 		{"the frontend in Rust without statistics", "vllm-frontend-rs", "/metrics", libraries, engine.VLLM},
@@ -241,7 +241,7 @@ func TestDetectionOrder(t *testing.T) {
 		name     string
 		server   answers
 		requests string
-		kind     engine.Kind
+		kind     engine.Name
 		path     string
 	}{
 		{"nothing answers", answers{}, others + " /v1/metrics", engine.Unknown, ""},
@@ -284,7 +284,7 @@ func TestAnswersAreBounded(t *testing.T) {
 
 func TestSharedPageIsRecognizedByAPI(t *testing.T) {
 	const page = "nv_inference_count 1\n"
-	recognised := func(server answers, page string) engine.Kind {
+	recognised := func(server answers, page string) engine.Name {
 		return engine.Recognize(t.Context(), server, "http://server", []byte(page)).Kind
 	}
 	models := answers{"/v1/models": `{"data":[{"id":"m"}]}`}
@@ -297,7 +297,7 @@ func TestSharedPageIsRecognizedByAPI(t *testing.T) {
 // marksByWeight lists marks, the heaviest first.
 var marksByWeight = [][]struct {
 	line string
-	kind engine.Kind
+	kind engine.Name
 }{
 	{{"dynamo_frontend_x 1", engine.Dynamo}, {"nv_llm_http_service_x 1", engine.Dynamo}},
 	{{"dynamo_component_router_x 1", engine.Unknown}, {`x{dynamo_component="router"} 1`, engine.Unknown}},
@@ -330,7 +330,7 @@ func TestProgramsNextToServersAreNotServers(t *testing.T) {
 	for _, c := range []struct {
 		name, page string
 		companion  string
-		kind       engine.Kind
+		kind       engine.Name
 	}{
 		{"a router with the gauges of each engine", "vllm:num_requests_running{server=\"http://10.0.0.1:8000\"} 5\n", "the router of vLLM's production stack", engine.Unknown},
 		{"the same before it has an engine", "# TYPE vllm:healthy_pods_total gauge\nrouter_cpu_usage_percent 3\n", "the router of vLLM's production stack", engine.Unknown},

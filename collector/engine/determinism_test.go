@@ -111,13 +111,13 @@ func TestTRTLLMServeDeterminism(t *testing.T) {
 	require.Equal(t, []target.Check{target.Passed(engine.CheckOneInstance, "the server is one instance of its engine")}, serve.Determinism(nil, limited(0)))
 	require.Equal(t, target.Passed(engine.CheckSingleRequest, "the executor admits 1 requests at once"), serve.Determinism(nil, limited(1))[1])
 	require.False(t, serve.Determinism(nil, limited(9))[1].OK)
-	for _, kind := range []engine.Kind{engine.NIM, engine.Dynamo} {
+	for _, kind := range []engine.Name{engine.NIM, engine.Dynamo} {
 		require.Empty(t, engineOf(t, kind).Determinism(nil, nil))
 	}
 }
 
 func TestNoTensorRTLLMVersionWithoutTensorRTLLM(t *testing.T) {
-	for _, kind := range []engine.Kind{engine.VLLM, engine.SGLang} {
+	for _, kind := range []engine.Name{engine.VLLM, engine.SGLang} {
 		e := engineOf(t, kind)
 		require.Equal(t, []target.Check{target.Failed(engine.CheckVersions, "declare or expect engine_version", "")}, engine.Determinism(e, nil, nil, engine.Pins{}))
 		require.Equal(t, []target.Check{target.Passed(engine.CheckVersions, "its versions are declared or expected")}, engine.Determinism(e, nil, nil, engine.Pins{EngineVersion: true}))

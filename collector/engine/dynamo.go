@@ -12,7 +12,7 @@ import (
 )
 
 // Dynamo is NVIDIA Dynamo: its frontend, or the system port of a worker.
-const Dynamo Kind = "dynamo"
+const Dynamo Name = "dynamo"
 
 // dynamoFronts returns the prefixes of a frontend: the current one, and that of early releases,
 // which DYN_METRICS_PREFIX also sets for NIM (lib/llm/src/http/service/metrics.rs).
@@ -24,26 +24,43 @@ const dynamoComponent = "dynamo_component_"
 // A worker also shows the series of the engine inside. It labels TensorRT-LLM with engine_type
 // trtllm, while trtllm-serve writes pytorch or undefined (Triton prefixes an operator's tag of
 // that name with an underscore). Nothing else writes the prefix trtllm with a colon.
-var _ = register(&dynamo{shell{base{
-	kind: Dynamo, path: "/metrics", engines: []Kind{Triton, SGLang, VLLM, TRTLLMServe},
-	marks: []mark{
-		{text: `{engine_type="trtllm"`, anywhere: true, weight: 9},
-		{text: `,engine_type="trtllm"`, anywhere: true, weight: 9},
-		{text: "dynamo_", weight: 8},
-		{text: dynamoFronts()[0], weight: 11}, // It shows its router too.
-		{text: dynamoFronts()[1], weight: 11},
-		{text: dynamoMock, weight: 4},
-	},
-	answers:  []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, FailuresCounted},
-	stream:   Stream{Usage: true},
-	prefixes: append(dynamoFronts(), dynamoComponent, vllmPrefix),
-	noModel:  "unknown_model",
-	quirks:   Quirks{CountersAppear: true},
-	owners:   []string{"nvidia"}, healthNote: "the API answers, but a frontend is healthy whatever its workers do, and a worker may report notready while it serves",
-}}})
-
+//
 // dynamo is a frontend, or a worker around an engine. Neither reports a version.
-type dynamo struct{ shell }
+func dynamo() *Kind {
+	return &Kind{
+		Name: Dynamo,
+		Path: "/metrics",
+		marks: []mark{
+			{text: `{engine_type="trtllm"`, anywhere: true, weight: 9},
+			{text: `,engine_type="trtllm"`, anywhere: true, weight: 9},
+			{text: "dynamo_", weight: 8},
+			{text: dynamoFronts()[0], weight: 11}, // It shows its router too.
+			{text: dynamoFronts()[1], weight: 11},
+			{text: dynamoMock, weight: 4},
+		},
+		series:   dynamoMeanings(),
+		prefixes: append(dynamoFronts(), dynamoComponent, vllmPrefix),
+		noModel:  "unknown_model",
+		quirks:   Quirks{CountersAppear: true},
+
+		engines: []Name{Triton, SGLang, VLLM, TRTLLMServe},
+
+		owners:  []string{"nvidia"},
+		Answers: []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, FailuresCounted},
+		healthNote: "the API answers, but a frontend is healthy whatever its workers do, and a worker may report notready " +
+			"while it serves",
+
+		health:  dynamoHealth,
+		streams: dynamoStream,
+
+		adapt:          dynamoQuirks,
+		countsFailures: dynamoCountsFailures,
+		tier:           dynamoTier,
+		generation:     dynamoGeneration,
+
+		judge: dynamoJudge,
+	}
+}
 
 // dynamoFront returns the prefix of a frontend's page, empty for a worker's page.
 func dynamoFront(p *Page) string {
@@ -54,7 +71,7 @@ func dynamoFront(p *Page) string {
 	return ""
 }
 
-func (*dynamo) Generation(p *Page, f *Facts) (Generation, string) {
+func dynamoGeneration(p *Page, f *Facts) (Generation, string) {
 	in := p.Inside()
 	switch front := dynamoFront(p); {
 	case front != "":
@@ -63,54 +80,52 @@ func (*dynamo) Generation(p *Page, f *Facts) (Generation, string) {
 		return "worker", "the page has no names of a frontend and none of an engine inside"
 	}
 	generation, reason := in.Generation(p, f)
-	return Generation(strings.TrimSuffix("worker like "+string(in.Kind())+": "+string(generation), ": ")), cmp.Or(reason, "the page has no names of a frontend")
+	return Generation(strings.TrimSuffix("worker like "+string(in.Name)+": "+string(generation), ": ")), cmp.Or(reason, "the page has no names of a frontend")
 }
 
-func (d *dynamo) Stream(_ string, p *Page) (s Stream, reason string) {
+func dynamoStream(_ string, p *Page) (s Stream, reason string) {
 	if p != nil && dynamoFront(p) == "" {
 		return s, "a worker of Dynamo has no API for clients; enable the canary for its frontend"
 	}
-	return d.stream, ""
+	return Stream{Usage: true}, ""
 }
 
-// CountsFailures implements Engine. A frontend counts failures by type, which appears with the
-// first failure, in releases that have types. A worker has no HTTP API, so that its page lacks the
-// counters of HTTP answers of the engine inside; a Triton inside has its own.
-func (*dynamo) CountsFailures(p *Page) bool {
+// dynamoCountsFailures reports whether failures are counted. A frontend counts failures by type,
+// which appears with the first failure, in releases that have types. A worker has no HTTP API, so
+// that its page lacks the counters of HTTP answers of the engine inside; a Triton inside has its
+// own.
+func dynamoCountsFailures(p *Page) bool {
 	if dynamoFront(p) != "" {
 		return !dynamoUntyped(p)
 	}
 	in := p.Inside()
-	return in != nil && in.Kind() == Triton && in.CountsFailures(p)
+	return in != nil && in.Name == Triton && in.CountsFailures(p)
 }
 
-func (*dynamo) Tier(p *Page) Tier {
+func dynamoTier(p *Page) Tier {
 	if dynamoFront(p) != "" {
 		return TierFrontend
 	}
 	return TierWorker
 }
 
-// Quirks implements Engine. Requests queued at a frontend are also in flight there (seen in 1.6.1:
-// 8 of 24). A worker with TensorRT-LLM has the gauges of trtllm-serve only if the page shows
-// iterations; without them, requests in flight are the worker's own count.
-func (d *dynamo) Quirks(p *Page) Quirks {
+// dynamoQuirks returns the quirks of a page. Requests queued at a frontend are also in flight there
+// (seen in 1.6.1: 8 of 24). A worker with TensorRT-LLM has the gauges of trtllm-serve only if the
+// page shows iterations; without them, requests in flight are the worker's own count.
+func dynamoQuirks(q Quirks, p *Page) Quirks {
 	if dynamoFront(p) != "" {
-		q := d.quirks
-		q.ActiveHoldsWaiting = true
-		return q
+		return Quirks{CountersAppear: true, ActiveHoldsWaiting: true}
 	}
-	q := d.shell.Quirks(p)
 	q.GaugesWhenRequestsEnd = q.GaugesWhenRequestsEnd && p.Has(IterationDuration)
 	return q
 }
 
-// Health implements Engine. Dynamo's status is wrong (seen in 1.6.1): a frontend is healthy without
-// any worker, and a worker that serves answers 503 "notready" unless it is configured to judge by
-// its endpoints. The lists in the answer count instead. A frontend that is not healthy is right: an
-// early one has no worker, a later one looks for its models, or exits (http/service/health.rs). Any
-// other answer that is not 200 may be a proxy's.
-func (*dynamo) Health(ctx context.Context, client Client, address string) Health {
+// dynamoHealth asks whether the server is live and ready. Dynamo's status is wrong (seen in 1.6.1):
+// a frontend is healthy without any worker, and a worker that serves answers 503 "notready" unless
+// it is configured to judge by its endpoints. The lists in the answer count instead. A frontend that
+// is not healthy is right: an early one has no worker, a later one looks for its models, or exits
+// (http/service/health.rs). Any other answer that is not 200 may be a proxy's.
+func dynamoHealth(ctx context.Context, _ *Kind, client Client, address string) Health {
 	url := address + "/health"
 	status, _, body, err := client.Do(ctx, http.MethodGet, url, nil, answerLimit)
 	h := healthOf(url, status, body, err)
@@ -195,26 +210,26 @@ const (
 	dynamoNoGPU = "Dynamo does not expose it"
 )
 
-func (d *dynamo) judge(name string, k *Knowledge) target.Check {
+func dynamoJudge(name string, k *Knowledge) target.Check {
 	p := k.Page
 	switch {
 	case name == CanConfig && !p.Has(CacheConfig):
-		return d.base.judge(name, k)
+		return showsNoConfig(k)
 	case p == nil:
 		return no("/metrics answers 404", "DYN_SYSTEM_PORT for a worker's page")
 	case dynamoFront(p) != "":
 		return judgeFrontend(name, p)
 	}
-	return d.judgeWorker(name, k)
+	return dynamoJudgeWorker(name, k)
 }
 
-// judgeWorker judges a worker by the engine inside, except for what Dynamo hides.
-func (*dynamo) judgeWorker(name string, k *Knowledge) target.Check {
+// dynamoJudgeWorker judges a worker by the engine inside, except for what Dynamo hides.
+func dynamoJudgeWorker(name string, k *Knowledge) target.Check {
 	p, in := k.Page, k.Page.Inside()
 	switch {
 	case name == CanGPU && !p.Has(GPUUtilization) && !p.Has(EngineMemory):
 		return no(dynamoNoGPU, cureDCGM)
-	case name == CanOutcomes && (in == nil || in.Kind() != Triton):
+	case name == CanOutcomes && (in == nil || in.Name != Triton):
 		return no("a worker counts requests that its engine finished; its own errors_total counts clients that left as errors", cureFront)
 	case name == CanKVCache && p.readsFrom(dynamoComponent, KVUtilization):
 		return yes("dynamo_component_gpu_cache_usage_percent, 0 to 1 despite its name")
@@ -223,12 +238,12 @@ func (*dynamo) judgeWorker(name string, k *Knowledge) target.Check {
 	case in == nil:
 		return p.judge(name, dynamoMockSources(), lacks("the page has no families of an engine: they appear with its first request, if they are on", cureEngines))
 	}
-	c := in.judge(name, k)
+	c := in.capability(name, k)
 	switch {
 	case c.OK:
-	case name == CanLiveTokens && in.Kind() == TRTLLMServe:
+	case name == CanLiveTokens && in.Name == TRTLLMServe:
 		return no("a worker with TensorRT-LLM counts tokens when a request ends", cureFront)
-	case in.Kind() == TRTLLMServe && c.Cure != "":
+	case in.Name == TRTLLMServe && c.Cure != "":
 		c.Cure = cureMetrics + ", with a TensorRT-LLM that has it"
 	}
 	return c
@@ -283,8 +298,6 @@ func judgeFrontend(name string, p *Page) target.Check {
 
 // dynamoMock begins the names of the mock engine and of TensorRT-LLM inside Dynamo 0.7.
 const dynamoMock = "trtllm:"
-
-func (d *dynamo) Meanings() []Meaning { return d.withEngines(dynamoMeanings()) }
 
 // dynamoMeanings returns the meanings of Dynamo's own series.
 func dynamoMeanings() []Meaning {

@@ -21,7 +21,7 @@ func signalsOf(page *engine.Page) map[string][]engine.Signal {
 func TestDynamoWorkerHasMeaningsOfItsEngine(t *testing.T) {
 	const shell = "dynamo_component_inflight_requests{dynamo_endpoint=\"generate\",model=\"m\"} 9\n"
 	for _, c := range []struct {
-		inside engine.Kind
+		inside engine.Name
 		page   string
 	}{
 		{engine.Triton, "nv_inference_request_success{model=\"m\",version=\"1\"} 5\nnv_inference_pending_request_count{model=\"m\",version=\"1\"} 2\nvllm:num_requests_running{model=\"m\",version=\"1\"} 3\nvllm:generation_tokens_total{model=\"m\",version=\"1\"} 9\n"},
@@ -31,7 +31,7 @@ func TestDynamoWorkerHasMeaningsOfItsEngine(t *testing.T) {
 	} {
 		t.Run(string(c.inside), func(t *testing.T) {
 			own, worker := readPage(t, c.inside, []byte(c.page)), readPage(t, engine.Dynamo, []byte(c.page+shell))
-			require.Equal(t, c.inside, worker.Inside().Kind())
+			require.Equal(t, c.inside, worker.Inside().Name)
 			got := signalsOf(worker)
 			if c.inside != engine.Triton {
 				require.NotContains(t, got, "dynamo_component_inflight_requests", "the engine says it")

@@ -201,7 +201,7 @@ func (f *Facts) equal(o *Facts) bool { return reflect.DeepEqual(f, o) }
 
 // ResolveVersion returns the TensorRT-LLM version of a replica: as declared, or as reported by the
 // server, or the version of its stock image, or "unknown".
-func (f *Facts) ResolveVersion(e Engine, p *Page, declared string) (version string, source VersionSource) {
+func (f *Facts) ResolveVersion(e *Kind, p *Page, declared string) (version string, source VersionSource) {
 	switch {
 	case declared != "":
 		return declared, SourceConfig
@@ -224,14 +224,14 @@ func (f *Facts) unexpected() bool {
 // agree reports whether an API with the given facts belongs to the server with the page: it is of
 // that kind and has the models of the page. A server that answers 200 to any path, like Triton's
 // metrics port, is of no kind. Without a page, answers that only this kind gives are trusted.
-func agree(e Engine, p *Page, f *Facts) Trust {
+func agree(k *Kind, p *Page, f *Facts) Trust {
 	switch {
 	case f == nil:
 		return TrustUnknown
 	case !f.Confirmed && !f.Listed && f.unexpected():
 		return TrustNo
 	case p != nil:
-		return e.agree(p, f)
+		return k.apiBelongs(p, f)
 	case f.Confirmed:
 		return TrustYes
 	}
@@ -243,12 +243,13 @@ func (f *Facts) rooted() bool {
 	return slices.ContainsFunc(f.Models, func(m ModelFacts) bool { return m.Root != "" })
 }
 
-// agree implements Engine: an API that lists none of the page's models belongs to another server.
-// One common model is enough, since some pages have model names that clients made up.
-func (b *base) agree(p *Page, f *Facts) Trust {
+// agreeByModels compares models: an API that lists none of the page's belongs to another server. One
+// common model is enough, since some pages have model names that clients made up. The name noModel on
+// the page is none.
+func agreeByModels(p *Page, f *Facts, noModel string) Trust {
 	hasNames, shared := false, false
 	for _, name := range p.modelNames {
-		if name == UnnamedModel || name == b.noModel {
+		if name == UnnamedModel || name == noModel {
 			continue
 		}
 		hasNames = true

@@ -13,7 +13,7 @@ func TestAPIBelongsToPage(t *testing.T) {
 	const vllm, serve, dynamo = "vllm:num_requests_running{model_name=\"", "trtllm_request_success_total{model_name=\"", "dynamo_frontend_requests_total{model=\""
 	for _, c := range []struct {
 		name  string
-		kind  engine.Kind
+		kind  engine.Name
 		page  string
 		facts engine.Facts
 		want  engine.Trust
@@ -47,7 +47,7 @@ func TestAPIBelongsToPage(t *testing.T) {
 
 func TestPageAndAPIAddresses(t *testing.T) {
 	for _, c := range []struct {
-		kind       engine.Kind
+		kind       engine.Name
 		page, want string
 	}{
 		{engine.VLLM, "", ""},

@@ -38,7 +38,7 @@ func tritonServer(changes ...string) answers {
 }
 
 // ask asks a server of a kind for its facts, in fake time.
-func ask(t *testing.T, kind engine.Kind, server engine.Client) (f engine.Facts) {
+func ask(t *testing.T, kind engine.Name, server engine.Client) (f engine.Facts) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
@@ -158,7 +158,7 @@ func TestBadAnswersLoseOnlyTheirFact(t *testing.T) {
 func TestIdentityOfOtherServers(t *testing.T) {
 	const models = `{"object":"list","data":[{"id":"tiny","owned_by":"tensorrt_llm"},{"id":""},{"id":"tiny"}]}`
 	for _, c := range []struct {
-		kind            engine.Kind
+		kind            engine.Name
 		server          answers
 		version, trtllm string
 		source          engine.VersionSource

@@ -64,7 +64,7 @@ func TestTritonMetricSets(t *testing.T) {
 
 func TestGenerationsOfOtherServers(t *testing.T) {
 	for _, c := range []struct {
-		kind engine.Kind
+		kind engine.Name
 		page string
 		// facts are the answers of the API.
 		facts *engine.Facts

@@ -104,7 +104,7 @@ func (s response) Do(context.Context, string, string, []byte, int64) (int, http.
 }
 
 func TestHealthByStatus(t *testing.T) {
-	kinds := []engine.Kind{engine.Triton, engine.TritonOpenAI, engine.TRTLLMServe, engine.NIM}
+	kinds := []engine.Name{engine.Triton, engine.TritonOpenAI, engine.TRTLLMServe, engine.NIM}
 	for _, c := range []struct {
 		server response
 		want   engine.APIState
@@ -157,7 +157,7 @@ func TestLivenessByKind(t *testing.T) {
 	// Servers with one health request are live if they answer it either way. Liveness is unknown if
 	// they require a header or lack the path.
 	either := map[int]string{200: yes, 400: yes, 500: yes, 503: yes, 401: silent, 403: silent, 404: silent}
-	for kind, want := range map[engine.Kind]map[int]string{
+	for kind, want := range map[engine.Name]map[int]string{
 		engine.Triton:       {200: yes, 400: no, 500: silent, 503: silent, 401: silent, 403: silent, 404: silent},
 		engine.NIM:          {200: yes, 400: no, 500: no, 503: no, 401: silent, 403: silent, 404: silent},
 		engine.TritonOpenAI: {200: silent, 400: silent, 500: silent, 503: silent, 401: silent, 403: silent, 404: silent},
@@ -169,7 +169,7 @@ func TestLivenessByKind(t *testing.T) {
 			require.Equal(t, word, name(engineOf(t, kind).Health(t.Context(), response{status: status}, "http://server")), "%s, %d", kind, status)
 		}
 	}
-	for _, kind := range []engine.Kind{engine.Triton, engine.NIM, engine.TritonOpenAI, engine.TRTLLMServe, engine.VLLM, engine.SGLang, engine.Dynamo} {
+	for _, kind := range []engine.Name{engine.Triton, engine.NIM, engine.TritonOpenAI, engine.TRTLLMServe, engine.VLLM, engine.SGLang, engine.Dynamo} {
 		for _, err := range []error{syscall.ECONNREFUSED, context.DeadlineExceeded} {
 			require.Equal(t, silent, name(engineOf(t, kind).Health(t.Context(), response{err: err}, "http://server")), kind)
 		}
@@ -191,7 +191,7 @@ func TestLoadingEngine(t *testing.T) {
 }
 
 func TestHealthAddress(t *testing.T) {
-	for kind, want := range map[engine.Kind]string{
+	for kind, want := range map[engine.Name]string{
 		engine.Triton: "/v2/health/ready /v2/health/live /v2/repository/index", engine.TritonOpenAI: "/health/ready",
 		engine.TRTLLMServe: "/health", engine.NIM: "/v1/health/ready /v1/health/live", engine.Dynamo: "/health",
 	} {
@@ -204,7 +204,7 @@ func TestHealthAddress(t *testing.T) {
 // TestWords names what servers say of themselves; each has answered before that it is live and ready.
 func TestWords(t *testing.T) {
 	const up, absent, list = "", "absent", `{"data":[{"id":"m","owned_by":"sglang"}]}`
-	serving := func(kind engine.Kind, more answers) answers {
+	serving := func(kind engine.Name, more answers) answers {
 		server := answers{"/health": up, "/v1/models": list, "/v2/health/ready": up, "/v2/health/live": up, "/health/ready": up, "/v1/health/ready": up, "/v1/health/live": up}
 		if kind == engine.Dynamo {
 			server = answers{"/health": `{"status":"healthy","endpoints":{"generate":"ready"}}`}
@@ -215,7 +215,7 @@ func TestWords(t *testing.T) {
 	}
 	for _, c := range []struct {
 		says string
-		kind engine.Kind
+		kind engine.Name
 		more answers
 		want engine.Word
 	}{
@@ -263,7 +263,7 @@ func TestRestartedWorkerStartsAgain(t *testing.T) {
 func TestFirstWords(t *testing.T) {
 	for _, c := range []struct {
 		says   string
-		kind   engine.Kind
+		kind   engine.Name
 		server answers
 		want   engine.Word
 	}{
@@ -283,7 +283,7 @@ func TestFirstWords(t *testing.T) {
 }
 
 // wordOf returns the word after each of the servers in turn was asked at a given address.
-func wordOf(t *testing.T, kind engine.Kind, servers ...engine.Client) (engine.Word, *engine.Health) {
+func wordOf(t *testing.T, kind engine.Name, servers ...engine.Client) (engine.Word, *engine.Health) {
 	t.Helper()
 	var a engine.Answers
 	for _, server := range servers {

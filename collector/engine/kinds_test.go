@@ -18,30 +18,30 @@ import (
 // lost or changes its meaning shows up in a diff.
 func TestKindProperties(t *testing.T) {
 	for _, e := range engine.All() {
-		t.Run(string(e.Kind()), func(t *testing.T) {
-			fixture.RequireFile(t, filepath.Join("testdata", "kinds", string(e.Kind())+".txt"), described(e))
+		t.Run(string(e.Name), func(t *testing.T) {
+			fixture.RequireFile(t, filepath.Join("testdata", "kinds", string(e.Name)+".txt"), described(e))
 		})
 	}
 }
 
 // described returns the constants of a kind as text.
-func described(e engine.Engine) string {
+func described(e *engine.Kind) string {
 	const metrics = 8002
 	var b strings.Builder
 	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	say("page: %s, empty is good: %v", e.MetricsPath(), e.EmptyPage())
-	say("missing page: %s", e.MissingPageHint())
+	say("page: %s, empty is good: %v", e.Path, e.EmptyPage)
+	say("missing page: %s", e.NoPage)
 	grpc, ok := e.GRPCPort(metrics)
 	say("page on port %d: API on %d, same port %v, gRPC %v on %d", metrics, e.APIPort(metrics), e.SamePort(), ok, grpc)
-	if path := e.IterationsPath(); path != "" {
+	if path := e.Iterations; path != "" {
 		say("iterations: %s", path)
 	}
-	say("answers: %s", e.Answers())
+	say("answers: %s", e.Answers)
 	say("quirks: %+v", e.Quirks(nil))
 	stream, why := e.Stream("", nil)
 	say("stream: %+v %s", stream, why)
 	say("\nmeanings:")
-	inside := engine.Kind("")
+	inside := engine.Name("")
 	for _, m := range e.Meanings() {
 		switch {
 		case m.Inside == "":
@@ -80,11 +80,11 @@ func meaning(m *engine.Meaning) string {
 }
 
 func TestKindByName(t *testing.T) {
-	require.True(t, slices.IsSortedFunc(engine.All(), func(a, b engine.Engine) int {
-		return strings.Compare(string(a.Kind()), string(b.Kind()))
+	require.True(t, slices.IsSortedFunc(engine.All(), func(a, b *engine.Kind) int {
+		return strings.Compare(string(a.Name), string(b.Name))
 	}))
 	for _, e := range engine.All() {
-		found, ok := engine.ByName(string(e.Kind()))
+		found, ok := engine.ByName(string(e.Name))
 		require.True(t, ok)
 		require.Same(t, e, found)
 	}
@@ -97,10 +97,10 @@ func TestKindByName(t *testing.T) {
 func TestUnknownServerGetsNoRequests(t *testing.T) {
 	rec := &recorder{Client: newNetwork(t)}
 	none := engine.None()
-	require.Equal(t, engine.Unknown, none.Kind())
-	require.Equal(t, "/metrics", none.MetricsPath())
+	require.Equal(t, engine.Unknown, none.Name)
+	require.Equal(t, "/metrics", none.Path)
 	require.True(t, none.SamePort())
-	require.Empty(t, none.Answers())
+	require.Empty(t, none.Answers)
 	require.Equal(t, engine.Quirks{}, none.Quirks(nil))
 	require.Equal(t, engine.Facts{}, none.Ask(t.Context(), rec, "http://server", engine.Earlier{}).Complete())
 	require.Equal(t, engine.Health{}, none.Health(t.Context(), rec, "http://server"))
@@ -111,13 +111,13 @@ func TestUnknownServerGetsNoRequests(t *testing.T) {
 }
 
 func TestKindsSharingPageAgree(t *testing.T) {
-	same := map[engine.Kind][]engine.Kind{
+	same := map[engine.Name][]engine.Name{
 		engine.TritonOpenAI: {engine.Triton},
 		engine.NIM:          {engine.VLLM, engine.SGLang},
 	}
-	kinds := []engine.Kind{engine.Unknown}
+	kinds := []engine.Name{engine.Unknown}
 	for _, e := range engine.All() {
-		kinds = append(kinds, e.Kind())
+		kinds = append(kinds, e.Name)
 	}
 	for _, a := range kinds {
 		for _, b := range kinds {
@@ -132,7 +132,7 @@ func TestEmptyPageAtPathOfOneKind(t *testing.T) {
 	for _, c := range []struct {
 		server answers
 		path   string
-		want   engine.Kind
+		want   engine.Name
 	}{
 		{answers{}, "/prometheus/metrics", engine.TRTLLMServe},
 		{answers{"/version": `{"version":"1.1.0"}`}, "/prometheus/metrics/", engine.TRTLLMServe},

@@ -93,7 +93,7 @@ func (n network) Do(ctx context.Context, method, address string, body []byte, li
 }
 
 // engineOf returns the engine of a kind, or of Unknown.
-func engineOf(t *testing.T, kind engine.Kind) engine.Engine {
+func engineOf(t *testing.T, kind engine.Name) *engine.Kind {
 	t.Helper()
 	if kind == engine.Unknown {
 		return engine.None()
@@ -112,7 +112,7 @@ func named(names ...string) (all []engine.ModelFacts) {
 }
 
 // readPage reads a page as the collector does.
-func readPage(t *testing.T, kind engine.Kind, body []byte) *engine.Page {
+func readPage(t *testing.T, kind engine.Name, body []byte) *engine.Page {
 	t.Helper()
 	e := engineOf(t, kind)
 	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(e)})

@@ -47,7 +47,7 @@ type Meaning struct {
 	// counts.
 	Copies []string
 	// Inside is the kind of the engine inside that shows the series, empty for the server's own.
-	Inside Kind
+	Inside Name
 	// Rank is the label of data-parallel ranks, each of which has its own requests.
 	Rank string
 	// Signal is the signal. Shift is in decimal places to base units: 6 for microseconds.
@@ -93,18 +93,18 @@ type Index map[string][]Indexed
 // indexes holds the index of each kind, shared by all targets.
 //
 //nolint:gochecknoglobals // constant data, built on first use.
-var indexes = sync.OnceValue(func() map[Kind]Index {
-	all := map[Kind]Index{Unknown: newIndex(None())}
-	for _, e := range registry {
-		all[e.Kind()] = newIndex(e)
+var indexes = sync.OnceValue(func() map[Name]Index {
+	all := map[Name]Index{Unknown: newIndex(None())}
+	for _, e := range All() {
+		all[e.Name] = newIndex(e)
 	}
 	return all
 })
 
 // IndexOf returns the index of a kind's meanings.
-func IndexOf(e Engine) Index { return indexes()[e.Kind()] }
+func IndexOf(e *Kind) Index { return indexes()[e.Name] }
 
-func newIndex(e Engine) Index {
+func newIndex(e *Kind) Index {
 	index := make(Index)
 	add := func(m Meaning, suffix string, part Part, counter bool) {
 		m.Name += suffix

@@ -10,29 +10,47 @@ import (
 
 // NIM is NIM for LLMs: 1.x has its own names, 2.x those of vLLM or SGLang (docs of 2.0.0 to
 // 2.1.4).
-const NIM Kind = "nim"
+const NIM Name = "nim"
 
 // The version is NIM's own, not TensorRT-LLM's.
-var _ = register(&nim{shell{base{
-	kind: NIM, path: "/v1/metrics", engines: nimEngines(),
-	ready: "/v1/health/ready", live: "/v1/health/live", versionPath: "/v1/version", versionKey: "release",
-	pagesOf: nimEngines(),
-	marks:   []mark{{text: "num_request_max", weight: 7}, {text: "request_finish_total", weight: 7}},
-	answers: []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, FailuresCounted},
-	quirks:  Quirks{CountersAppear: true},
-}}})
+func nim() *Kind {
+	return &Kind{
+		Name:    NIM,
+		Path:    "/v1/metrics",
+		marks:   []mark{{text: "num_request_max", weight: 7}, {text: "request_finish_total", weight: 7}},
+		pagesOf: nimEngines(),
+		series:  nimMeanings(),
+		quirks:  Quirks{CountersAppear: true},
+
+		engines: nimEngines(),
+
+		Ready:       "/v1/health/ready",
+		live:        "/v1/health/live",
+		versionPath: nimVersionPath,
+		versionKey:  nimVersionKey,
+		Answers:     []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, FailuresCounted},
+		// The vLLM of 1.x rejects unknown keys.
+		stream: Stream{},
+
+		identify: nimIdentify,
+
+		generation: nimGeneration,
+
+		judge: nimJudge,
+	}
+}
+
+const nimVersionPath, nimVersionKey = "/v1/version", "release"
 
 // nimEngines returns the engines of 2.x.
-func nimEngines() []Kind { return []Kind{VLLM, SGLang} }
-
-type nim struct{ shell }
+func nimEngines() []Name { return []Name{VLLM, SGLang} }
 
 // nimFirst is the generation with NIM's own names.
 const nimFirst Generation = "1.x"
 
-// identify implements Engine: NIM extends the API of the engine inside.
-func (n *nim) identify(ctx context.Context, q *questions) string {
-	if release := q.text(ctx, n.versionPath, n.versionKey); release != "" {
+// nimIdentify returns the evidence. NIM extends the API of the engine inside.
+func nimIdentify(ctx context.Context, q *questions) string {
+	if release := q.text(ctx, nimVersionPath, nimVersionKey); release != "" {
 		return "/v1/version names a release of NIM"
 	}
 	// The keys are from 1.x; 2.x was not seen. Without any of them it is not NIM.
@@ -43,10 +61,7 @@ func (n *nim) identify(ctx context.Context, q *questions) string {
 	return ""
 }
 
-// Stream implements Engine. The vLLM of 1.x rejects unknown keys.
-func (n *nim) Stream(_ string, p *Page) (Stream, string) { return n.inside(p).Stream("", p) }
-
-func (*nim) Generation(p *Page, _ *Facts) (Generation, string) {
+func nimGeneration(p *Page, _ *Facts) (Generation, string) {
 	switch {
 	case p.HasPrefix(vllmPrefix):
 		return "2.x with vLLM", "the page has the names of vLLM"
@@ -57,8 +72,6 @@ func (*nim) Generation(p *Page, _ *Facts) (Generation, string) {
 	}
 	return "without engine statistics", "the page has no names of NIM 1.x, vLLM or SGLang"
 }
-
-func (n *nim) Meanings() []Meaning { return n.withEngines(nimMeanings()) }
 
 // nimMeanings returns the meanings of 1.x. Unlike in trtllm-serve, tokens and the time per output
 // token change with each token.
@@ -80,18 +93,18 @@ func nimMeanings() []Meaning {
 	}
 }
 
-func (n *nim) judge(name string, k *Knowledge) target.Check {
+func nimJudge(name string, k *Knowledge) target.Check {
 	p := k.Page
 	switch {
 	case name == CanConfig && !p.Has(CacheConfig):
-		return n.base.judge(name, k)
+		return showsNoConfig(k)
 	case p == nil:
 		return no("/v1/metrics answers 404", "")
 	}
 	if e := p.Inside(); e != nil {
-		return e.judge(name, k)
+		return e.capability(name, k)
 	}
-	if generation, reason := n.Generation(p, nil); generation != nimFirst {
+	if generation, reason := nimGeneration(p, nil); generation != nimFirst {
 		return no(reason, "")
 	}
 	return p.judge(name, []source{

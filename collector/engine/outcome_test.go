@@ -13,7 +13,7 @@ import (
 // TestOutcomes compares the class of each reason in the meanings of the kinds.
 func TestOutcomes(t *testing.T) {
 	for _, c := range []struct {
-		kind   engine.Kind
+		kind   engine.Name
 		signal engine.Signal
 		want   map[string]engine.Class
 	}{
@@ -52,7 +52,7 @@ func TestOutcomes(t *testing.T) {
 }
 
 // meaningsOf returns the meanings of a signal.
-func meaningsOf(t *testing.T, kind engine.Kind, signal engine.Signal) (all []engine.Meaning) {
+func meaningsOf(t *testing.T, kind engine.Name, signal engine.Signal) (all []engine.Meaning) {
 	t.Helper()
 	for _, m := range engineOf(t, kind).Meanings() {
 		if m.Signal == signal {
@@ -67,9 +67,9 @@ func TestOutcomeOfEveryCounter(t *testing.T) {
 		for _, m := range e.Meanings() {
 			switch m.Signal {
 			case engine.ModelSuccess, engine.ModelFailed, engine.RequestsFinished, engine.RequestsFailed, engine.RequestsAborted:
-				require.NotNil(t, m.Outcome, "%s of %s", m.Name, e.Kind())
+				require.NotNil(t, m.Outcome, "%s of %s", m.Name, e.Name)
 			default:
-				require.Nil(t, m.Outcome, "%s of %s", m.Name, e.Kind())
+				require.Nil(t, m.Outcome, "%s of %s", m.Name, e.Name)
 			}
 		}
 	}
@@ -77,7 +77,7 @@ func TestOutcomeOfEveryCounter(t *testing.T) {
 
 func TestTiers(t *testing.T) {
 	for _, c := range []struct {
-		kind   engine.Kind
+		kind   engine.Name
 		page   string
 		tier   engine.Tier
 		counts bool
@@ -161,7 +161,7 @@ func TestNothingIsServedOnPurpose(t *testing.T) {
 	llm := &engine.Facts{Models: []engine.ModelFacts{{Name: "tensorrt_llm"}}}
 	for _, c := range []struct {
 		says   string
-		kind   engine.Kind
+		kind   engine.Name
 		page   string
 		facts  *engine.Facts
 		models []engine.ModelState

@@ -20,7 +20,7 @@ type Generation string
 type Page struct {
 	*content
 
-	engine Engine
+	engine *Kind
 	shape  *exposition.Shape
 	// comparison is the evidence so far about whether ranks share their requests.
 	comparison rankComparison
@@ -40,7 +40,7 @@ type content struct {
 	// TensorRT-LLM shows, inner the models with an engine inside.
 	modelNames, executors, native, inner []string
 	// inside is the engine whose page the server passes on, or nil.
-	inside Engine
+	inside *Kind
 	// loaded holds the counted models, with false if only failures remain.
 	loaded map[string]bool
 	// names and signals exclude series of unloaded models.
@@ -88,11 +88,11 @@ type Source struct {
 }
 
 // Watch returns a filter for the sample names that are read, for [exposition.Options].
-func Watch(e Engine) func(name string) bool {
-	index, prefixes := IndexOf(e), e.data().prefixes
-	if e.Kind() == Unknown {
-		for _, kind := range registry {
-			prefixes = append(prefixes, kind.data().prefixes...)
+func Watch(e *Kind) func(name string) bool {
+	index, prefixes := IndexOf(e), e.prefixes
+	if e.Name == Unknown {
+		for _, kind := range All() {
+			prefixes = append(prefixes, kind.prefixes...)
 		}
 	}
 	return func(name string) bool {
@@ -105,10 +105,10 @@ func Watch(e Engine) func(name string) bool {
 }
 
 // ReadPage reads a page; b is a block of its shape.
-func ReadPage(e Engine, b *exposition.Block) *Page { return ReadNext(e, b, nil) }
+func ReadPage(e *Kind, b *exposition.Block) *Page { return ReadNext(e, b, nil) }
 
 // ReadNext reads a page of a new shape. It keeps what the previous page revealed about ranks.
-func ReadNext(e Engine, b *exposition.Block, previous *Page) *Page {
+func ReadNext(e *Kind, b *exposition.Block, previous *Page) *Page {
 	p := &Page{
 		engine: e, shape: b.Shape(), comparison: newRankComparison(),
 		values: make(map[Signal]float64), requests: make(map[string]float64),
@@ -130,12 +130,12 @@ func (p *Page) readContent() {
 		p.content = read()
 		return
 	}
-	p.content = contents.Intern(contentKey{p.engine.Kind(), page, ranks}, nil, read)
+	p.content = contents.Intern(contentKey{p.engine.Name, page, ranks}, nil, read)
 }
 
 // contentKey identifies pages with equal content.
 type contentKey struct {
-	kind  Kind
+	kind  Name
 	page  exposition.WatchedKey
 	ranks Ranks
 }
@@ -206,13 +206,13 @@ func (p *Page) NamedModels() NamedModels {
 	c := p.get()
 	models := NamedModels{Names: c.modelNames, Executors: c.executors, Native: c.native, Inner: c.inner}
 	if c.inside != nil {
-		models.Inside = c.inside.Kind()
+		models.Inside = c.inside.Name
 	}
 	return models
 }
 
 // Inside returns the engine whose page the server passes on, nil if the page is its own.
-func (p *Page) Inside() Engine { return p.get().inside }
+func (p *Page) Inside() *Kind { return p.get().inside }
 
 // Has reports whether the page has a signal.
 func (p *Page) Has(s Signal) bool { return p.get().signals[s] }

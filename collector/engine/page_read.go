@@ -14,17 +14,17 @@ import (
 )
 
 // readContent reads the labels of the watched series of a shape.
-func readContent(e Engine, shape *exposition.Shape, ranks Ranks) *content {
+func readContent(e *Kind, shape *exposition.Shape, ranks Ranks) *content {
 	c := &content{
 		loaded: make(map[string]bool), names: make(map[string]bool), signals: make(map[Signal]bool),
 		buckets: make(map[string]string), valued: make(map[Signal][]int), counts: make(map[string][]int),
 	}
-	index, noModel := IndexOf(e), e.data().noModel
+	index, noModel := IndexOf(e), e.noModel
 	all := make([]labels.Labels, shape.Watched())
 	for i := range all {
 		all[i] = shape.WatchedLabels(i)
 	}
-	if c.inside = engineInside(e, all); c.inside != nil {
+	if c.inside = e.engineInside(all); c.inside != nil {
 		e = c.inside
 	}
 	c.readModels(index, all, noModel)
@@ -77,7 +77,7 @@ func (c *content) unloadedModel(name string) bool {
 }
 
 // readSeries adds a series with each meaning. Requests for unknown models are only failures.
-func (c *content) readSeries(e Engine, meanings []Indexed, series int, name, noModel string, lset labels.Labels) {
+func (c *content) readSeries(e *Kind, meanings []Indexed, series int, name, noModel string, lset labels.Labels) {
 	for i := range meanings {
 		m := &meanings[i]
 		if !m.selects(lset) || !c.allows(&m.Meaning, lset) {
@@ -98,7 +98,7 @@ func (c *content) readSeries(e Engine, meanings []Indexed, series int, name, noM
 }
 
 // readMeaning adds a series of a loaded model with one of its meanings.
-func (c *content) readMeaning(e Engine, m *Indexed, series int, name string, lset labels.Labels) {
+func (c *content) readMeaning(e *Kind, m *Indexed, series int, name string, lset labels.Labels) {
 	if (m.Signal == ModelSuccess || m.Signal == ModelFailed) && len(c.loaded) > maxConfigs {
 		c.counts[name] = append(c.counts[name], series)
 	}
@@ -121,10 +121,10 @@ func (c *content) readMeaning(e Engine, m *Indexed, series int, name string, lse
 	if onlyNative && !slices.Contains(c.native, name) {
 		c.native = append(c.native, name)
 	}
-	if inner := e.data().inner; inner != "" && name != "" && strings.HasPrefix(m.Name, inner) && !slices.Contains(c.inner, name) {
+	if inner := e.inner; inner != "" && name != "" && strings.HasPrefix(m.Name, inner) && !slices.Contains(c.inner, name) {
 		c.inner = append(c.inner, name)
 	}
-	if wrapper := e.data().wrapper; wrapper == "" || !strings.HasPrefix(m.Name, wrapper) || m.Signal != EngineIterations {
+	if wrapper := e.wrapper; wrapper == "" || !strings.HasPrefix(m.Name, wrapper) || m.Signal != EngineIterations {
 		c.readInfo(m.Signal, name, lset)
 	}
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // pages parses consecutive pages of one server.
-func pages(t *testing.T, kind engine.Kind) func(lines ...string) *exposition.Block {
+func pages(t *testing.T, kind engine.Name) func(lines ...string) *exposition.Block {
 	t.Helper()
 	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(engineOf(t, kind))})
 	return func(lines ...string) *exposition.Block {
@@ -25,7 +25,7 @@ func pages(t *testing.T, kind engine.Kind) func(lines ...string) *exposition.Blo
 
 func TestWatchedSamples(t *testing.T) {
 	for _, c := range []struct {
-		kind         engine.Kind
+		kind         engine.Name
 		watched, not string
 	}{
 		{
@@ -204,7 +204,7 @@ e2e_request_latency_seconds_sum{model_name="m"} 1
 func TestGPUs(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		kind  engine.Kind
+		kind  engine.Name
 		lines string
 		want  string
 	}{
@@ -243,7 +243,7 @@ func TestNaNValueIsUnknown(t *testing.T) {
 func TestModelsOfSources(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		kind   engine.Kind
+		kind   engine.Name
 		page   string
 		signal engine.Signal
 		want   string // Models and names.
@@ -284,7 +284,7 @@ dynamo_frontend_requests_total{model="unknown_model",status="success"} 1
 
 func TestInterTokenLatencyNamesOfVLLMInside(t *testing.T) {
 	const old, now = "vllm:time_per_output_token_seconds", "vllm:inter_token_latency_seconds"
-	for _, kind := range []engine.Kind{engine.Dynamo, engine.Triton, engine.TritonOpenAI} {
+	for _, kind := range []engine.Name{engine.Dynamo, engine.Triton, engine.TritonOpenAI} {
 		for shown, want := range map[string]string{old: old, now: now, old + " " + now: now} {
 			var body strings.Builder
 			for name := range strings.FieldsSeq(shown) {

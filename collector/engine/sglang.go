@@ -10,7 +10,7 @@ import (
 )
 
 // SGLang is SGLang's own server. Page and API share a port.
-const SGLang Kind = "sglang"
+const SGLang Name = "sglang"
 
 // sglangPrefix begins the names of its series.
 const sglangPrefix = "sglang:"
@@ -19,24 +19,41 @@ const sglangPrefix = "sglang:"
 // SGLANG_ENABLE_HEALTH_ENDPOINT_GENERATION turns that off. Since 0.4.4 the server waits for
 // SGLANG_HEALTH_CHECK_TIMEOUT (20 s) for any output of its engine, so that requests in progress answer
 // for it (http_server.py; seen in 0.5.23: 1 s while idle, busy or with a full queue).
-var _ = register(&sglang{base{
-	kind: SGLang, path: "/metrics",
-	selfTest:   SelfTest{Path: "/health_generate", Patience: 20 * time.Second, Remembered: true},
-	noPage:     "SGLang has the page only with --enable-metrics; the router smg answers like it, and has its page on another port (--prometheus-port, 29000)",
-	owners:     []string{"sglang"},
-	healthNote: "the API lists its models, whatever the engine does; /health costs a request each time and is not asked",
-	priority:   -1, marks: []mark{{text: sglangPrefix, weight: 2}},
-	answers:  []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, FailuresCounted},
-	stream:   Stream{Usage: true, Seed: true, IgnoreEOS: true},
-	noTRTLLM: true,
-	quirks:   Quirks{CountersAppear: true},
-}})
+func sglang() *Kind {
+	return &Kind{
+		Name: SGLang,
+		Path: "/metrics",
+		NoPage: "SGLang has the page only with --enable-metrics; the router smg answers like it, " +
+			"and has its page on another port (--prometheus-port, 29000)",
+		marks:    []mark{{text: sglangPrefix, weight: 2}},
+		priority: -1,
+		series:   sglangMeanings(),
+		quirks:   Quirks{CountersAppear: true},
 
-type sglang struct{ base }
+		noTRTLLM: true,
 
-// identify implements Engine (seen in 0.5.23).
-func (s *sglang) identify(ctx context.Context, q *questions) string {
-	if list, _ := q.models(ctx); !slices.Contains(s.owners, list.owner()) {
+		SelfTest:   SelfTest{Path: "/health_generate", Patience: 20 * time.Second, Remembered: true},
+		owners:     sglangOwners(),
+		Answers:    []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, FailuresCounted},
+		stream:     Stream{Usage: true, Seed: true, IgnoreEOS: true},
+		healthNote: "the API lists its models, whatever the engine does; /health costs a request each time and is not asked",
+
+		identify: sglangIdentify,
+		ask:      sglangAsk,
+		health:   sglangHealth,
+
+		adapt:          sglangQuirks,
+		countsFailures: sglangCountsFailures,
+
+		judge: sglangJudge,
+	}
+}
+
+func sglangOwners() []string { return []string{"sglang"} }
+
+// sglangIdentify returns the evidence (seen in 0.5.23).
+func sglangIdentify(ctx context.Context, q *questions) string {
+	if list, _ := q.models(ctx); !slices.Contains(sglangOwners(), list.owner()) {
 		return ""
 	}
 	for _, path := range []string{"/model_info", "/get_model_info"} {
@@ -51,22 +68,22 @@ func (s *sglang) identify(ctx context.Context, q *questions) string {
 	return ""
 }
 
-// Ask implements Engine. The version comes last, since its answer waits for the schedulers
-// (sgl-project/sglang#4191).
-func (s *sglang) Ask(ctx context.Context, client Client, address string, _ Earlier) Round {
+// sglangAsk asks who the server is. The version comes last, since its answer waits for the
+// schedulers (sgl-project/sglang#4191).
+func sglangAsk(ctx context.Context, _ *Kind, client Client, address string, _ Earlier) Round {
 	return func(yield func(Facts, bool) bool) {
 		var f Facts
 		q := &questions{client: client, base: address}
-		q.askModels(ctx, s.owners, &f)
+		q.askModels(ctx, sglangOwners(), &f)
 		if yield(f, false) {
-			s.askSchedulers(ctx, q, &f)
+			sglangAskSchedulers(ctx, q, &f)
 			yield(f, true)
 		}
 	}
 }
 
-// askSchedulers requests what waits for an answer of the schedulers.
-func (*sglang) askSchedulers(ctx context.Context, q *questions, f *Facts) {
+// sglangAskSchedulers requests what waits for an answer of the schedulers.
+func sglangAskSchedulers(ctx context.Context, q *questions, f *Facts) {
 	var info struct {
 		Version string `json:"version"`
 	}
@@ -76,10 +93,11 @@ func (*sglang) askSchedulers(ctx context.Context, q *questions, f *Facts) {
 	f.EngineVersion, f.Problems = plainVersion(info.Version), q.problems
 }
 
-// Health implements Engine. It does not request /health and /health_generate: each sends a request
-// for one token through the queue of the engine and answers after a second. The list of models is
-// answered regardless of the engine; the page shows whether that hangs.
-func (*sglang) Health(ctx context.Context, client Client, address string) Health {
+// sglangHealth asks whether the server is live and ready. It does not request /health and
+// /health_generate: each sends a request for one token through the queue of the engine and answers
+// after a second. The list of models is answered regardless of the engine; the page shows whether
+// that hangs.
+func sglangHealth(ctx context.Context, _ *Kind, client Client, address string) Health {
 	h, _ := readiness(ctx, client, address+"/v1/models")
 	if h.API == APIReady {
 		h.Detail = "the API lists its models"
@@ -115,15 +133,14 @@ func sglangFollows(ctx context.Context, client Client, address string) bool {
 	return h.API == APIReady
 }
 
-// CountsFailures implements Engine: answers are counted by route and status, including the one with
-// this page.
-func (*sglang) CountsFailures(p *Page) bool { return p.Has(HTTPAnswers) }
+// sglangCountsFailures reports whether failures are counted. Answers are counted by route and
+// status, including the one with this page.
+func sglangCountsFailures(p *Page) bool { return p.Has(HTTPAnswers) }
 
-// Quirks implements Engine. With several tokenizer workers no answers are counted, and streams
-// count as aborted shortly after they ended (sgl-project/sglang#28868).
-func (s *sglang) Quirks(p *Page) Quirks {
-	q := s.quirks
-	q.AbortsRepeated = p != nil && p.engine.Kind() == SGLang && p.Has(KVTokensLimit) && !s.CountsFailures(p)
+// sglangQuirks returns the quirks of a page. With several tokenizer workers no answers are counted,
+// and streams count as aborted shortly after they ended (sgl-project/sglang#28868).
+func sglangQuirks(q Quirks, p *Page) Quirks {
+	q.AbortsRepeated = p != nil && p.engine.Name == SGLang && p.Has(KVTokensLimit) && !sglangCountsFailures(p)
 	return q
 }
 
@@ -137,7 +154,7 @@ func sglangOutcomes(p *Page) string {
 		"is answered 400, which is subtracted from class client as far as known; a request with n > 1 counts n + 1 times; errors inside a stream are not counted"
 }
 
-func (*sglang) judge(name string, k *Knowledge) target.Check {
+func sglangJudge(name string, k *Knowledge) target.Check {
 	p := k.Page
 	if p == nil {
 		return no("/metrics answers 404: it exists only with --enable-metrics", "--enable-metrics")
@@ -176,8 +193,8 @@ func (*sglang) judge(name string, k *Knowledge) target.Check {
 	)
 }
 
-// Meanings implements Engine (seen in 0.5.23, and its source).
-func (*sglang) Meanings() []Meaning {
+// sglangMeanings returns the meanings (seen in 0.5.23, and its source).
+func sglangMeanings() []Meaning {
 	return withPrefix(sglangPrefix, slices.Concat(sglangScheduler(), sglangRequests(), sglangHTTP()))
 }
 

@@ -336,7 +336,7 @@ const (
 	AnswersStream Signal = "answers_stream"
 	// AnswersIterations are statistics of iterations.
 	AnswersIterations Signal = "answers_iterations"
-	// FailuresCounted is present for kinds whose [Engine.CountsFailures] can be true.
+	// FailuresCounted is present for kinds whose [Kind.CountsFailures] can be true.
 	FailuresCounted Signal = "failures_counted"
 )
 

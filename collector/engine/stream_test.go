@@ -13,7 +13,7 @@ func TestStreamFormats(t *testing.T) {
 	front := readPage(t, engine.Dynamo, []byte("# TYPE dynamo_frontend_requests_total counter\ndynamo_frontend_requests_total{model=\"m\"} 1\n"))
 	for _, c := range []struct {
 		name string
-		kind engine.Kind
+		kind engine.Name
 		page *engine.Page
 		want engine.Stream
 		why  string
@@ -50,7 +50,7 @@ func TestEntryModel(t *testing.T) {
 	ensemble := engine.ModelFacts{Name: "chat", Configured: true, Platform: "ensemble", Steps: []string{"pre", "llm"}}
 	for _, c := range []struct {
 		name   string
-		kind   engine.Kind
+		kind   engine.Name
 		onPage []string
 		models []engine.ModelFacts
 		want   string

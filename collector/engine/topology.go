@@ -53,14 +53,14 @@ type treatment struct {
 // kind of the engine whose page is passed on.
 type NamedModels struct {
 	Names, Executors, Native, Inner []string
-	Inside                          Kind
+	Inside                          Name
 }
 
 // UnnamedModel is the only model of trtllm-serve up to 1.2 (openai_server.py, _init_llm).
 const UnnamedModel = "undefined"
 
 // NewTopology groups the models of page and API. The map configured holds names by public id.
-func NewTopology(e Engine, models NamedModels, facts []ModelFacts, configured map[string][]string) *Topology {
+func NewTopology(e *Kind, models NamedModels, facts []ModelFacts, configured map[string][]string) *Topology {
 	t := &Topology{known: make(map[string]bool), ids: make(map[string]string), roles: make(map[string]Role), models: make(map[string]treatment), served: make(map[string]bool)}
 	var names []string
 	for i := range facts {
@@ -78,7 +78,7 @@ func NewTopology(e Engine, models NamedModels, facts []ModelFacts, configured ma
 		t.known[n], t.ids[n], t.roles[n] = true, n, RoleSingle
 	}
 	models.Names = names
-	e.arrange(t, models, facts)
+	e.arrangeModels(t, models, facts)
 	t.rename(configured)
 	for _, id := range sorted(configured) {
 		t.choose(configured[id])

@@ -29,7 +29,7 @@ func TestModelTopology(t *testing.T) {
 	)
 	for _, c := range []struct {
 		name string
-		kind engine.Kind
+		kind engine.Name
 		// page has the models that it names, "*" behind those with an executor.
 		page       string
 		configured ids
@@ -157,7 +157,7 @@ func TestModelRequestHandling(t *testing.T) {
 		}
 		return all
 	}
-	for _, kind := range []engine.Kind{engine.Triton, engine.TritonOpenAI} {
+	for _, kind := range []engine.Name{engine.Triton, engine.TritonOpenAI} {
 		got := engine.NewTopology(engineOf(t, kind), engine.NamedModels{}, facts, nil)
 		require.Equal(t, []string{"llm api", "vllm", "tensorrt_llm"}, names(func(m string) bool { return got.HandsOver(m) == engine.TrustYes }))
 		require.Equal(t, []string{"not configured"}, names(func(m string) bool { return got.HandsOver(m) == engine.TrustUnknown }))
@@ -183,7 +183,7 @@ func TestModelRequestHandling(t *testing.T) {
 }
 
 func TestModelRoleFromNameOrExecutor(t *testing.T) {
-	for _, kind := range []engine.Kind{engine.Triton, engine.TritonOpenAI} {
+	for _, kind := range []engine.Name{engine.Triton, engine.TritonOpenAI} {
 		got := engine.NewTopology(engineOf(t, kind), engine.NamedModels{Names: []string{"ensemble", "engine", "bls", "ensemble_b", "tensorrt_llm_b"}, Executors: []string{"engine"}}, nil, nil)
 		for name, want := range map[string]engine.Trust{
 			"ensemble": engine.TrustNo, "engine": engine.TrustNo, "ensemble_b": engine.TrustNo,

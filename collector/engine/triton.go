@@ -6,40 +6,56 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
 // Triton is Triton Inference Server: metrics on port 8002, KServe v2 over HTTP on port 8000.
-const Triton Kind = "triton"
+const Triton Name = "triton"
 
 // The ports for HTTP, gRPC and metrics (8000, 8001, 8002) are neighbors unless flags change them.
 // An empty page is invalid, since the metrics port answers 200 with an empty body to any wrong path
 // (server src/http_server.cc, HTTPMetricsServer::Handle).
-var _ = register(&triton{newTritonPage(base{
-	kind: Triton, path: "/metrics", ready: "/v2/health/ready", api: -2, grpc: -1,
-	marks:   []mark{{text: "nv_", weight: 6}},
-	answers: []Signal{AnswersHealth, AnswersLive, AnswersIndex, AnswersConfig, AnswersModels, AnswersStream},
-})})
-
-type triton struct{ tritonPage }
-
-// tritonPage implements what kinds with Triton's page have in common, regardless of their API.
-type tritonPage struct{ base }
-
-func newTritonPage(b base) tritonPage {
-	b.quirks = Quirks{ActiveHoldsWaiting: true, SeriesOutliveModels: true}
-	b.prefixes, b.wrapper, b.inner = []string{vllmPrefix}, modulePrefix, vllmPrefix
-	return tritonPage{b}
+func triton() *Kind {
+	k := tritonPage()
+	k.Name = Triton
+	k.marks = []mark{{text: "nv_", weight: 6}}
+	k.api, k.grpc = -2, -1
+	k.Ready = "/v2/health/ready"
+	k.Answers = []Signal{AnswersHealth, AnswersLive, AnswersIndex, AnswersConfig, AnswersModels, AnswersStream}
+	k.hint, k.ask, k.health, k.agree, k.streams = tritonHint, tritonAsk, tritonHealth, tritonAgree, tritonStream
+	k.judge = func(name string, known *Knowledge) target.Check { return tritonJudge(k, name, known) }
+	return k
 }
 
-// Quirks implements Engine. The counters of the metrics module appear with their first event.
-func (t *tritonPage) Quirks(p *Page) Quirks {
-	q := t.quirks
+// tritonPage returns what kinds with Triton's page have in common, regardless of their API.
+func tritonPage() *Kind {
+	return &Kind{
+		Path:     "/metrics",
+		series:   tritonMeanings(),
+		prefixes: []string{vllmPrefix},
+		wrapper:  modulePrefix,
+		inner:    vllmPrefix,
+		quirks:   Quirks{ActiveHoldsWaiting: true, SeriesOutliveModels: true},
+
+		adapt:          tritonQuirks,
+		countsFailures: hasModule,
+		generation:     tritonSet,
+		arrange:        tritonArrange,
+
+		unserved:     tritonUnserved,
+		deliberate:   tritonDeliberate,
+		determinism:  tritonDeterminism,
+		stockVersion: tritonStockVersion,
+	}
+}
+
+// tritonQuirks returns the quirks of a page. The counters of the metrics module appear with their
+// first event.
+func tritonQuirks(q Quirks, p *Page) Quirks {
 	q.CountersAppear = hasModule(p)
 	return q
 }
-
-// CountsFailures implements Engine: the metrics module counts them, the core only per model.
-func (*tritonPage) CountsFailures(p *Page) bool { return hasModule(p) }
 
 // vllmPrefix begins the names of vLLM, and of Triton's vLLM backend.
 const vllmPrefix = "vllm:"
@@ -57,8 +73,8 @@ func (m *serverMetadata) isTriton() bool {
 	return m.Name == string(Triton) || slices.Contains(m.Extensions, "statistics")
 }
 
-// hint implements Engine. It is a common mistake to configure Triton's API port.
-func (*triton) hint(ctx context.Context, q *questions) string {
+// tritonHint recognizes the API. It is a common mistake to configure Triton's API port.
+func tritonHint(ctx context.Context, q *questions) string {
 	var meta serverMetadata
 	if _, ok := q.get(ctx, "/v2", &meta); ok && meta.isTriton() {
 		return "this is Triton's HTTP API; its page is on the metrics port, 8002 unless --metrics-port sets another"
@@ -71,7 +87,7 @@ func (*triton) hint(ctx context.Context, q *questions) string {
 // 176 and 214).
 const minorHangUp = 41
 
-func (*triton) Stream(version string, _ *Page) (s Stream, reason string) {
+func tritonStream(version string, _ *Page) (s Stream, reason string) {
 	minor, ok := tritonMinor(version)
 	switch {
 	case !ok:
@@ -82,9 +98,10 @@ func (*triton) Stream(version string, _ *Page) (s Stream, reason string) {
 	return Stream{Generate: true}, ""
 }
 
-// Health implements Engine. Triton answers HEAD with 405, so that it sends GET.
-func (t *triton) Health(ctx context.Context, client Client, address string) Health {
-	h, _ := readiness(ctx, client, address+t.ready)
+// tritonHealth asks whether the server is live and ready. Triton answers HEAD with 405, so that it
+// sends GET.
+func tritonHealth(ctx context.Context, k *Kind, client Client, address string) Health {
+	h, _ := readiness(ctx, client, address+k.Ready)
 	if h.API == APIRefused || h.API == APIUnknown {
 		return h
 	}
@@ -143,9 +160,9 @@ func notLoaded(models []ModelState) string {
 	return text
 }
 
-// Unserved implements Engine: a Triton is ready without any model, and without its LLM it is ready
-// with the models around it.
-func (*tritonPage) Unserved(p *Page, f *Facts, models []ModelState) string {
+// tritonUnserved explains why it serves nothing. A Triton is ready without any model, and without
+// its LLM it is ready with the models around it.
+func tritonUnserved(p *Page, f *Facts, models []ModelState) string {
 	llms := tritonLLMs(p, f)
 	serving := slices.Clone(llms)
 	for i := range f.get().Models {
@@ -173,9 +190,10 @@ func (*tritonPage) Unserved(p *Page, f *Facts, models []ModelState) string {
 	return ""
 }
 
-// Deliberate implements Engine: models were unloaded, and none failed to load.
-func (t *tritonPage) Deliberate(p *Page, f *Facts, models []ModelState) bool {
-	return t.Unserved(p, f, models) != "" && models != nil && !slices.ContainsFunc(models, func(m ModelState) bool { return !ready(m) && m.Reason != unloaded })
+// tritonDeliberate reports whether that was done on purpose. Models were unloaded, and none failed
+// to load.
+func tritonDeliberate(p *Page, f *Facts, models []ModelState) bool {
+	return tritonUnserved(p, f, models) != "" && models != nil && !slices.ContainsFunc(models, func(m ModelState) bool { return !ready(m) && m.Reason != unloaded })
 }
 
 // unloaded is the index's reason why a model that was unloaded is not available (core

@@ -20,8 +20,8 @@ const (
 	cureVLLM   = "vLLM's own server, whose page has it"
 )
 
-// judge implements Engine: Triton's core, then what the backend of the LLM adds.
-func (t *tritonPage) judge(name string, k *Knowledge) target.Check {
+// tritonJudge judges a capability. Triton's core, then what the backend of the LLM adds.
+func tritonJudge(kind *Kind, name string, k *Knowledge) target.Check {
 	p := k.Page
 	switch {
 	case name == CanConfig:
@@ -31,7 +31,7 @@ func (t *tritonPage) judge(name string, k *Knowledge) target.Check {
 	case hasModule(p) && name != CanGPU:
 		return judgeModule(name, p)
 	}
-	v := t.view(name, k)
+	v := newTritonView(kind, name, k)
 	switch {
 	case len(p.loaded) > 0 && !slices.Contains(slices.Collect(maps.Values(p.loaded)), true) && name != CanGPU:
 		return v.noModel()
@@ -68,7 +68,7 @@ type tritonView struct {
 	cureEarly, cureConfig string
 }
 
-func (t *tritonPage) view(name string, k *Knowledge) *tritonView {
+func newTritonView(kind *Kind, name string, k *Knowledge) *tritonView {
 	p, f := k.Page, k.Facts
 	v := &tritonView{Page: p, llm: tritonLLM(f, p), executor: tritonExecutor(p), cureEarly: cureCanary, cureConfig: noTritonConfig(k).Cure}
 	v.set, _ = tritonSet(p, f)
@@ -77,13 +77,13 @@ func (t *tritonPage) view(name string, k *Knowledge) *tritonView {
 	if v.set == setLLMAPI {
 		v.cureEarly = cureModule
 	}
-	if t.SamePort() {
+	if kind.SamePort() {
 		v.cureConfig = cureKServe
 	}
 	if !slices.Contains([]string{CanE2E, CanOutcomes, CanQueue, CanStall}, name) {
 		return v // It does not depend on models, of which a page may have thousands.
 	}
-	topology := NewTopology(t, p.NamedModels(), f.get().Models, nil)
+	topology := NewTopology(kind, p.NamedModels(), f.get().Models, nil)
 	lists := map[Trust]*[]string{TrustNo: &v.whole, TrustYes: &v.early, TrustUnknown: &v.unknown}
 	for _, name := range p.Models() {
 		if !topology.Role(name).Front() {
@@ -101,7 +101,7 @@ func (t *tritonPage) view(name string, k *Knowledge) *tritonView {
 			v.counted = append(v.counted, name)
 		}
 	}
-	if v.set == setLLMAPI && t.SamePort() && len(v.unknown) > 0 && v.unknown[0] == llmName {
+	if v.set == setLLMAPI && kind.SamePort() && len(v.unknown) > 0 && v.unknown[0] == llmName {
 		v.cureConfig = cureModule // Its config would show that it is decoupled.
 	}
 	return v
@@ -317,7 +317,7 @@ func (v *tritonView) stall() target.Check {
 	return no("nothing on the page shows requests in flight of what clients call", v.cureEarly)
 }
 
-func (*tritonPage) Determinism(f *Facts, p *Page) []target.Check {
+func tritonDeterminism(f *Facts, p *Page) []target.Check {
 	models := tritonWorkers(f, p)
 	if len(models) == 0 {
 		return nil

@@ -6,9 +6,6 @@ import (
 	"strings"
 )
 
-// Generation implements Engine: Triton's generations are its metric sets.
-func (*tritonPage) Generation(p *Page, f *Facts) (Generation, string) { return tritonSet(p, f) }
-
 // Sets of series that a Triton may show, by the backend of its LLM.
 const (
 	// setCPP is for the C++ backend "tensorrtllm", with all series.
@@ -136,8 +133,9 @@ func tritonMinor(version string) (int, bool) {
 //go:embed compatibility.tsv
 var compatibility string
 
-// StockVersion implements Engine with NVIDIA's table, regardless of what was upgraded or built.
-func (*tritonPage) StockVersion(f *Facts, p *Page) (trtllm, reason string) {
+// tritonStockVersion looks the version up in NVIDIA's table, regardless of what was upgraded or
+// built.
+func tritonStockVersion(f *Facts, p *Page) (trtllm, reason string) {
 	if set, _ := tritonSet(p, f); f.EngineVersion == "" || set == setCore {
 		return "", ""
 	}

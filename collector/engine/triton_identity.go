@@ -25,9 +25,9 @@ const (
 	patience = 500 * time.Millisecond
 )
 
-// Ask implements Engine. It requests version, models and configs concurrently, so that a hanging
-// request does not delay others.
-func (*triton) Ask(ctx context.Context, client Client, address string, earlier Earlier) Round {
+// tritonAsk asks who the server is. It requests version, models and configs concurrently, so that a
+// hanging request does not delay others.
+func tritonAsk(ctx context.Context, _ *Kind, client Client, address string, earlier Earlier) Round {
 	return func(yield func(Facts, bool) bool) {
 		wait := patience
 		if deadline, ok := ctx.Deadline(); ok {
@@ -210,8 +210,8 @@ func listed(index []ModelState) []ModelFacts {
 	return kept
 }
 
-// agree implements Engine: page and index name the same models once these are loaded.
-func (t *triton) agree(p *Page, f *Facts) Trust {
+// tritonAgree compares models. Page and index name the same models once these are loaded.
+func tritonAgree(p *Page, f *Facts) Trust {
 	if !f.Confirmed || !f.Listed {
 		return TrustUnknown
 	}
@@ -232,7 +232,7 @@ func (t *triton) agree(p *Page, f *Facts) Trust {
 	case differ == 0:
 		return TrustYes
 	case len(p.loaded) == 0:
-		return t.base.agree(p, f)
+		return agreeByModels(p, f, "")
 	case common == 0:
 		return TrustNo
 	}

@@ -13,9 +13,9 @@ const (
 	milli = 3
 )
 
-// Meanings implements Engine. Names and semantics are from Triton core src/metrics.cc and the
-// TensorRT-LLM backend's custom_metrics_reporter.cc.
-func (*tritonPage) Meanings() []Meaning {
+// tritonMeanings returns the meanings. Names and semantics are from Triton core src/metrics.cc and
+// the TensorRT-LLM backend's custom_metrics_reporter.cc.
+func tritonMeanings() []Meaning {
 	return slices.Concat(coreMeanings(), backendMeanings(), moduleMeanings(), vllmMeanings())
 }
 

@@ -8,31 +8,35 @@ import (
 
 // TritonOpenAI is Triton behind its OpenAI frontend: one port, no port 8002, the same nv_* page
 // (server python/openai, routers/observability.py).
-const TritonOpenAI Kind = "triton-openai"
-
-var _ = register(&tritonOpenAI{newTritonPage(base{
-	kind: TritonOpenAI, path: "/metrics", owners: []string{"Triton Inference Server"}, ready: "/health/ready",
-	pagesOf: []Kind{Triton},
-	answers: []Signal{AnswersHealth, AnswersModels, AnswersStream},
-	stream:  Stream{Usage: true},
-})})
+const TritonOpenAI Name = "triton-openai"
 
 // tritonOpenAI reports no version of Triton: /openapi.json has the version of the document.
-type tritonOpenAI struct{ tritonPage }
+func tritonOpenAI() *Kind {
+	k := tritonPage()
+	k.Name = TritonOpenAI
+	k.pagesOf = []Name{Triton}
+	k.Ready = "/health/ready"
+	k.owners = []string{"Triton Inference Server"}
+	k.Answers = []Signal{AnswersHealth, AnswersModels, AnswersStream}
+	k.stream = Stream{Usage: true}
+	k.identify = tritonOpenAIIdentify
+	k.judge = func(name string, known *Knowledge) target.Check { return tritonOpenAIJudge(k, name, known) }
+	return k
+}
 
-// identify implements Engine: Triton's metrics port has no list of models.
-func (*tritonOpenAI) identify(ctx context.Context, q *questions) string {
+// tritonOpenAIIdentify returns the evidence. Triton's metrics port has no list of models.
+func tritonOpenAIIdentify(ctx context.Context, q *questions) string {
 	if list, _ := q.models(ctx); len(list.Data) > 0 {
 		return "/v1/models lists models on the port of the page"
 	}
 	return ""
 }
 
-// judge implements Engine. The page is Triton's, except for what needs options or Triton's own
-// API.
-func (o *tritonOpenAI) judge(name string, k *Knowledge) target.Check {
+// tritonOpenAIJudge judges a capability. The page is Triton's, except for what needs options or
+// Triton's own API.
+func tritonOpenAIJudge(kind *Kind, name string, k *Knowledge) target.Check {
 	const noOptions = "the OpenAI frontend takes no metric options"
-	c := o.tritonPage.judge(name, k)
+	c := tritonJudge(kind, name, k)
 	set, _ := tritonSet(k.Page, k.Facts)
 	switch {
 	case c.OK:

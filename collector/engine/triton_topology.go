@@ -13,10 +13,10 @@ const (
 	preprocessing, postprocessing  = "preprocessing", "postprocessing"
 )
 
-// arrange implements Engine. Ensembles and BLS models are entries; the models that they call are
-// parts and share the entry's id. Without configs, the names in TensorRT-LLM's own model
+// tritonArrange arranges the models. Ensembles and BLS models are entries; the models that they call
+// are parts and share the entry's id. Without configs, the names in TensorRT-LLM's own model
 // repositories decide.
-func (*tritonPage) arrange(t *Topology, models NamedModels, facts []ModelFacts) {
+func tritonArrange(t *Topology, models NamedModels, facts []ModelFacts) {
 	configs := make(map[string]*ModelFacts, len(facts))
 	for i := range facts {
 		if facts[i].Configured {

@@ -10,7 +10,7 @@ import (
 )
 
 // TRTLLMServe is TensorRT-LLM's own OpenAI server. Page and API share a port.
-const TRTLLMServe Kind = "trtllm-serve"
+const TRTLLMServe Name = "trtllm-serve"
 
 // Generations with few series: five families without prefix in 1.1 and 1.2, and names with the
 // prefix trtllm_ without iteration gauges (PR #11243).
@@ -28,29 +28,50 @@ const servePrefix = "trtllm_"
 // (openai_protocol.py, ModelCard). Families appear with their first sample, so that a fresh server
 // answers 200 with an empty body. GET /health_generate, in releases since 1.0, asks for one token of a
 // chat and waits behind others; it counts as a request (openai_server.py).
-var _ = register(&trtllmServe{base{
-	kind: TRTLLMServe, path: "/prometheus/metrics", iterations: "/metrics",
-	owners: []string{"tensorrt_llm"}, ready: "/health", versionPath: versionPath, versionKey: versionKey,
-	selfTest:  SelfTest{Path: "/health_generate", Counted: true},
-	emptyPage: true,
-	noPage:    "trtllm-serve has the page from TensorRT-LLM 1.1 on with return_perf_metrics: true, and none for embeddings",
-	priority:  1, marks: []mark{
-		{text: servePrefix, weight: 5},
-		// Other servers, such as MindIE, share the names without prefix, but not the labels.
-		{text: `request_success_total{engine_type=`, weight: 3},
-		{text: `e2e_request_latency_seconds_sum{engine_type=`, weight: 3},
-	},
-	answers: []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, AnswersIterations, FailuresCounted},
-	quirks:  Quirks{GaugesWhenRequestsEnd: true, CountersAppear: true},
-	stream:  Stream{Usage: true, Seed: true, IgnoreEOS: true},
-}})
+func trtllmServe() *Kind {
+	return &Kind{
+		Name:      TRTLLMServe,
+		Path:      "/prometheus/metrics",
+		EmptyPage: true,
+		NoPage:    "trtllm-serve has the page from TensorRT-LLM 1.1 on with return_perf_metrics: true, and none for embeddings",
+		marks: []mark{
+			{text: servePrefix, weight: 5},
+			// Other servers, such as MindIE, share the names without prefix, but not the labels.
+			{text: `request_success_total{engine_type=`, weight: 3},
+			{text: `e2e_request_latency_seconds_sum{engine_type=`, weight: 3},
+		},
+		priority: 1,
+		// 1.1 and 1.2 have five families without prefix. The prefix is there from 1.3.0rc5 on
+		// (NVIDIA/TensorRT-LLM PR #11243), iteration gauges from PR #12545 on.
+		series: slices.Concat(serveMeanings(), withPrefix(servePrefix, serveMeanings())),
+		quirks: Quirks{GaugesWhenRequestsEnd: true, CountersAppear: true},
 
-type trtllmServe struct{ base }
+		Ready:       "/health",
+		SelfTest:    SelfTest{Path: "/health_generate", Counted: true},
+		versionPath: versionPath,
+		versionKey:  versionKey,
+		owners:      []string{"tensorrt_llm"},
+		Iterations:  "/metrics",
+		Answers: []Signal{
+			AnswersHealth, AnswersLive, AnswersModels, AnswersStream, AnswersIterations, FailuresCounted,
+		},
+		stream: Stream{Usage: true, Seed: true, IgnoreEOS: true},
 
-// Ask implements Engine without GET /health, on which newer servers may exit (openai_server.py).
-func (t *trtllmServe) Ask(ctx context.Context, client Client, address string, _ Earlier) Round {
+		ask:    serveAsk,
+		health: serveHealth,
+
+		countsFailures: serveCountsFailures,
+		generation:     serveGeneration,
+
+		judge:       serveJudge,
+		determinism: serveDeterminism,
+	}
+}
+
+// serveAsk asks without GET /health, on which newer servers may exit (openai_server.py).
+func serveAsk(ctx context.Context, k *Kind, client Client, address string, _ Earlier) Round {
 	return func(yield func(Facts, bool) bool) {
-		f := t.ask(ctx, client, address)
+		f := k.askOpenAI(ctx, client, address)
 		if f.EngineVersion != "" {
 			f.TRTLLMVersion, f.TRTLLMSource = f.EngineVersion, SourceServer
 		}
@@ -62,10 +83,11 @@ func (t *trtllmServe) Ask(ctx context.Context, client Client, address string, _ 
 // (serve/lifecycle.py).
 const serveState, serveStarting = "X-Trtllm-Server-State", "starting"
 
-// Health implements Engine. Servers up to 1.1 always answer 200 to /health. A newer server with a
-// broken executor exits on it (openai_server.py), as it would on the next request.
-func (t *trtllmServe) Health(ctx context.Context, client Client, address string) Health {
-	h, header := readiness(ctx, client, address+t.ready)
+// serveHealth asks whether the server is live and ready. Servers up to 1.1 always answer 200 to
+// /health. A newer server with a broken executor exits on it (openai_server.py), as it would on the
+// next request.
+func serveHealth(ctx context.Context, k *Kind, client Client, address string) Health {
+	h, header := readiness(ctx, client, address+k.Ready)
 	if h.API != APIReady && header.Get(serveState) == serveStarting {
 		h.API, h.FromServer, h.Starting, h.Detail = APINotReady, true, true, "the server loads its engine"
 	}
@@ -73,7 +95,7 @@ func (t *trtllmServe) Health(ctx context.Context, client Client, address string)
 	return h
 }
 
-func (*trtllmServe) Generation(p *Page, f *Facts) (Generation, string) {
+func serveGeneration(p *Page, f *Facts) (Generation, string) {
 	switch {
 	case p.HasName("trtllm_model_config_info") || p.HasName("trtllm_prompt_tokens_total") || p.HasName("trtllm_num_requests_running"):
 		// Since PR #12545.
@@ -88,12 +110,12 @@ func (*trtllmServe) Generation(p *Page, f *Facts) (Generation, string) {
 	return "not known before the first request", "the page is empty: families appear with their first sample"
 }
 
-// CountsFailures implements Engine. The error counter appears with the first error; it was added
-// together with the counter of cached tokens (NVIDIA/TensorRT-LLM PR 12636), which is always
-// there.
-func (*trtllmServe) CountsFailures(p *Page) bool { return p.Has(RequestsFailed) || p.Has(CachedTokens) }
+// serveCountsFailures reports whether failures are counted. The error counter appears with the first
+// error; it was added together with the counter of cached tokens (NVIDIA/TensorRT-LLM PR 12636),
+// which is always there.
+func serveCountsFailures(p *Page) bool { return p.Has(RequestsFailed) || p.Has(CachedTokens) }
 
-func (*trtllmServe) Determinism(_ *Facts, p *Page) []target.Check {
+func serveDeterminism(_ *Facts, p *Page) []target.Check {
 	checks := []target.Check{target.Passed(CheckOneInstance, "the server is one instance of its engine")}
 	if c, ok := admitsOne(p); ok {
 		checks = append(checks, c)
@@ -101,20 +123,13 @@ func (*trtllmServe) Determinism(_ *Facts, p *Page) []target.Check {
 	return checks
 }
 
-// Meanings implements Engine: five families without prefix in 1.1 and 1.2, the prefix trtllm_ from
-// 1.3.0rc5 on (NVIDIA/TensorRT-LLM PR #11243), iteration gauges from PR #12545 on.
-func (*trtllmServe) Meanings() []Meaning {
-	return append(serveMeanings(), withPrefix(servePrefix, serveMeanings())...)
-}
-
-// serveMeanings returns the meanings of names without prefix. The time per output token is the
-// mean of a request, observed once per request. Gauges of iterations show the last iteration that
-// was read: they do not move during long requests and keep their values when idle; the PyTorch
-// path shows 0 for unknown values. With data-parallel attention the row of each rank sets the same
+// serveMeanings returns the meanings of names without prefix. The time per output token is the mean
+// of a request, observed once per request. Gauges of iterations show the last iteration that was
+// read: they do not move during long requests and keep their values when idle; the PyTorch path
+// shows 0 for unknown values. With data-parallel attention the row of each rank sets the same
 // gauges: they have the values of the last rank or copies of rank 0's, and counters count copies
 // once per rank (executor/iteration_stats.py, _materialize_frame; serve/openai_server.py passes on
-// every row). Only the batch that each rank shows itself is complete, and moves while requests
-// run.
+// every row). Only the batch that each rank shows itself is complete, and moves while requests run.
 func serveMeanings() []Meaning {
 	position := renamed("token_position", "position")
 	return []Meaning{
@@ -206,14 +221,14 @@ const (
 	cureReadStats = "iteration_stats: true in the pool, if nobody else reads it"
 )
 
-func (t *trtllmServe) judge(name string, k *Knowledge) target.Check {
+func serveJudge(name string, k *Knowledge) target.Check {
 	p := k.Page
 	switch {
 	case p == nil:
 		return no("/prometheus/metrics answers 404: it exists from TensorRT-LLM 1.1 on, with return_perf_metrics", curePerf)
 	case name == CanConfig:
 		return k.config(no("this release has no config info on its page", cureNewServe))
-	case name == CanOutcomes && t.CountsFailures(p):
+	case name == CanOutcomes && serveCountsFailures(p):
 		return yes("request_success_total, and request_error_total by HTTP status; clients that left are not counted")
 	case name == CanLiveTokens && k.Iterations && p.Has(IterationDuration):
 		return yes("an estimate from the iterations of GET /metrics: llm_server_iteration_stats_generation_tokens_estimated_total")
@@ -221,7 +236,7 @@ func (t *trtllmServe) judge(name string, k *Knowledge) target.Check {
 	if c, ok := p.judgeRanks(name); ok {
 		return c
 	}
-	return p.judge(name, serveSources(p), t.gaps(k)...)
+	return p.judge(name, serveSources(p), serveGaps(k)...)
 }
 
 // serveStands describes what shows a stall if nothing changes while requests run.
@@ -253,7 +268,7 @@ func serveSources(p *Page) []source {
 }
 
 // gaps returns the gaps: most families appear with a request, others with an iteration.
-func (t *trtllmServe) gaps(k *Knowledge) []gap {
+func serveGaps(k *Knowledge) []gap {
 	const noRequest = "no request has ended yet; the family appears with the first"
 	live := lacks("iterations are on the JSON page /metrics only, and reading it takes them from other readers", cureReadStats, CanLiveTokens)
 	if k.Iterations {
@@ -266,7 +281,7 @@ func (t *trtllmServe) gaps(k *Knowledge) []gap {
 	} else {
 		all = append(all, lacks(noRequest, "", CanTPOT, CanOutcomes))
 	}
-	switch generation, _ := t.Generation(k.Page, k.Facts); {
+	switch generation, _ := serveGeneration(k.Page, k.Facts); {
 	case generation == servePlain:
 		return append(all, lacks("this release exposes nothing about its GPUs", cureDCGM, CanGPU),
 			lacks("this release has five families: requests, E2E, TTFT, TPOT and queue time", cureNewServe+" with "+cureIteration))

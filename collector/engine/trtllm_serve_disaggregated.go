@@ -3,33 +3,41 @@ package engine
 import "github.com/trtllm-exporter/trtllm_exporter/collector/target"
 
 // TRTLLMDisaggregated is the router of a disaggregated trtllm-serve. It has one port.
-const TRTLLMDisaggregated Kind = "trtllm-serve-disaggregated"
+const TRTLLMDisaggregated Name = "trtllm-serve-disaggregated"
 
 // The names have neither prefix nor labels, and are there from the start (TensorRT-LLM,
 // serve/perf_metrics.py). openai_disagg_server.py mounts the page without any option; the path
 // without the slash redirects. The API answers like other APIs, and lists a server's models in
 // later releases, so that only the page identifies the kind, and has to be requested first.
-var _ = register(&trtllmDisaggregated{base{
-	kind: TRTLLMDisaggregated, path: "/prometheus/metrics/",
-	ready: "/health", versionPath: versionPath, versionKey: versionKey,
-	healthNote: "the API is ready while a prefill and a decode server are",
-	marks:      []mark{{text: "ctx_total_requests", weight: 6}, {text: "gen_total_requests", weight: 6}},
-	answers:    []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream},
-	priority:   2,
-	stream:     Stream{Usage: true, Seed: true, IgnoreEOS: true},
-}})
+func trtllmDisaggregated() *Kind {
+	return &Kind{
+		Name:     TRTLLMDisaggregated,
+		Path:     "/prometheus/metrics/",
+		marks:    []mark{{text: "ctx_total_requests", weight: 6}, {text: "gen_total_requests", weight: 6}},
+		priority: 2,
+		series:   disaggregatedMeanings(),
 
-type trtllmDisaggregated struct{ base }
+		Ready:       "/health",
+		versionPath: versionPath,
+		versionKey:  versionKey,
+		Answers:     []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream},
+		stream:      Stream{Usage: true, Seed: true, IgnoreEOS: true},
+		healthNote:  "the API is ready while a prefill and a decode server are",
 
-func (*trtllmDisaggregated) Tier(*Page) Tier { return TierFrontend }
+		countsFailures: func(*Page) bool { return false },
+		tier:           func(*Page) Tier { return TierFrontend },
 
-// Meanings implements Engine. Each request ends as one answer or one exception, whichever role
-// failed; total_requests_total lacks invalid requests. Answers are counted when they begin, even
-// if the stream fails later. HTTP exceptions are all errors of the servers behind, client errors
-// and failures alike. The latencies of a role begin when the request is sent to it
-// (openai_client.py): for prefill they cover the complete answer, and first_token_latency of
-// decode begins after prefill, so it is not what clients see. The HELP texts are wrong about that.
-func (*trtllmDisaggregated) Meanings() []Meaning {
+		judge: disaggregatedJudge,
+	}
+}
+
+// disaggregatedMeanings returns the meanings. Each request ends as one answer or one exception,
+// whichever role failed; total_requests_total lacks invalid requests. Answers are counted when they
+// begin, even if the stream fails later. HTTP exceptions are all errors of the servers behind,
+// client errors and failures alike. The latencies of a role begin when the request is sent to it
+// (openai_client.py): for prefill they cover the complete answer, and first_token_latency of decode
+// begins after prefill, so it is not what clients see. The HELP texts are wrong about that.
+func disaggregatedMeanings() []Meaning {
 	failed := func(name string, class Class, reason string) Meaning {
 		return Meaning{Name: name, Signal: RequestsFailed, Const: labeled("reason", reason), Outcome: &Outcome{Usual: class}}
 	}
@@ -55,11 +63,9 @@ func (*trtllmDisaggregated) Meanings() []Meaning {
 	return all
 }
 
-func (*trtllmDisaggregated) CountsFailures(*Page) bool { return false }
-
-func (d *trtllmDisaggregated) judge(name string, k *Knowledge) target.Check {
+func disaggregatedJudge(name string, k *Knowledge) target.Check {
 	if name == CanConfig {
-		return d.base.judge(name, k)
+		return showsNoConfig(k)
 	}
 	if k.Page == nil {
 		return no("/prometheus/metrics answers 404", "")

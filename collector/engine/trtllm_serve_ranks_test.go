@@ -12,7 +12,7 @@ import (
 )
 
 // readPages reads consecutive pages of one server.
-func readPages(t *testing.T, kind engine.Kind, pages ...string) (read *engine.Page) {
+func readPages(t *testing.T, kind engine.Name, pages ...string) (read *engine.Page) {
 	t.Helper()
 	e := engineOf(t, kind)
 	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(e)})

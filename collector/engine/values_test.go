@@ -19,7 +19,7 @@ import (
 
 // valuesOf returns the values of a page by signal and labels, with equal series combined; sums and
 // counts for distributions.
-func valuesOf(t *testing.T, kind engine.Kind, body []byte) map[string]float64 {
+func valuesOf(t *testing.T, kind engine.Name, body []byte) map[string]float64 {
 	t.Helper()
 	e := engineOf(t, kind)
 	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(e)})
@@ -55,7 +55,7 @@ func valuesOf(t *testing.T, kind engine.Kind, body []byte) map[string]float64 {
 }
 
 // sampleValues returns the values of a page that is not part of the project.
-func sampleValues(t *testing.T, kind engine.Kind, name string) map[string]float64 {
+func sampleValues(t *testing.T, kind engine.Name, name string) map[string]float64 {
 	t.Helper()
 	body, err := os.ReadFile(samples(t, name)[0])
 	require.NoError(t, err)
@@ -79,7 +79,7 @@ func shows(t *testing.T, got, want map[string]float64, model string) {
 func TestSamplePageCapabilities(t *testing.T) {
 	for _, c := range []struct {
 		pattern string
-		kind    engine.Kind
+		kind    engine.Name
 		want    string
 	}{
 		{"real-vllm-0.12.0-after.prom", engine.VLLM, "tokens live_tokens queue running ttft tpot e2e quantiles outcomes stall cancel kv_cache kv_reuse config"},
@@ -123,7 +123,7 @@ func TestSamplePageCapabilities(t *testing.T) {
 func TestSimulatedPagesHaveRealSignals(t *testing.T) {
 	load := simulate.Workload{Rate: 4, SharedPrefix: 0.5, AbandonRate: 0.2, ErrorRate: 0.1}
 	for file, c := range map[string]struct {
-		kind engine.Kind
+		kind engine.Name
 		spec simulate.Spec
 	}{
 		"real-vllm-0.32.0-after-errors.prom":       {engine.VLLM, simulate.Spec{Kind: simulate.KindVLLM, Workload: load}},

@@ -8,25 +8,45 @@ import (
 )
 
 // VLLM is vLLM's own OpenAI server. Page and API share a port.
-const VLLM Kind = "vllm"
+const VLLM Name = "vllm"
 
 // Servers with vLLM inside also show its names, next to names of their own, which weigh more.
 // Models are owned by vllm (vllm/entrypoints/openai, ModelCard); the Rust frontend has an owner of
 // its own (rust/src/server/src/routes/openai/models.rs). /health answers 503 once the engine's process has
 // died, a moment before the server exits. While that process hangs, sleeps or drains it answers
 // 200 (seen in 0.32.0: for up to 301 s).
-var _ = register(&vllm{base{
-	kind: VLLM, path: "/metrics",
-	owners: []string{"vllm", "vllm-frontend-rs"}, ready: "/health", live: "/health", versionPath: versionPath, versionKey: versionKey,
-	healthNote: "the API answers; it reports ready for up to 301 s while the engine hangs, which the page shows",
-	priority:   -1, marks: []mark{{text: vllmPrefix, weight: 2}},
-	answers:  []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, FailuresCounted},
-	stream:   Stream{Usage: true, Seed: true, IgnoreEOS: true},
-	noTRTLLM: true,
-	quirks:   Quirks{CountersAppear: true},
-}})
+func vllm() *Kind {
+	return &Kind{
+		Name:     VLLM,
+		Path:     "/metrics",
+		marks:    []mark{{text: vllmPrefix, weight: 2}},
+		priority: -1,
+		// By the source of 0.8 to 0.32; 0.12.0 and 0.32.0 were seen.
+		series: slices.Concat(withPrefix(vllmPrefix, slices.Concat(vllmEngine(), vllmTransfers())), vllmHTTP()),
+		quirks: Quirks{CountersAppear: true},
 
-type vllm struct{ base }
+		noTRTLLM: true,
+
+		Ready:       "/health",
+		live:        "/health",
+		versionPath: versionPath,
+		versionKey:  versionKey,
+		owners:      []string{"vllm", "vllm-frontend-rs"},
+		Answers:     []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, FailuresCounted},
+		stream:      Stream{Usage: true, Seed: true, IgnoreEOS: true},
+		healthNote:  "the API answers; it reports ready for up to 301 s while the engine hangs, which the page shows",
+
+		health: vllmHealth,
+
+		adapt:          vllmQuirks,
+		countsFailures: vllmCountsFailures,
+		arrange:        vllmArrange,
+
+		unserved:   vllmUnserved,
+		deliberate: vllmDeliberate,
+		judge:      vllmJudge,
+	}
+}
 
 // vllmConfig is the info metric about the KV cache, which the Python frontend always shows.
 const vllmConfig = "cache_config_info"
@@ -36,37 +56,40 @@ const vllmConfig = "cache_config_info"
 // request, any family about requests (rust/src/metrics/src/request.rs; seen in 0.32.0).
 func vllmRust(p *Page) bool { return p.HasPrefix(vllmPrefix) && !p.HasName(vllmPrefix+vllmConfig) }
 
-// CountsFailures implements Engine. The API counts its answers by route and status, beginning with
-// the first, for example to the request for its models. Requests for the page and about health do
-// not count (entrypoints/serve/instrumentator/metrics.py).
-func (*vllm) CountsFailures(p *Page) bool { return p.Has(HTTPAnswers) }
+// vllmCountsFailures reports whether failures are counted. The API counts its answers by route and
+// status, beginning with the first, for example to the request for its models. Requests for the page
+// and about health do not count (entrypoints/serve/instrumentator/metrics.py).
+func vllmCountsFailures(p *Page) bool { return p.Has(HTTPAnswers) }
 
-// Quirks implements Engine. A rejection (503) is among the 5xx unless the engine counts it.
-func (v *vllm) Quirks(p *Page) Quirks {
-	q := v.quirks
+// vllmQuirks returns the quirks of a page. A rejection (503) is among the 5xx unless the engine
+// counts it.
+func vllmQuirks(q Quirks, p *Page) Quirks {
 	q.RefusedFailed = p.HasName(vllmAnswers) && !p.HasPrefix(vllmPrefix)
 	return q
 }
 
-// Unserved implements Engine: requests hang while all engines sleep (seen in 0.32.0).
-func (*vllm) Unserved(p *Page, _ *Facts, _ []ModelState) string {
+// vllmUnserved explains why it serves nothing. Requests hang while all engines sleep (seen in
+// 0.32.0).
+func vllmUnserved(p *Page, _ *Facts, _ []ModelState) string {
 	if p.Has(EngineAwake) && p.values[EngineAwake] <= 0 {
 		return "its engines sleep until they are woken"
 	}
 	return ""
 }
 
-// Deliberate implements Engine: nothing but a request puts engines to sleep.
-func (v *vllm) Deliberate(p *Page, f *Facts, models []ModelState) bool {
-	return v.Unserved(p, f, models) != ""
+// vllmDeliberate reports whether that was done on purpose. Nothing but a request puts engines to
+// sleep.
+func vllmDeliberate(p *Page, f *Facts, models []ModelState) bool {
+	return vllmUnserved(p, f, models) != ""
 }
 
-// Health implements Engine. A paused or sleeping server answers /health with 200. It tells where it
-// can be paused or put to sleep: 0.12 to 0.14 whether they are paused, others in development mode
-// (VLLM_SERVER_DEV_MODE=1; source of 0.11 to 0.32). A paused 0.32 says that it sleeps too, and the
-// reverse (seen). Both questions wait for the engine, so that a hanging one answers neither.
-func (v *vllm) Health(ctx context.Context, client Client, address string) Health {
-	h := v.base.Health(ctx, client, address)
+// vllmHealth asks whether the server is live and ready. A paused or sleeping server answers /health
+// with 200. It tells where it can be paused or put to sleep: 0.12 to 0.14 whether they are paused,
+// others in development mode (VLLM_SERVER_DEV_MODE=1; source of 0.11 to 0.32). A paused 0.32 says
+// that it sleeps too, and the reverse (seen). Both questions wait for the engine, so that a hanging
+// one answers neither.
+func vllmHealth(ctx context.Context, k *Kind, client Client, address string) Health {
+	h := k.healthByStatus(ctx, client, address)
 	if h.API != APIReady {
 		return h
 	}
@@ -89,9 +112,9 @@ func (v *vllm) Health(ctx context.Context, client Client, address string) Health
 	return h
 }
 
-// arrange implements Engine: series name the base model, listed before its adapters, or none.
-func (v *vllm) arrange(t *Topology, models NamedModels, facts []ModelFacts) {
-	v.base.arrange(t, models, facts)
+// vllmArrange arranges the models. Series name the base model, listed before its adapters, or none.
+func vllmArrange(t *Topology, models NamedModels, facts []ModelFacts) {
+	arrangeOnly(t, models, facts)
 	if len(facts) > 0 {
 		t.fallback = facts[0].Name
 	}
@@ -114,7 +137,7 @@ func vllmOutcomes(p *Page) string {
 
 const cureLogStats = "start vLLM without --disable-log-stats"
 
-func (*vllm) judge(name string, k *Knowledge) target.Check {
+func vllmJudge(name string, k *Knowledge) target.Check {
 	p := k.Page
 	if p == nil {
 		return no("/metrics answers 404", "")
@@ -157,11 +180,6 @@ func (*vllm) judge(name string, k *Knowledge) target.Check {
 		lacks("the frontend in Rust does not expose cache_config_info", "", CanConfig),
 		lacks(notYet, ""),
 	)
-}
-
-// Meanings implements Engine for vLLM 0.8 to 0.32, by source; 0.12.0 and 0.32.0 were seen.
-func (*vllm) Meanings() []Meaning {
-	return append(withPrefix(vllmPrefix, append(vllmEngine(), vllmTransfers()...)), vllmHTTP()...)
 }
 
 // vllmRank is the label of data-parallel ranks: each reports its own requests, tokens and cache.

@@ -110,7 +110,7 @@ func (r *Replica) checkRestarts(ctx context.Context) {
 }
 
 func (r *Replica) iterationsDue(ctx context.Context, _ uint64, _ *lane.Batch) {
-	server, path := r.api(), r.server.Engine.IterationsPath()
+	server, path := r.api(), r.server.Engine.Iterations
 	if server == nil || path == "" || r.jobs.iterations.running {
 		return
 	}

@@ -153,7 +153,7 @@ func (r *Replica) addFailure(s *assess.Scrape, failed error) {
 	s.Unanswered = reason.Unanswered() && !ended || badGateway || gatewayTimeout
 	s.Refused = badGateway || reason == scrape.ReasonConnect && !denied
 	if answered(failed, http.StatusNotFound) {
-		s.Hint = r.server.Engine.MissingPageHint()
+		s.Hint = r.server.Engine.NoPage
 	}
 }
 
@@ -214,5 +214,5 @@ func (r *Replica) logChanges(previous *target.Status) {
 	if s := &r.status; len(s.LeftOut) > 0 && len(previous.LeftOut) == 0 {
 		r.log.Warn("Series are left off the page", "what", strings.Join(s.LeftOut, "; "))
 	}
-	assess.Announce(r.log, previous, &r.status, target.Scrub(r.server.URL), r.server.Engine.Kind())
+	assess.Announce(r.log, previous, &r.status, target.Scrub(r.server.URL), r.server.Engine.Name)
 }

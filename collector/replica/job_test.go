@@ -14,7 +14,7 @@ import (
 )
 
 // another returns a server of another kind.
-func another(t *testing.T, before scrape.Server, kind engine.Kind) scrape.Server {
+func another(t *testing.T, before scrape.Server, kind engine.Name) scrape.Server {
 	t.Helper()
 	e, ok := engine.ByName(string(kind))
 	require.True(t, ok)

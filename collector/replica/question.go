@@ -75,8 +75,8 @@ func (r *Replica) question() (ask func(context.Context) canary.Report, model str
 		}
 		return report
 	}
-	test, ok := r.server.Engine.SelfTest()
-	if ok && r.answers.MayTest() {
+	test := r.server.Engine.SelfTest
+	if test.Path != "" && r.answers.MayTest() {
 		server := r.api()
 		return func(ctx context.Context) canary.Report {
 			report := canary.SelfTest(ctx, server, time.Duration(cfg.Timeout))

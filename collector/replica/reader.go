@@ -63,7 +63,7 @@ func (r *Replica) setServer(ctx context.Context, s scrape.Server) {
 	if !changed {
 		return
 	}
-	r.log.Debug("Server recognised", "engine", string(s.Engine.Kind()))
+	r.log.Debug("Server recognised", "engine", string(s.Engine.Name))
 	r.reset()
 	r.answers = engine.Answers{}
 	r.answers.Inherit(r.history.health, r.api())
@@ -148,7 +148,7 @@ func (r *Replica) readShape(raw *exposition.Block, p *scrape.Fetched) (*expositi
 	reader, shape := &r.reader, raw.Shape()
 	drops := shape.Drops()
 	empty := shape.Lines() == 0 && drops.Total() == 0 && shape.LeftOut().Series == 0
-	if empty && !r.server.Engine.EmptyPage() && !exposition.IsOpenMetrics(p.Page.ContentType) {
+	if empty && !r.server.Engine.EmptyPage && !exposition.IsOpenMetrics(p.Page.ContentType) {
 		return nil, &scrape.Error{Reason: scrape.ReasonEmpty, Err: fmt.Errorf("%s answered 200 without a sample: Triton does so on any path but /metrics, check the path of the target", target.Scrub(p.Server.URL))}
 	}
 	page := engine.ReadNext(r.server.Engine, raw, reader.last)

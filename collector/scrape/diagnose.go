@@ -102,7 +102,7 @@ func missingPageHint(s *target.Status, c *failedScrape) string {
 	if !ok || c.reason != ReasonHTTPStatus || c.class != "404" {
 		return ""
 	}
-	return e.MissingPageHint()
+	return e.NoPage
 }
 
 // apiAt describes the API of a known server at the address.

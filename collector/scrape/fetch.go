@@ -162,13 +162,13 @@ func (f *Fetcher) locate(ctx context.Context) error {
 		return nil
 	}
 	if f.Server.Known() || !f.Target.Auto() {
-		f.Server.URL = withPath(u, f.Server.Engine.MetricsPath())
+		f.Server.URL = withPath(u, f.Server.Engine.Path)
 		return nil
 	}
 	f.Server.detected = time.Now()
 	detected := engine.Detect(ctx, f.Scraper, root(u).String(), true)
 	if f.unrecognized = detected.Kind == engine.Unknown; f.unrecognized {
-		detected.Path = engine.None().MetricsPath()
+		detected.Path = engine.None().Path
 	}
 	f.Server.setKind(detected)
 	f.Server.URL = withPath(u, detected.Path)

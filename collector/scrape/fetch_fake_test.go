@@ -112,7 +112,7 @@ func fetcher(s *server, kind, address string) *Fetcher {
 }
 
 // found returns a server of a kind whose page is at a URL.
-func found(t *testing.T, kind engine.Kind, address string) Server {
+func found(t *testing.T, kind engine.Name, address string) Server {
 	t.Helper()
 	s := NewServer(target.Auto)
 	if kind != engine.Unknown {

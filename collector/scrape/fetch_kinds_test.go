@@ -52,7 +52,7 @@ func TestDetectServers(t *testing.T) {
 		answers map[string]string
 		// page is the path of its page, kind the detected kind for every form of the address.
 		page string
-		kind engine.Kind
+		kind engine.Name
 	}{
 		{"Triton, metrics port", api(serving("/metrics", tritonPage), serving("*", "")), "/metrics", engine.Triton},
 		{"Triton with vLLM inside", serving("/metrics", "vllm:num_requests_running 1\n"+tritonPage), "/metrics", engine.Triton},
@@ -107,7 +107,7 @@ func TestDetectServers(t *testing.T) {
 			t.Run(c.name+" at "+form, func(t *testing.T) {
 				p := fetcher(&server{answers: c.answers}, target.Auto, form).Fetch(t.Context(), nil)
 				defer p.Release()
-				require.Equal(t, c.kind, p.Server.Engine.Kind(), p.Server.Evidence)
+				require.Equal(t, c.kind, p.Server.Engine.Name, p.Server.Evidence)
 				require.Equal(t, c.kind != engine.Unknown, p.Server.Evidence != "")
 				if c.kind != engine.Unknown {
 					require.Equal(t, "http://a:1"+c.page, p.Server.URL)
@@ -133,7 +133,7 @@ func TestPageUnderPathPrefix(t *testing.T) {
 	for _, c := range []struct {
 		name, page string
 		answers    map[string]string
-		kind       engine.Kind
+		kind       engine.Name
 	}{
 		{"a vLLM, a NIM at the root", "/b/metrics", api(nim, serving("/b/metrics", vllmPage)), engine.VLLM},
 		{"a NIM, a vLLM at the root", "/b/v1/metrics", api(lists("vllm"), version, serving("/metrics", vllmPage), under("/b", api(nim, serving("/v1/metrics", vllmPage)))), engine.NIM},
@@ -144,7 +144,7 @@ func TestPageUnderPathPrefix(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			p := fetcher(&server{answers: c.answers}, target.Auto, "http://a:1"+c.page).Fetch(t.Context(), nil)
 			defer p.Release()
-			require.Equal(t, c.kind, p.Server.Engine.Kind(), p.Server.Evidence)
+			require.Equal(t, c.kind, p.Server.Engine.Name, p.Server.Evidence)
 		})
 	}
 }
@@ -164,7 +164,7 @@ func TestRouterIsNeverServer(t *testing.T) {
 			now := f.Server
 			f = next(f, &now, true)
 			f.Fetch(t.Context(), nil).Release()
-			require.Equal(t, engine.VLLM, f.Server.Engine.Kind(), "an engine took its address")
+			require.Equal(t, engine.VLLM, f.Server.Engine.Name, "an engine took its address")
 			require.Empty(t, f.Server.Companion)
 		})
 	}

@@ -27,7 +27,7 @@ func (f *Fetcher) moved(ctx context.Context, body []byte, scrapeErr error) bool 
 		f.Server.Uncertain = scrapeErr != nil
 		return false
 	}
-	if kind := engine.FromPage(body).Kind; kind != engine.Unknown && engine.SharePage(f.Server.Engine.Kind(), kind) {
+	if kind := engine.FromPage(body).Kind; kind != engine.Unknown && engine.SharePage(f.Server.Engine.Name, kind) {
 		f.Server.Uncertain = false
 		return false
 	}
@@ -65,7 +65,7 @@ func (f *Fetcher) recognize(ctx context.Context, body []byte, scrapeErr error) {
 	detected := engine.FromPage(body)
 	kind := detected.Kind
 	if detected.Companion == "" && f.Server.Companion != "" && !f.Target.Auto() {
-		f.Server.setKind(engine.Detection{Kind: engine.Kind(f.Target.Engine)})
+		f.Server.setKind(engine.Detection{Kind: engine.Name(f.Target.Engine)})
 	}
 	switch {
 	case f.Target.Engine == string(engine.Unknown):
@@ -77,7 +77,7 @@ func (f *Fetcher) recognize(ctx context.Context, body []byte, scrapeErr error) {
 		return
 	case kind == engine.Unknown:
 		kind = f.kindByAPI(ctx, body, scrapeErr)
-	case f.Target.Auto() && (retry || !engine.SharePage(f.Server.Engine.Kind(), kind)):
+	case f.Target.Auto() && (retry || !engine.SharePage(f.Server.Engine.Name, kind)):
 		f.Server.detected = time.Now()
 		detected = engine.Recognize(ctx, f.Scraper, f.base(), body)
 		f.Server.setKind(detected)
@@ -86,7 +86,7 @@ func (f *Fetcher) recognize(ctx context.Context, body []byte, scrapeErr error) {
 	f.Server.pageKind = kind
 }
 
-func (f *Fetcher) kindByAPI(ctx context.Context, body []byte, scrapeErr error) engine.Kind {
+func (f *Fetcher) kindByAPI(ctx context.Context, body []byte, scrapeErr error) engine.Name {
 	if time.Since(f.Server.detected) < f.Patience {
 		return engine.Unknown
 	}

@@ -71,7 +71,7 @@ func TestDetectAgainAfterFailure(t *testing.T) {
 				}()
 			}
 			if c.moved {
-				require.Equal(t, engine.TRTLLMServe, f.Server.Engine.Kind())
+				require.Equal(t, engine.TRTLLMServe, f.Server.Engine.Name)
 				require.Equal(t, "http://a:1/prometheus/metrics", f.Server.URL)
 				require.Equal(t, before.Epoch+1, f.Server.Epoch)
 				return
@@ -91,12 +91,12 @@ func TestDetectByPage(t *testing.T) {
 	for _, c := range []struct {
 		name       string
 		configured string
-		known      engine.Kind
+		known      engine.Name
 		up         bool
 		answers    map[string]string
 		page       string
 		failed     error
-		kind       engine.Kind
+		kind       engine.Name
 		mismatch   string
 	}{
 		{name: "an unknown server is recognized by its API", known: engine.Unknown, answers: serveAPI, page: "x 1\n", kind: engine.TRTLLMServe},
@@ -128,8 +128,8 @@ func TestDetectByPage(t *testing.T) {
 			f.Up = c.up
 			before := f.Server
 			f.recognize(t.Context(), []byte(c.page), c.failed)
-			require.Equal(t, c.kind, f.Server.Engine.Kind())
-			require.Equal(t, before.Engine.Kind() != c.kind, f.Server.Epoch == before.Epoch+1, "another kind is another epoch")
+			require.Equal(t, c.kind, f.Server.Engine.Name)
+			require.Equal(t, before.Engine.Name != c.kind, f.Server.Epoch == before.Epoch+1, "another kind is another epoch")
 			require.Equal(t, c.mismatch, f.Server.Mismatch())
 			if c.mismatch != "" {
 				require.Equal(t, engine.NIM, f.Server.PageKind())
@@ -148,14 +148,14 @@ func TestKindIsProvisionalUntilAPIAnswers(t *testing.T) {
 		t.Run(name, bubble(func(t *testing.T) {
 			s := &server{answers: map[string]string{"/metrics": tritonPage, "/v1/models": models}, silent: "/v1/models"}
 			f := fetcher(s, target.Auto, address)
-			fetch := func(kind engine.Kind, settled bool) {
+			fetch := func(kind engine.Name, settled bool) {
 				t.Helper()
 				p := f.Fetch(t.Context(), nil)
 				require.NoError(t, p.Err)
 				p.Release()
 				now := p.Server
 				f = next(f, &now, true)
-				require.Equal(t, kind, f.Server.Engine.Kind())
+				require.Equal(t, kind, f.Server.Engine.Name)
 				require.Equal(t, settled, f.Settled())
 			}
 			fetch(engine.Triton, false)

@@ -9,7 +9,7 @@ import (
 // Server holds the knowledge about the server at a target's address.
 type Server struct {
 	// Engine is its kind. Epoch counts how often the kind changed.
-	Engine engine.Engine
+	Engine *engine.Kind
 	Epoch  int
 	// Evidence explains to users how the kind was recognized; empty if it was not.
 	Evidence string
@@ -24,7 +24,7 @@ type Server struct {
 	// detected is when detection was last attempted.
 	detected time.Time
 	// pageKind is the kind that the last page showed, Unknown if none.
-	pageKind engine.Kind
+	pageKind engine.Name
 }
 
 // NewServer returns a server of the configured kind, which is detected if kind is "auto".
@@ -37,7 +37,7 @@ func NewServer(kind string) Server {
 }
 
 // Known reports whether the kind of the server is known.
-func (s *Server) Known() bool { return s.Engine.Kind() != engine.Unknown }
+func (s *Server) Known() bool { return s.Engine.Name != engine.Unknown }
 
 // setKind takes over what was detected and reports whether the kind is another one.
 func (s *Server) setKind(detected engine.Detection) bool {
@@ -49,7 +49,7 @@ func (s *Server) setKind(detected engine.Detection) bool {
 		return false
 	}
 	s.Evidence, s.Provisional = detected.Evidence, detected.Provisional
-	if detected.Kind == s.Engine.Kind() {
+	if detected.Kind == s.Engine.Name {
 		return false
 	}
 	s.Engine = e
@@ -59,10 +59,10 @@ func (s *Server) setKind(detected engine.Detection) bool {
 
 // Mismatch describes how the page contradicts the configured kind of server, empty if it does not.
 func (s *Server) Mismatch() string {
-	if s.pageKind == engine.Unknown || !s.Known() || engine.SharePage(s.Engine.Kind(), s.pageKind) {
+	if s.pageKind == engine.Unknown || !s.Known() || engine.SharePage(s.Engine.Name, s.pageKind) {
 		return ""
 	}
-	return "the page looks like that of " + string(s.pageKind) + ", engine says " + string(s.Engine.Kind())
+	return "the page looks like that of " + string(s.pageKind) + ", engine says " + string(s.Engine.Name)
 }
 
 // Unrecognized reports whether the page shows no kind of server.
@@ -70,9 +70,9 @@ func (s *Server) Unrecognized() bool { return s.pageKind == engine.Unknown }
 
 // PageKind returns the kind that the page shows if that is a mismatch, else the kind of the
 // server.
-func (s *Server) PageKind() engine.Kind {
+func (s *Server) PageKind() engine.Name {
 	if s.Mismatch() != "" {
 		return s.pageKind
 	}
-	return s.Engine.Kind()
+	return s.Engine.Name
 }

@@ -21,7 +21,7 @@ func TestPageAddress(t *testing.T) {
 		answers map[string]string
 		// asks is set if detection requests the server's kind.
 		asks  bool
-		found engine.Kind
+		found engine.Name
 		url   string
 	}{
 		{"a path alone", target.Auto, "http://a:1/prometheus/metrics", nil, false, engine.Unknown, "http://a:1/prometheus/metrics"},
@@ -41,7 +41,7 @@ func TestPageAddress(t *testing.T) {
 			s := &server{answers: c.answers}
 			f := fetcher(s, c.kind, c.address)
 			require.NoError(t, f.locate(t.Context()))
-			require.Equal(t, c.found, f.Server.Engine.Kind())
+			require.Equal(t, c.found, f.Server.Engine.Name)
 			require.Equal(t, c.url, f.Server.URL)
 			require.Equal(t, c.asks, len(s.requested) > 0)
 			require.Empty(t, s.scraped)
@@ -121,7 +121,7 @@ func TestFetch(t *testing.T) {
 		p := f.Fetch(t.Context(), nil)
 		require.NoError(t, p.Err)
 		require.Equal(t, tritonPage, string(p.Page.Body))
-		require.Equal(t, engine.Triton, p.Server.Engine.Kind())
+		require.Equal(t, engine.Triton, p.Server.Engine.Name)
 		require.Equal(t, "the page has names that begin with nv_", p.Server.Evidence)
 		require.Equal(t, 1, p.Server.Epoch)
 		require.Equal(t, 100*time.Millisecond, p.Duration, "the time of the page, not of finding it")
@@ -163,7 +163,7 @@ func TestFetchAfterKindCorrection(t *testing.T) {
 	require.NoError(t, p.Err)
 	require.Equal(t, []string{"/metrics", "/prometheus/metrics"}, s.scraped)
 	require.Equal(t, servePage, string(p.Page.Body))
-	require.Equal(t, engine.TRTLLMServe, p.Server.Engine.Kind())
+	require.Equal(t, engine.TRTLLMServe, p.Server.Engine.Name)
 	require.Equal(t, 2, p.Server.Epoch, "a second kind of server")
 	require.False(t, p.Server.Uncertain)
 }
@@ -220,7 +220,7 @@ func TestFetchFollowsMovedPageAfterFault(t *testing.T) {
 			require.Equal(t, c.failed, p.Err)
 			require.Equal(t, c.scraped, s.scraped)
 			require.Equal(t, c.url, p.Server.URL)
-			require.Equal(t, engine.NIM, p.Server.Engine.Kind())
+			require.Equal(t, engine.NIM, p.Server.Engine.Name)
 			require.Equal(t, 1, p.Server.Epoch, "it is the same kind of server")
 		})
 	}

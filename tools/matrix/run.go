@@ -103,7 +103,7 @@ func Play(server *Server, scenario *Scenario) ([]Result, error) {
 // run is the state of a server in a scenario.
 type run struct {
 	server  *Server
-	engine  engine.Engine
+	engine  *engine.Kind
 	facts   *engine.Facts
 	cache   *exposition.Cache
 	deriver *derive.Deriver

@@ -12,7 +12,7 @@ import (
 // Server is a generation of a kind of server in its usual configuration.
 type Server struct {
 	Name string
-	Kind engine.Kind
+	Kind engine.Name
 	// Facts holds the answers of its API.
 	Facts engine.Facts
 	// Counts lists the classes that its page counts, TakenAsOK those that it counts as ok;

@@ -128,7 +128,7 @@ func cell(s string) string { return strings.ReplaceAll(s, "|", `\|`) }
 func words(names []string) string { return "`" + strings.Join(names, "`, `") + "`" }
 
 // kinds joins names of kinds.
-func kinds(all []engine.Kind) string {
+func kinds(all []engine.Name) string {
 	if len(all) == len(engine.All()) {
 		return "all"
 	}

@@ -36,7 +36,7 @@ const (
 // recorded is a server whose derived series are stored in Prometheus.
 type recorded struct {
 	name   string
-	kind   engine.Kind
+	kind   engine.Name
 	spec   simulate.Spec
 	models []engine.ModelFacts
 	// extra is a format for additional lines of a page, with the page's number.
@@ -50,7 +50,7 @@ func servers() []recorded {
 	busy.Rate, busy.ErrorRate = 5, 0.03
 	slow := busy
 	slow.Rate, slow.OutputTokens = 30, 600
-	server := func(name string, kind engine.Kind, as simulate.Kind, load simulate.Workload, models ...engine.ModelFacts) recorded {
+	server := func(name string, kind engine.Name, as simulate.Kind, load simulate.Workload, models ...engine.ModelFacts) recorded {
 		return recorded{name: name, kind: kind, models: models, spec: simulate.Spec{
 			Kind: as, Streaming: true, Setup: simulate.Setup{Histograms: true}, Seed: 1, Workload: load, Engine: simulate.Engine{MaxActive: 16, KVBlocks: 1200},
 		}}

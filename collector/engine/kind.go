@@ -1,0 +1,455 @@
+package engine
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+)
+
+// Name is the name of a kind of server, and the value of the label engine.
+type Name string
+
+// Unknown is the name of the kind of a target that was not recognized yet.
+const Unknown Name = "unknown"
+
+// Kind is a kind of server: constants, and functions where these do not suffice. A function that is
+// nil has a default, as its comment says. Kinds do not change and are safe for concurrent use. *Page
+// and *Facts may be nil unless stated otherwise. Reasons and hints are sentences for users.
+type Kind struct {
+	Name Name
+
+	// The page. Path is its default path, EmptyPage is true if it may have no samples, and NoPage
+	// explains why a server may have none.
+	Path      string
+	EmptyPage bool
+	NoPage    string
+	// marks identify the kind on a page. A kind with the page of pagesOf is identified by its API.
+	marks   []mark
+	pagesOf []Name
+	// priority is the order of detection: the highest first.
+	priority int
+	// series holds the meanings of the server's own series.
+	series []Meaning
+	// prefixes lists prefixes of names that are watched although no rule reads their series.
+	prefixes []string
+	// wrapper is the prefix of series measured around a model, which do not show how it treats
+	// requests; inner is that of an engine inside, to which models hand over requests.
+	wrapper, inner string
+	// noModel is the name under which it counts requests for models that it does not serve.
+	noModel string
+	quirks  Quirks
+
+	// What is inside. engines lists the kinds whose page a shell may pass on, in order of preference.
+	// noTRTLLM is true for kinds that never contain TensorRT-LLM.
+	engines  []Name
+	noTRTLLM bool
+
+	// The API. api and grpc are the offsets of its ports from that of the page. Without gRPC, grpc
+	// is 0.
+	api, grpc int
+	// Ready is the path that answers 200 while the server is ready, empty if there is none; live is
+	// the path for liveness: equal to Ready if any answer means live, empty if there is none.
+	Ready, live string
+	// SelfTest is the server's own health check that generates, without a path if it has none.
+	SelfTest SelfTest
+	// versionPath and versionKey locate the version.
+	versionPath, versionKey string
+	// owners lists the values of owned_by of listed models that identify the kind, as a whole: other
+	// servers extend them. It may be empty.
+	owners []string
+	// Iterations is the path of iteration statistics, which have one reader, or "".
+	Iterations string
+	// Answers lists the signals that the API provides.
+	Answers []Signal
+	stream  Stream
+	// noStream explains why it cannot stream, healthNote what its readiness means.
+	noStream, healthNote string
+
+	// identify sends requests that only this kind answers, and returns the evidence, empty for
+	// another kind. A kind without marks is compared only with the kinds whose page it shows. By
+	// default it needs owners and a version.
+	identify func(ctx context.Context, q *questions) string
+	// hint explains what an address without a known page may be. By default it does not know.
+	hint func(ctx context.Context, q *questions) string
+	// ask queries the API for version and models, see [Kind.Ask]. By default it asks for OpenAI's list
+	// of models, and for the version.
+	ask func(ctx context.Context, k *Kind, client Client, address string, earlier Earlier) Round
+	// health queries the API for whether the server is live and ready, by default at Ready and live.
+	health func(ctx context.Context, k *Kind, client Client, address string) Health
+	// agree reports whether an API with the given facts belongs to the page, which is not nil. By
+	// default they have a model in common.
+	agree func(p *Page, f *Facts) Trust
+	// streams returns how to request a streamed answer, see [Kind.Stream]. By default it is stream.
+	streams func(version string, p *Page) (s Stream, reason string)
+
+	// adapt changes the quirks for a page. By default they are the same for all.
+	adapt func(q Quirks, p *Page) Quirks
+	// countsFailures reports whether the page counts failed requests other than per model, by
+	// default in [RequestsFailed].
+	countsFailures func(p *Page) bool
+	// tier returns the position in a pool with a router, by default none. The page is not nil.
+	tier func(p *Page) Tier
+	// generation names the set of series that the page shows, with the reason. The page is not nil.
+	generation func(p *Page, f *Facts) (Generation, string)
+	// arrange sets the roles, ids and treatments of the models. By default series without a model
+	// belong to the only one.
+	arrange func(t *Topology, named NamedModels, facts []ModelFacts)
+
+	// unserved explains why a ready server serves none of its models, empty if it may serve one, and
+	// deliberate reports whether somebody brought that about. By default it serves.
+	unserved   func(p *Page, f *Facts, models []ModelState) string
+	deliberate func(p *Page, f *Facts, models []ModelState) bool
+	// judge judges one of [CapabilityNames], except those that do not depend on the kind. By default
+	// none is known.
+	judge func(name string, k *Knowledge) target.Check
+	// determinism checks whether identical requests get identical answers; by default it cannot.
+	determinism func(f *Facts, p *Page) []target.Check
+	// stockVersion returns the version of TensorRT-LLM of the server's stock image, see
+	// [Kind.StockVersion]. By default there is no such image.
+	stockVersion func(f *Facts, p *Page) (version, reason string)
+
+	// meanings holds series, and those of the engines that may be inside.
+	meanings []Meaning
+}
+
+// kinds holds the kinds, sorted by name.
+//
+//nolint:gochecknoglobals // constant once they were asked for.
+var kinds struct {
+	once sync.Once
+	all  []*Kind
+	none *Kind
+}
+
+// All returns every kind, sorted by name.
+func All() []*Kind {
+	kinds.once.Do(func() {
+		kinds.all = []*Kind{
+			dynamo(), nim(), sglang(), triton(), tritonOpenAI(), trtllmServe(), trtllmDisaggregated(), vllm(),
+		}
+		kinds.none = &Kind{Name: Unknown, Path: "/metrics", noStream: "the server was not recognised yet"}
+		for _, k := range kinds.all {
+			k.meanings = k.series
+		}
+		for _, k := range kinds.all {
+			k.meanings = slices.Concat(k.series, k.meaningsInside())
+		}
+	})
+	return slices.Clone(kinds.all)
+}
+
+// ByName returns the named kind; ok is false for "auto", "unknown" and misspelled names.
+func ByName(name string) (k *Kind, ok bool) {
+	all := All()
+	i := slices.IndexFunc(all, func(k *Kind) bool { return string(k.Name) == name })
+	if i < 0 {
+		return nil, false
+	}
+	return all[i], true
+}
+
+// None returns the kind of unrecognized servers: their page is passed on, nothing is derived.
+func None() *Kind {
+	All()
+	return kinds.none
+}
+
+// APIPort returns the port of the HTTP API, given the port of the page.
+func (k *Kind) APIPort(metrics int) int { return metrics + k.api }
+
+// GRPCPort returns the port of the gRPC API, given the port of the page; ok is false without one.
+func (k *Kind) GRPCPort(metrics int) (port int, ok bool) { return metrics + k.grpc, k.grpc != 0 }
+
+// SamePort reports whether page and API share a port.
+func (k *Kind) SamePort() bool { return k.api == 0 }
+
+// Meanings returns the meanings of the kind's series. The slice must not be modified.
+func (k *Kind) Meanings() []Meaning { return k.meanings }
+
+// Earlier is what is known before a round of questions about a server's identity. The zero value is
+// nothing.
+type Earlier struct {
+	Facts *Facts
+	// Busy lists models that have requests, the busiest first.
+	Busy []string
+}
+
+// Stream describes how a kind of server streams answers to its clients.
+type Stream struct {
+	// Generate is true for Triton's generate_stream, false for the OpenAI API.
+	Generate bool
+	// Usage and Seed allow stream_options and seed. trtllm-serve rejects unknown keys
+	// (openai_protocol.py, extra="forbid") and knows both; the vLLM of NIM 1.x rejects
+	// stream_options.
+	Usage, Seed bool
+	// IgnoreEOS allows ignore_eos.
+	IgnoreEOS bool
+}
+
+// Client sends a request to a server's API and returns status and at most limit bytes of the body.
+type Client interface {
+	Do(ctx context.Context, method, url string, body []byte, limit int64) (int, http.Header, []byte, error)
+}
+
+// BriefClient is a Client that can also use connections that are closed soon.
+type BriefClient interface {
+	Client
+
+	// DoBrief is Do over such a connection.
+	DoBrief(ctx context.Context, method, url string, body []byte, limit int64) (int, http.Header, []byte, error)
+}
+
+// answerLimit limits the body of one answer. A repository index of thousands of models is smaller.
+const answerLimit = 4 << 20
+
+// Ask queries the API for version and models while its result is read. If a request fails, only its
+// own facts are missing. Earlier answers decide which models are asked about first.
+func (k *Kind) Ask(ctx context.Context, client Client, address string, earlier Earlier) Round {
+	if k.ask != nil {
+		return k.ask(ctx, k, client, address, earlier)
+	}
+	return func(yield func(Facts, bool) bool) { yield(k.askOpenAI(ctx, client, address), true) }
+}
+
+// askOpenAI asks for OpenAI's list of models, and for the version if there is one.
+func (k *Kind) askOpenAI(ctx context.Context, client Client, address string) (f Facts) {
+	if k.Name == Unknown {
+		return f
+	}
+	q := &questions{client: client, base: address}
+	if k.versionPath != "" {
+		f.EngineVersion = plainVersion(q.text(ctx, k.versionPath, k.versionKey))
+		f.Confirmed = len(k.owners) == 0 && f.EngineVersion != ""
+	}
+	q.askModels(ctx, k.owners, &f)
+	return f
+}
+
+// evidence returns the evidence that an API is of this kind, empty if there is none.
+func (k *Kind) evidence(ctx context.Context, q *questions) string {
+	if k.identify != nil {
+		return k.identify(ctx, q)
+	}
+	if len(k.owners) == 0 || k.versionPath == "" {
+		return ""
+	}
+	list, _ := q.models(ctx)
+	if !slices.Contains(k.owners, list.owner()) || q.version(ctx) == "" {
+		return ""
+	}
+	return "/v1/models lists models owned by " + list.owner() + ", and /version answers"
+}
+
+// Health queries the API for whether the server is live and ready.
+func (k *Kind) Health(ctx context.Context, client Client, address string) Health {
+	if k.health != nil {
+		return k.health(ctx, k, client, address)
+	}
+	return k.healthByStatus(ctx, client, address)
+}
+
+// healthByStatus judges health by the status of the answers at Ready and live.
+func (k *Kind) healthByStatus(ctx context.Context, client Client, address string) Health {
+	if k.Ready == "" {
+		return Health{}
+	}
+	h, _ := readiness(ctx, client, address+k.Ready)
+	switch k.live {
+	case "":
+	case k.Ready:
+		h.liveIfAnswered()
+	default:
+		live, _ := readiness(ctx, client, address+k.live)
+		live.liveIfAnswered()
+		h.Live, h.LiveKnown = live.API == APIReady, live.LiveKnown
+	}
+	return h
+}
+
+// within returns the engine whose page the server passes on, nil if the page is its own.
+func (k *Kind) within(p *Page) *Kind {
+	if len(k.engines) == 0 {
+		return nil
+	}
+	return p.Inside()
+}
+
+// Stream returns how to request a streamed answer, or why that fails. The version may be empty.
+func (k *Kind) Stream(version string, p *Page) (s Stream, reason string) {
+	if k.streams != nil {
+		return k.streams(version, p)
+	}
+	if in := k.within(p); in != nil {
+		return in.Stream("", p)
+	}
+	return k.stream, k.noStream
+}
+
+// Quirks returns the quirks of a page, or the default quirks of the kind if the page is nil.
+func (k *Kind) Quirks(p *Page) Quirks {
+	q := k.quirks
+	if in := k.within(p); in != nil {
+		q = in.Quirks(p)
+	}
+	if k.adapt != nil {
+		q = k.adapt(q, p)
+	}
+	return q
+}
+
+// CountsFailures reports whether the page counts failed requests other than per model.
+func (k *Kind) CountsFailures(p *Page) bool {
+	if k.countsFailures != nil {
+		return k.countsFailures(p)
+	}
+	if in := k.within(p); in != nil {
+		return in.CountsFailures(p)
+	}
+	return p.Has(RequestsFailed)
+}
+
+// Tier returns the server's position in a pool with a router. The page is not nil.
+func (k *Kind) Tier(p *Page) Tier {
+	if k.tier == nil {
+		return ""
+	}
+	return k.tier(p)
+}
+
+// Generation names the set of series that the page shows, with the reason. The page is not nil.
+func (k *Kind) Generation(p *Page, f *Facts) (Generation, string) {
+	if k.generation == nil {
+		return "", ""
+	}
+	return k.generation(p, f)
+}
+
+// Unserved explains why a ready server serves none of its models, empty if it may serve one.
+func (k *Kind) Unserved(p *Page, f *Facts, models []ModelState) string {
+	if in := k.within(p); in != nil {
+		return in.Unserved(p, f, models)
+	}
+	if k.unserved == nil {
+		return ""
+	}
+	return k.unserved(p, f, models)
+}
+
+// Deliberate reports whether somebody brought about what Unserved explains, who then need not be
+// told.
+func (k *Kind) Deliberate(p *Page, f *Facts, models []ModelState) bool {
+	if in := k.within(p); in != nil {
+		return in.Deliberate(p, f, models)
+	}
+	return k.deliberate != nil && k.deliberate(p, f, models)
+}
+
+// Determinism checks whether identical requests get identical answers.
+func (k *Kind) Determinism(f *Facts, p *Page) []target.Check {
+	if in := k.within(p); in != nil {
+		return in.Determinism(f, p)
+	}
+	if k.determinism == nil {
+		return nil
+	}
+	return k.determinism(f, p)
+}
+
+// StockVersion returns the TensorRT-LLM version of the server's stock image, if that is listed and
+// in use. The reason explains that the release has no such image.
+func (k *Kind) StockVersion(f *Facts, p *Page) (version, reason string) {
+	if k.stockVersion == nil {
+		return "", ""
+	}
+	return k.stockVersion(f, p)
+}
+
+// capability judges a capability that depends on the kind.
+func (k *Kind) capability(name string, known *Knowledge) target.Check {
+	if k.judge == nil {
+		return showsNoConfig(known)
+	}
+	return k.judge(name, known)
+}
+
+// showsNoConfig is the judgment on a kind that has no config of its own.
+func showsNoConfig(known *Knowledge) target.Check {
+	return known.config(no("this kind of server does not expose its config", ""))
+}
+
+// arrangeModels sets the roles, ids and treatments of the models in a topology.
+func (k *Kind) arrangeModels(t *Topology, named NamedModels, facts []ModelFacts) {
+	in, inside := ByName(string(named.Inside))
+	switch {
+	case len(k.engines) > 0 && inside:
+		in.arrangeModels(t, named, facts)
+	case k.arrange != nil:
+		k.arrange(t, named, facts)
+	default:
+		arrangeOnly(t, named, facts)
+	}
+}
+
+// arrangeOnly says that series without a model belong to the only model. Clients call the first
+// listed model, since adapters follow their model.
+func arrangeOnly(t *Topology, named NamedModels, facts []ModelFacts) {
+	if len(named.Names) == 1 {
+		t.fallback = named.Names[0]
+	}
+	if len(facts) > 0 {
+		t.first = facts[0].Name
+	}
+}
+
+// apiBelongs reports whether an API with the given facts belongs to the page.
+func (k *Kind) apiBelongs(p *Page, f *Facts) Trust {
+	if k.agree != nil {
+		return k.agree(p, f)
+	}
+	return agreeByModels(p, f, k.noModel)
+}
+
+// engineInside returns the first engine of which the page has a mark that is not the server's own,
+// or nil. A Triton inside may itself show names of vLLM.
+func (k *Kind) engineInside(series []labels.Labels) *Kind {
+	for _, name := range k.engines {
+		in, ok := ByName(string(name))
+		if ok && slices.ContainsFunc(series, func(lset labels.Labels) bool {
+			name := lset.Get(model.MetricNameLabel)
+			isOwn := func(m mark) bool { return strings.HasPrefix(name, m.text) }
+			return strings.HasPrefix(name, in.marks[0].text) && !slices.ContainsFunc(k.marks, isOwn)
+		}) {
+			return in
+		}
+	}
+	return nil
+}
+
+// meaningsInside returns the meanings of all engines that may be inside.
+func (k *Kind) meaningsInside() (all []Meaning) {
+	for _, name := range k.engines {
+		in := kinds.all[slices.IndexFunc(kinds.all, func(k *Kind) bool { return k.Name == name })]
+		for _, m := range in.series {
+			m.Inside = name
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// meaningsWith returns the meanings that apply with the given engine inside, or all if it is nil,
+// for example because its statistics are off.
+func meaningsWith(meanings []Indexed, in *Kind) []Indexed {
+	other := func(m Indexed) bool { return m.Inside != "" && in.Name != m.Inside }
+	if in == nil || !slices.ContainsFunc(meanings, other) {
+		return meanings
+	}
+	return slices.DeleteFunc(slices.Clone(meanings), other)
+}
