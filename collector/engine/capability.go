@@ -174,53 +174,6 @@ func (k *Knowledge) config(otherwise target.Check) target.Check {
 	return otherwise
 }
 
-// notYet explains the gaps of a page when nothing else is known.
-const notYet = "not on the page yet; families appear with the first request"
-
-// source is one way to provide a capability: the signals that it needs, and the displayed reason.
-type source struct {
-	name, reason string
-	signals      []Signal
-}
-
-func from(name, reason string, signals ...Signal) source { return source{name, reason, signals} }
-
-// gap explains why a page lacks capabilities, and the cure. Without names it applies to all.
-type gap struct {
-	reason, cure string
-	names        []string
-}
-
-func lacks(reason, cure string, names ...string) gap { return gap{reason, cure, names} }
-
-// firstOf returns the first source of a capability on the page. A stall needs requests in flight.
-func (p *Page) firstOf(name string, sources []source) (target.Check, bool) {
-	if name == CanStall && !p.showsInFlight() && !p.Has(RequestsStarted) {
-		return target.Check{}, false
-	}
-	for _, s := range sources {
-		if s.name == name && !slices.ContainsFunc(s.signals, func(signal Signal) bool { return !p.Has(signal) }) {
-			return yes(s.reason), true
-		}
-	}
-	return target.Check{}, false
-}
-
-// judge returns the first source of a capability, or else the first gap. The last applies to all.
-func (p *Page) judge(name string, sources []source, gaps ...gap) target.Check {
-	if (name == CanTTFT || name == CanTPOT) && p.Has(GenerationTokens) && p.values[GenerationTokens] <= 0 && p.ended() {
-		return no("requests end but no token was ever generated: the model returns none, as embedding and ranking models do", "")
-	}
-	if c, ok := p.firstOf(name, sources); ok {
-		return c
-	}
-	g := gaps[slices.IndexFunc(gaps, func(g gap) bool { return len(g.names) == 0 || slices.Contains(g.names, name) })]
-	if g.reason == notYet && p.ended() {
-		g.reason = "requests have ended, and the page has none of its families"
-	}
-	return no(g.reason, g.cure)
-}
-
 // showsInFlight reports whether the page shows requests in flight.
 func (p *Page) showsInFlight() bool { return p.Has(RequestsActive) || p.Has(RequestsRunning) }
 

@@ -120,7 +120,7 @@ func TestCapabilityReasons(t *testing.T) {
 		{
 			engine.Triton, engine.CanLiveTokens,
 			executor + "nv_trt_llm_general_metrics{model=\"tensorrt_llm\",general_type=\"iteration_counter\"} 1\nnv_trt_llm_inflight_batcher_metrics{model=\"tensorrt_llm\",inflight_batcher_specific_metric=\"generation_requests\"} 1\n",
-			nil, "true, an estimate from iteration_counter and generation_requests",
+			nil, "true, general_type=iteration_counter of nv_trt_llm_general_metrics and inflight_batcher_specific_metric=generation_requests of nv_trt_llm_inflight_batcher_metrics, an estimate from its sampled iterations",
 		},
 		{engine.Triton, engine.CanLiveTokens, executor + "nv_trt_llm_general_metrics{model=\"tensorrt_llm\",general_type=\"iteration_counter\"} 1\n", nil, "false, static batching (V1) counts no decoding requests [gpt_model_type: inflight_fused_batching]"},
 		{engine.Triton, engine.CanQueue, core + "nv_inference_pending_request_count{model=\"m\"} 0\n", nil, "false, the config of model m is not known, and requests of decoupled models count as done once they are accepted [set api_port]"},
@@ -137,11 +137,11 @@ func TestCapabilityReasons(t *testing.T) {
 		},
 		{
 			engine.Triton, engine.CanQueue, executor + "nv_trt_llm_request_metrics{model=\"tensorrt_llm\",request_type=\"waiting\"} 1\nnv_inference_pending_request_count{model=\"tensorrt_llm\"} 0\n",
-			&engine.Facts{EngineVersion: "2.40.0"}, "true, pending in Triton and waiting in the executor; no metric shows requests beyond the executor's limit",
+			&engine.Facts{EngineVersion: "2.40.0"}, "true, request_type=waiting of nv_trt_llm_request_metrics, waiting in the executor; no metric shows requests beyond the executor's limit",
 		},
 		{
 			engine.Triton, engine.CanQueue, executor + "nv_trt_llm_request_metrics{model=\"tensorrt_llm\",request_type=\"waiting\"} 1\nnv_inference_pending_request_count{model=\"tensorrt_llm\"} 0\n",
-			&engine.Facts{EngineVersion: "2.39.0"}, "true, waiting in the executor; no metric shows requests beyond the executor's limit",
+			&engine.Facts{EngineVersion: "2.39.0"}, "true, request_type=waiting of nv_trt_llm_request_metrics, waiting in the executor; no metric shows requests beyond the executor's limit",
 		},
 		{
 			engine.Triton, engine.CanQueue, core + "nv_inference_pending_request_count{model=\"m\"} 0\n",
@@ -161,7 +161,7 @@ func TestCapabilityReasons(t *testing.T) {
 		{engine.Triton, engine.CanKVReuse, executor, version("2.51.0"), "false, the executor does not publish it"},
 		{engine.Triton, engine.CanKVReuse, executor, llm("python", "READY"), "false, the Python executor never publishes reused blocks [the C++ backend: triton_backend tensorrtllm]"},
 		{engine.Triton, engine.CanTTFT, core + firstResponse + "_sum{model=\"m\"} 60\n" + firstResponse + "_count{model=\"m\"} 3\n", version("2.65.0"), "false, the first response histogram is off [--metrics-config histogram_latencies=true]"},
-		{engine.Triton, engine.CanTTFT, core + firstResponse + "_bucket{model=\"m\",le=\"+Inf\"} 3\n", nil, "true, nv_inference_first_response_histogram_ms; of models that do not stream it is the whole request"},
+		{engine.Triton, engine.CanTTFT, core + firstResponse + "_bucket{model=\"m\",le=\"+Inf\"} 3\n", nil, "true, nv_inference_first_response_histogram_ms, of models that do not stream it is the whole request"},
 		{engine.Triton, engine.CanTTFT, core, nil, "false, the first response histogram is off, or the release is older than it [--metrics-config histogram_latencies=true with Triton 24.11 (2.52.0) or later]"},
 		{engine.Triton, engine.CanTTFT, core, version("2.40.0"), "false, this release has no first response histogram [Triton 24.11 (2.52.0) or later with --metrics-config histogram_latencies=true, or measure it at the client]"},
 		{engine.Triton, engine.CanTTFT, core, version("2.41.0"), "false, this release has no first response histogram [Triton 24.11 (2.52.0) or later with --metrics-config histogram_latencies=true; or canary: { enabled: true } in the pool, for requests of its own; or measure it at the client]"},
@@ -197,16 +197,16 @@ func TestCapabilityReasons(t *testing.T) {
 		{engine.TRTLLMServe, engine.CanTokens, serve + "trtllm_num_requests_running 1\n", nil, "false, this release has no token counters [TensorRT-LLM 1.3 or later]"},
 		{
 			engine.TRTLLMServe, engine.CanQueue, full + "trtllm_num_requests_waiting{pid=\"7\"} 1\ntrtllm_num_requests_waiting{pid=\"8\"} 1\n", nil,
-			"true, num_requests_waiting: gauges of the last iteration, updated when a request ends; 2 processes left gauges; the one that changed last counts, since the page does not show which of them are alive",
+			"true, trtllm_num_requests_waiting, of the last iteration, updated when a request ends; 2 processes left gauges; the one that changed last counts, since the page does not show which of them are alive",
 		},
-		{engine.TRTLLMServe, engine.CanQueue, full + "trtllm_num_requests_waiting{pid=\"7\"} 1\n", nil, "true, num_requests_waiting: gauges of the last iteration, updated when a request ends"},
-		{engine.TRTLLMServe, engine.CanTokens, serve + "trtllm_generation_tokens_total 0\n", nil, "true, generation_tokens_total, when a request ends"},
+		{engine.TRTLLMServe, engine.CanQueue, full + "trtllm_num_requests_waiting{pid=\"7\"} 1\n", nil, "true, trtllm_num_requests_waiting, of the last iteration, updated when a request ends"},
+		{engine.TRTLLMServe, engine.CanTokens, serve + "trtllm_generation_tokens_total 0\n", nil, "true, trtllm_generation_tokens_total, when a request ends"},
 		{engine.TRTLLMServe, engine.CanQueue, full + serve, nil, "false, requests have ended and no iteration is on the page: their statistics are off [enable_iter_perf_stats: true]"},
 		{engine.TRTLLMServe, engine.CanTPOT, "", nil, "false, no request has ended yet; the family appears with the first"},
 		{engine.TRTLLMServe, engine.CanTPOT, serve, nil, "false, no request had more than one token yet"},
 		{engine.TRTLLMServe, engine.CanConfig, serve, nil, "false, this release has no config info on its page [TensorRT-LLM 1.3 or later]"},
 
-		{engine.NIM, engine.CanStall, "num_requests_running 1\nnum_request_max 1\n", nil, "true, tokens, while requests run; llm_server_suspected shows it, since a healthy server may look the same; canary: { confirm: true } in the pool, a request when the replica is suspected, settles it"},
+		{engine.NIM, engine.CanStall, "num_requests_running 1\nnum_request_max 1\n", nil, "false, not on the page yet; families appear with the first request"},
 		{engine.NIM, engine.CanTokens, "", nil, "false, the page has no names of NIM 1.x, vLLM or SGLang"},
 		{engine.NIM, engine.CanTokens, "num_request_max 1\n", nil, "false, not on the page yet; families appear with the first request"},
 
@@ -216,7 +216,7 @@ func TestCapabilityReasons(t *testing.T) {
 		{engine.Dynamo, engine.CanQuantiles, worker + "nv_inference_request_success{model=\"m\"} 1\n", nil, "false, histograms and summaries are off [--metrics-config histogram_latencies=true --metrics-config summary_latencies=true]"},
 		{engine.Dynamo, engine.CanQueue, worker + "trtllm_request_success_total 1\n", nil, "false, this release has no iteration gauges and no token counters [--publish-metrics at a worker with TensorRT-LLM, --publish-kv-events before Dynamo 1.6, with a TensorRT-LLM that has it]"},
 		{engine.Dynamo, engine.CanQueue, front + "dynamo_frontend_queued_requests 1\n", nil, "false, queued_requests includes prompts in prefill, and only the KV router shows how many requests the workers can take [scrape the worker's DYN_SYSTEM_PORT too]"},
-		{engine.VLLM, engine.CanGPU, "process_start_time_seconds 1\n", nil, "false, vLLM does not expose it [run the DCGM exporter next to it]"},
+		{engine.VLLM, engine.CanGPU, "process_start_time_seconds 1\n", nil, "false, this kind of server does not expose it [run the DCGM exporter next to it]"},
 		{engine.Dynamo, engine.CanKVReuse, worker, nil, "false, the page has no families of an engine: they appear with its first request, if they are on [" + engines + "]"},
 	} {
 		known := &engine.Knowledge{Page: readPage(t, c.kind, []byte(c.page)), Facts: c.facts}
@@ -226,10 +226,10 @@ func TestCapabilityReasons(t *testing.T) {
 
 func TestCapabilitiesWithoutPage(t *testing.T) {
 	for kind, want := range map[engine.Name]string{
-		engine.Triton:              "false, the page answers 404 [metrics_path: /metrics]",
-		engine.TritonOpenAI:        "false, the page answers 404 [metrics_path: /metrics]",
+		engine.Triton:              "false, /metrics answers 404 [metrics_path: /metrics]",
+		engine.TritonOpenAI:        "false, /metrics answers 404 [metrics_path: /metrics]",
 		engine.TRTLLMServe:         "false, /prometheus/metrics answers 404: it exists from TensorRT-LLM 1.1 on, with return_perf_metrics [return_perf_metrics: true]",
-		engine.TRTLLMDisaggregated: "false, /prometheus/metrics answers 404",
+		engine.TRTLLMDisaggregated: "false, /prometheus/metrics/ answers 404",
 		engine.NIM:                 "false, /v1/metrics answers 404",
 		engine.VLLM:                "false, /metrics answers 404",
 		engine.SGLang:              "false, /metrics answers 404: it exists only with --enable-metrics [--enable-metrics]",

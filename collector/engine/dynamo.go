@@ -27,7 +27,7 @@ const dynamoComponent = "dynamo_component_"
 //
 // dynamo is a frontend, or a worker around an engine. Neither reports a version.
 func dynamo() *Kind {
-	return &Kind{
+	k := &Kind{
 		Name: Dynamo,
 		Path: "/metrics",
 		marks: []mark{
@@ -58,8 +58,13 @@ func dynamo() *Kind {
 		tier:           dynamoTier,
 		generation:     dynamoGeneration,
 
-		judge: dynamoJudge,
+		tokensLive: true,
+		cureNoPage: "DYN_SYSTEM_PORT for a worker's page",
+		remark:     dynamoRemarks,
+		gaps:       dynamoGaps,
 	}
+	k.judge = func(name string, known *Knowledge) (target.Check, bool) { return dynamoJudge(k, name, known) }
+	return k
 }
 
 // dynamoFront returns the prefix of a frontend's page, empty for a worker's page.
@@ -210,90 +215,90 @@ const (
 	dynamoNoGPU = "Dynamo does not expose it"
 )
 
-func dynamoJudge(name string, k *Knowledge) target.Check {
-	p := k.Page
-	switch {
-	case name == CanConfig && !p.Has(CacheConfig):
-		return showsNoConfig(k)
-	case p == nil:
-		return no("/metrics answers 404", "DYN_SYSTEM_PORT for a worker's page")
+// dynamoJudge judges a frontend by its own page, and a worker by the engine inside.
+func dynamoJudge(kind *Kind, name string, k *Knowledge) (c target.Check, ok bool) {
+	switch p := k.Page; {
+	case p == nil || name == CanConfig && !p.Has(CacheConfig):
+		return c, false
+	case dynamoFront(p) != "" && name == CanOutcomes:
+		return dynamoOutcomes(p), true
 	case dynamoFront(p) != "":
-		return judgeFrontend(name, p)
+		if c, ok = kind.shown(name, p); ok {
+			return c, true
+		}
+		return kind.missing(name, k), true
 	}
 	return dynamoJudgeWorker(name, k)
 }
 
+// dynamoOutcomes judges which outcomes of requests a frontend counts.
+func dynamoOutcomes(p *Page) target.Check {
+	switch {
+	case dynamoUntyped(p):
+		return no("requests_total of this release has no type of error: mistakes of clients and failures count together", "a later Dynamo")
+	case p.HasName(dynamoFront(p) + "failures_total"):
+		return yes("requests_total by type of error, and failures_total for what could not be read or routed; " +
+			"unknown models and paths are not counted")
+	}
+	return yes("requests_total by type of error; what the frontend could not read or route is not counted unless failures_total is there")
+}
+
 // dynamoJudgeWorker judges a worker by the engine inside, except for what Dynamo hides.
-func dynamoJudgeWorker(name string, k *Knowledge) target.Check {
+func dynamoJudgeWorker(name string, k *Knowledge) (target.Check, bool) {
 	p, in := k.Page, k.Page.Inside()
 	switch {
 	case name == CanGPU && !p.Has(GPUUtilization) && !p.Has(EngineMemory):
-		return no(dynamoNoGPU, cureDCGM)
+		return no(dynamoNoGPU, cureDCGM), true
 	case name == CanOutcomes && (in == nil || in.Name != Triton):
-		return no("a worker counts requests that its engine finished; its own errors_total counts clients that left as errors", cureFront)
+		return no("a worker counts requests that its engine finished; its own errors_total counts clients that left as errors",
+			cureFront), true
 	case name == CanKVCache && p.readsFrom(dynamoComponent, KVUtilization):
-		return yes("dynamo_component_gpu_cache_usage_percent, 0 to 1 despite its name")
+		return yes("dynamo_component_gpu_cache_usage_percent, 0 to 1 despite its name"), true
 	case name == CanKVReuse && p.readsFrom(dynamoComponent, KVHitRatio):
-		return yes("dynamo_component_kv_cache_hit_rate, of each rank")
+		return yes("dynamo_component_kv_cache_hit_rate, of each rank"), true
 	case in == nil:
-		return p.judge(name, dynamoMockSources(), lacks("the page has no families of an engine: they appear with its first request, if they are on", cureEngines))
+		return target.Check{}, false
 	}
 	c := in.capability(name, k)
 	switch {
 	case c.OK:
 	case name == CanLiveTokens && in.Name == TRTLLMServe:
-		return no("a worker with TensorRT-LLM counts tokens when a request ends", cureFront)
+		return no("a worker with TensorRT-LLM counts tokens when a request ends", cureFront), true
 	case in.Name == TRTLLMServe && c.Cure != "":
 		c.Cure = cureMetrics + ", with a TensorRT-LLM that has it"
 	}
-	return c
+	return c, true
 }
 
-// dynamoMockSources returns the sources of a worker with the mock engine.
-func dynamoMockSources() []source {
-	return []source{
-		from(CanQueue, "what waits in the engine, num_requests_waiting", RequestsWaiting),
-		from(CanRunning, "what runs in the engine, num_requests_running", RequestsRunning),
-		from(CanTTFT, "time_to_first_token_seconds of the engine", FirstToken),
-		from(CanTPOT, "time_per_output_token_seconds of the engine, the mean of each request", OutputToken),
-		from(CanTPOT, "inter_token_latency_seconds of the engine, token by token", InterToken),
-		from(CanE2E, "e2e_request_latency_seconds of the engine", RequestDuration),
-		from(CanQuantiles, "histograms", RequestDuration),
-		from(CanKVCache, "kv_cache_usage_perc of the engine, 0 to 1 despite its name", KVUtilization),
-		from(CanStall, serveStands, RequestsFinished),
+// dynamoRemarks returns remarks on what the page shows.
+func dynamoRemarks(p *Page) map[string]string {
+	if dynamoFront(p) == "" {
+		return map[string]string{CanKVCache: "0 to 1 despite its name"}
+	}
+	return map[string]string{
+		CanQueue: "requests in flight beyond the capacity of its workers, and those that its router holds back",
+		CanTTFT:  "of requests that are not streamed too",
+		CanE2E:   "errors included",
 	}
 }
 
-// judgeFrontend judges a frontend.
-func judgeFrontend(name string, p *Page) target.Check {
-	const live = "output_tokens_total, while tokens stream"
-	sources := []source{
-		from(CanTokens, live, GenerationTokens),
-		from(CanLiveTokens, live, GenerationTokens),
-		from(CanQueue, "requests in flight beyond the capacity of its workers, and those that its router holds back", WorkerRequestsLimit, WorkerKVBlocksUsed),
-		from(CanTTFT, "time_to_first_token_seconds, of requests that are not streamed too", FirstToken),
-		from(CanTPOT, "inter_token_latency_seconds, token by token", InterToken),
-		from(CanE2E, "request_duration_seconds, errors included", RequestDuration),
-		from(CanQuantiles, "histograms", RequestDuration),
-		from(CanStall, "output_tokens_total, while requests are in flight", GenerationTokens),
+// dynamoGaps explains what a page lacks.
+func dynamoGaps(k *Knowledge) []gap {
+	if dynamoFront(k.Page) == "" {
+		const early = "the page has no families of an engine: they appear with its first request, if they are on"
+		return []gap{lacks(hidesConfig, "", CanConfig), lacks(early, cureEngines, CapabilityNames()...)}
 	}
-	switch {
-	case name != CanOutcomes:
-	case dynamoUntyped(p):
-		return no("requests_total of this release has no type of error: mistakes of clients and failures count together", "a later Dynamo")
-	case p.HasName(dynamoFront(p) + "failures_total"):
-		return yes("requests_total by type of error, and failures_total for what could not be read or routed; unknown models and paths are not counted")
-	default:
-		return yes("requests_total by type of error; what the frontend could not read or route is not counted unless failures_total is there")
-	}
-	if name == CanQueue && p.Has(RequestsUnanswered) {
-		return p.judge(name, sources, lacks("queued_requests includes prompts in prefill, and only the KV router shows how many requests the workers can take", cureWorkers))
-	}
-	return p.judge(name, sources,
+	all := []gap{
+		lacks(hidesConfig, "", CanConfig),
 		lacks(dynamoNoGPU, cureDCGM, CanGPU),
 		lacks("only the worker's page has it", cureWorkers, CanKVCache, CanKVReuse, CanRunning),
 		lacks("not on the page yet; families appear with the first worker and request", ""),
-	)
+	}
+	if k.Page.Has(RequestsUnanswered) {
+		const prefill = "queued_requests includes prompts in prefill, and only the KV router shows how many requests the workers can take"
+		all = append(all, lacks(prefill, cureWorkers, CanQueue))
+	}
+	return all
 }
 
 // dynamoMock begins the names of the mock engine and of TensorRT-LLM inside Dynamo 0.7.

@@ -106,9 +106,19 @@ type Kind struct {
 	// deliberate reports whether somebody brought that about. By default it serves.
 	unserved   func(p *Page, f *Facts, models []ModelState) string
 	deliberate func(p *Page, f *Facts, models []ModelState) bool
-	// judge judges one of [CapabilityNames], except those that do not depend on the kind. By default
-	// none is known.
-	judge func(name string, k *Knowledge) target.Check
+
+	// Capabilities follow from the series, see [waysTo]. tokensLive is true if GenerationTokens grows
+	// while requests run. whyNoPage explains that the page answers 404, and cureNoPage mends it.
+	tokensLive            bool
+	whyNoPage, cureNoPage string
+	// judge judges one of [CapabilityNames] that the series do not tell, false for the others.
+	judge func(name string, k *Knowledge) (target.Check, bool)
+	// remark returns remarks on what a page shows, by capability or signal.
+	remark func(p *Page) map[string]string
+	// gaps explains what a page lacks; the first that names a capability counts. lacking does so for
+	// all capabilities instead.
+	gaps    func(k *Knowledge) []gap
+	lacking func(name string, k *Knowledge) target.Check
 	// determinism checks whether identical requests get identical answers; by default it cannot.
 	determinism func(f *Facts, p *Page) []target.Check
 	// stockVersion returns the version of TensorRT-LLM of the server's stock image, see
@@ -369,19 +379,6 @@ func (k *Kind) StockVersion(f *Facts, p *Page) (version, reason string) {
 		return "", ""
 	}
 	return k.stockVersion(f, p)
-}
-
-// capability judges a capability that depends on the kind.
-func (k *Kind) capability(name string, known *Knowledge) target.Check {
-	if k.judge == nil {
-		return showsNoConfig(known)
-	}
-	return k.judge(name, known)
-}
-
-// showsNoConfig is the judgment on a kind that has no config of its own.
-func showsNoConfig(known *Knowledge) target.Check {
-	return known.config(no("this kind of server does not expose its config", ""))
 }
 
 // arrangeModels sets the roles, ids and treatments of the models in a topology.

@@ -172,8 +172,8 @@ func TestGenerationsOfNIM2(t *testing.T) {
 		require.Equal(t, engine.Stream{Usage: inside, Seed: inside, IgnoreEOS: inside}, stream)
 	}
 	known := &engine.Knowledge{Page: readPage(t, engine.NIM, []byte("vllm:generation_tokens_total 1\n"))}
-	require.Equal(t, "true, generation_tokens_total, with each step of the engine", capability(t, engine.NIM, engine.CanLiveTokens, known))
+	require.Equal(t, "true, vllm:generation_tokens_total, as tokens are generated", capability(t, engine.NIM, engine.CanLiveTokens, known))
 	known.Page = readPage(t, engine.NIM, []byte("sglang:generation_tokens_total 1\n"))
-	require.Equal(t, "true, generation_tokens_total, when a request ends", capability(t, engine.NIM, engine.CanTokens, known))
+	require.Equal(t, "true, sglang:generation_tokens_total, when a request ends", capability(t, engine.NIM, engine.CanTokens, known))
 	require.Equal(t, "false, this release counts tokens when a request ends [a later SGLang]", capability(t, engine.NIM, engine.CanLiveTokens, known))
 }

@@ -36,7 +36,13 @@ func nim() *Kind {
 
 		generation: nimGeneration,
 
+		// Tokens and the time per output token change with each token, unlike in trtllm-serve.
+		tokensLive: true,
+		remark: func(*Page) map[string]string {
+			return map[string]string{CanKVCache: "0 to 1 despite its name"}
+		},
 		judge: nimJudge,
+		gaps:  nimGaps,
 	}
 }
 
@@ -93,35 +99,18 @@ func nimMeanings() []Meaning {
 	}
 }
 
-func nimJudge(name string, k *Knowledge) target.Check {
-	p := k.Page
-	switch {
-	case name == CanConfig && !p.Has(CacheConfig):
-		return showsNoConfig(k)
-	case p == nil:
-		return no("/v1/metrics answers 404", "")
+// nimJudge judges 1.x: it counts what finished and what failed.
+func nimJudge(name string, k *Knowledge) (c target.Check, ok bool) {
+	if p := k.Page; name == CanOutcomes && p.Inside() == nil && p.Has(RequestsFailed) {
+		return yes(p.seriesOf(RequestsFinished, RequestsFailed) + "; what never reached the engine is not counted"), true
 	}
-	if e := p.Inside(); e != nil {
-		return e.capability(name, k)
+	return c, false
+}
+
+// nimGaps explains what a page lacks.
+func nimGaps(k *Knowledge) []gap {
+	if generation, reason := nimGeneration(k.Page, nil); generation != nimFirst {
+		return []gap{lacks(hidesConfig, "", CanConfig), lacks(reason, "", CapabilityNames()...)}
 	}
-	if generation, reason := nimGeneration(p, nil); generation != nimFirst {
-		return no(reason, "")
-	}
-	return p.judge(name, []source{
-		from(CanTokens, "generation_tokens_total, with each iteration", GenerationTokens),
-		from(CanLiveTokens, "generation_tokens_total, with each iteration", GenerationTokens),
-		from(CanQueue, "num_requests_waiting", RequestsWaiting),
-		from(CanRunning, "num_requests_running", RequestsRunning),
-		from(CanTTFT, "time_to_first_token_seconds", FirstToken),
-		from(CanTPOT, "time_per_output_token_seconds, token by token", InterToken),
-		from(CanE2E, "e2e_request_latency_seconds", RequestDuration),
-		from(CanQuantiles, "histograms", RequestDuration),
-		from(CanOutcomes, "request_finish_total by reason and request_failure_total; what never reached the engine is not counted", RequestsFailed),
-		from(CanStall, "tokens, while requests run", RequestsRunning),
-		from(CanKVCache, "gpu_cache_usage_perc, 0 to 1 despite its name", KVUtilization),
-	},
-		lacks("NIM 1.x does not expose it", "", CanKVReuse),
-		lacks("NIM 1.x does not expose it", cureDCGM, CanGPU),
-		lacks(notYet, ""),
-	)
+	return []gap{lacks(hidesConfig, "", CanConfig), lacks(notYet, "")}
 }

@@ -45,7 +45,11 @@ func sglang() *Kind {
 		adapt:          sglangQuirks,
 		countsFailures: sglangCountsFailures,
 
-		judge: sglangJudge,
+		whyNoPage:  ": it exists only with --enable-metrics",
+		cureNoPage: "--enable-metrics",
+		judge:      sglangJudge,
+		remark:     sglangRemarks,
+		gaps:       sglangGaps,
 	}
 }
 
@@ -154,43 +158,43 @@ func sglangOutcomes(p *Page) string {
 		"is answered 400, which is subtracted from class client as far as known; a request with n > 1 counts n + 1 times; errors inside a stream are not counted"
 }
 
-func sglangJudge(name string, k *Knowledge) target.Check {
-	p := k.Page
-	if p == nil {
-		return no("/metrics answers 404: it exists only with --enable-metrics", "--enable-metrics")
+// sglangJudge judges outcomes, which the series do not tell.
+func sglangJudge(name string, k *Knowledge) (c target.Check, ok bool) {
+	if name == CanOutcomes && k.Page.Has(HTTPAnswers) {
+		return yes(sglangOutcomes(k.Page)), true
 	}
-	if name == CanOutcomes && p.Has(HTTPAnswers) {
-		return yes(sglangOutcomes(p))
+	return c, false
+}
+
+// sglangRemarks returns remarks on what the page shows. While idle, releases up to 0.4.3 do not update
+// the gauge of running requests, and those up to 0.5.15 only after 30 s (scheduler.py, check_memory;
+// metrics_reporter.py).
+func sglangRemarks(*Page) map[string]string {
+	return map[string]string{
+		string(GenerationTokensLive): "all but the first token of each request",
+		CanRunning:                   "updated every few steps; an idle server may show its last batch",
+		CanTTFT:                      "of streamed requests where label is_streaming tells them apart",
+		string(OutputToken):          "the mean of each request of more than one token",
+		string(InterToken):           "token by token; several that arrive at once count with their mean",
+		CanE2E:                       "with requests of clients that left",
+		string(KVUtilization):        "rounded to 2 digits",
+		CanKVReuse:                   "when a request ends",
 	}
+}
+
+// sglangGaps explains what a page lacks.
+func sglangGaps(k *Knowledge) []gap {
 	noLive := lacks("this release counts tokens when a request ends", "a later SGLang", CanLiveTokens)
-	if p.Has(KVTokensLimit) { // It has live tokens: both names appeared between 0.5.4 and 0.5.9.
+	if k.Page.Has(KVTokensLimit) { // It has live tokens: both names appeared between 0.5.4 and 0.5.9.
 		noLive = lacks(notYet, "", CanLiveTokens)
 	}
-	return p.judge(name, []source{
-		from(CanTokens, "generation_tokens_total, when a request ends", GenerationTokens),
-		from(CanLiveTokens, "realtime_tokens_total, all but the first token of each request", GenerationTokensLive),
-		from(CanQueue, "num_queue_reqs, num_grammar_queue_reqs, and the queues of a server that only computes prompts or only decodes", RequestsWaiting),
-		// While idle, releases up to 0.4.3 do not update it, and those up to 0.5.15 only after 30 s
-		// (scheduler.py, check_memory; metrics_reporter.py).
-		from(CanRunning, "num_running_reqs, updated every few steps; an idle server may show its last batch", RequestsRunning),
-		from(CanTTFT, "time_to_first_token_seconds, of streamed requests where label is_streaming tells them apart", FirstToken),
-		from(CanTPOT, "request_time_per_output_token_seconds, the mean of each request of more than one token", OutputToken),
-		from(CanTPOT, "inter_token_latency_seconds, token by token; several that arrive at once count with their mean", InterToken),
-		from(CanE2E, "e2e_request_latency_seconds, with requests of clients that left", RequestDuration),
-		from(CanQuantiles, "histograms, when a request ends", RequestDuration),
-		from(CanStall, "passes through the model, while requests run", EngineIterations),
-		from(CanStall, "tokens, and requests that end, while others run", RequestsRunning),
-		from(CanKVCache, "kv_used_tokens of max_total_num_tokens", KVTokensUsed, KVTokensLimit),
-		from(CanKVCache, "token_usage, rounded to 2 digits", KVUtilization),
-		from(CanKVReuse, "cached_tokens_total, when a request ends", CachedTokens),
-	},
-		lacks("SGLang does not expose it", cureDCGM, CanGPU),
-		lacks("SGLang does not expose its config on the page", "", CanConfig),
+	return []gap{
 		lacks("no streamed request had its first token yet", "", CanTTFT),
-		lacks("no prompt was found in the cache yet; the family appears with the first, unless --disable-radix-cache is set", "", CanKVReuse),
+		lacks("no prompt was found in the cache yet; the family appears with the first, unless --disable-radix-cache is set", "",
+			CanKVReuse),
 		noLive,
 		lacks(notYet, ""),
-	)
+	}
 }
 
 // sglangMeanings returns the meanings (seen in 0.5.23, and its source).

@@ -130,10 +130,10 @@ func TestSGLangReasons(t *testing.T) {
 	for _, c := range []struct{ says, page, name, want string }{
 		{"an old one", begins, engine.CanLiveTokens, "false, this release counts tokens when a request ends [a later SGLang]"},
 		{"a release that counts them, before the first", newer, engine.CanLiveTokens, "false, " + fresh},
-		{"an old one", begins, engine.CanKVCache, "true, token_usage, rounded to 2 digits"},
-		{"a new one", newer + "sglang:kv_used_tokens 4\n", engine.CanKVCache, "true, kv_used_tokens of max_total_num_tokens"},
-		{"an old release that counts arrivals", begins + comes, engine.CanStall, "true, tokens, and requests that end, while others run; llm_server_suspected shows it, since a healthy server may look the same; canary: { confirm: true } in the pool, a request when the replica is suspected, settles it"},
-		{"a new one", begins + comes + "sglang:cuda_graph_passes_total{mode=\"decode_none\"} 4\n", engine.CanStall, "true, passes through the model, while requests run; llm_server_suspected shows it, since a healthy server may look the same; canary: { confirm: true } in the pool, a request when the replica is suspected, settles it"},
+		{"an old one", begins, engine.CanKVCache, "true, sglang:token_usage, rounded to 2 digits"},
+		{"a new one", newer + "sglang:kv_used_tokens 4\n", engine.CanKVCache, "true, sglang:kv_used_tokens and sglang:max_total_num_tokens"},
+		{"an old release that counts arrivals", begins + comes, engine.CanStall, "true, endpoint=/v1/completions of sglang:http_requests_total, which must move while there is work according to sglang:num_running_reqs; llm_server_suspected shows it, since a healthy server may look the same; canary: { confirm: true } in the pool, a request when the replica is suspected, settles it"},
+		{"a new one", begins + comes + "sglang:cuda_graph_passes_total{mode=\"decode_none\"} 4\n", engine.CanStall, "true, sglang:cuda_graph_passes_total, which must move while there is work according to sglang:num_running_reqs; llm_server_suspected shows it, since a healthy server may look the same; canary: { confirm: true } in the pool, a request when the replica is suspected, settles it"},
 		{
 			"a release without whole requests", begins + answers, engine.CanOutcomes,
 			counted + "requests aborted while waiting do not count as finished, so class ok is a lower bound" + abortReason,

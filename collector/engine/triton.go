@@ -24,13 +24,13 @@ func triton() *Kind {
 	k.Ready = "/v2/health/ready"
 	k.Answers = []Signal{AnswersHealth, AnswersLive, AnswersIndex, AnswersConfig, AnswersModels, AnswersStream}
 	k.hint, k.ask, k.health, k.agree, k.streams = tritonHint, tritonAsk, tritonHealth, tritonAgree, tritonStream
-	k.judge = func(name string, known *Knowledge) target.Check { return tritonJudge(k, name, known) }
+	k.judge = func(name string, known *Knowledge) (target.Check, bool) { return tritonJudge(k, name, known) }
 	return k
 }
 
 // tritonPage returns what kinds with Triton's page have in common, regardless of their API.
 func tritonPage() *Kind {
-	return &Kind{
+	k := &Kind{
 		Path:     "/metrics",
 		series:   tritonMeanings(),
 		prefixes: []string{vllmPrefix},
@@ -47,7 +47,11 @@ func tritonPage() *Kind {
 		deliberate:   tritonDeliberate,
 		determinism:  tritonDeterminism,
 		stockVersion: tritonStockVersion,
+		cureNoPage:   "metrics_path: /metrics",
+		remark:       tritonRemarks,
 	}
+	k.lacking = func(name string, known *Knowledge) target.Check { return tritonLacking(k, name, known) }
+	return k
 }
 
 // tritonQuirks returns the quirks of a page. The counters of the metrics module appear with their

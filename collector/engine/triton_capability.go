@@ -20,30 +20,61 @@ const (
 	cureVLLM   = "vLLM's own server, whose page has it"
 )
 
-// tritonJudge judges a capability. Triton's core, then what the backend of the LLM adds.
-func tritonJudge(kind *Kind, name string, k *Knowledge) target.Check {
+// tritonJudge judges what the series of Triton's core do not tell, which is most: it depends on models,
+// configs and releases.
+func tritonJudge(kind *Kind, name string, k *Knowledge) (c target.Check, ok bool) {
 	p := k.Page
 	switch {
 	case name == CanConfig:
-		return k.config(noTritonConfig(k))
+		return k.config(noTritonConfig(k)), true
 	case p == nil:
-		return no("the page answers 404", "metrics_path: /metrics")
+		return c, false
+	case name == CanLiveTokens && (hasModule(p) || p.HasPrefix(vllmPrefix)) && p.Has(GenerationTokens):
+		return yes(kind.reason(name, way{GenerationTokens}, p)), true
+	case hasModule(p) && name == CanOutcomes:
+		return yes("nv_llmapi_requests_ended_total, by class"), true
 	case hasModule(p) && name != CanGPU:
-		return judgeModule(name, p)
+		return c, false
 	}
 	v := newTritonView(kind, name, k)
 	switch {
 	case len(p.loaded) > 0 && !slices.Contains(slices.Collect(maps.Values(p.loaded)), true) && name != CanGPU:
-		return v.noModel()
+		return v.noModel(), true
 	case name == CanE2E:
-		return v.duration()
+		return v.duration(), true
 	case name == CanOutcomes:
-		return v.outcomes()
+		return v.outcomes(), true
 	}
-	if c, ok := p.firstOf(name, v.sources()); ok {
-		return c
+	return c, false
+}
+
+// tritonLacking explains what a page lacks.
+func tritonLacking(kind *Kind, name string, k *Knowledge) target.Check {
+	if hasModule(k.Page) && name != CanGPU {
+		return moduleLacks(name)
 	}
-	return v.missing(name)
+	return newTritonView(kind, name, k).missing(name)
+}
+
+// tritonRemarks returns remarks on what the page shows.
+func tritonRemarks(p *Page) map[string]string {
+	switch {
+	case hasModule(p):
+		return map[string]string{
+			CanQueue:                 "all that the engine has and does not run",
+			CanRunning:               "of its last iteration",
+			CanTTFT:                  "of streamed requests",
+			CanE2E:                   "of requests that ended well",
+			string(GenerationTokens): "as they come",
+		}
+	case p.HasPrefix(vllmPrefix):
+		return map[string]string{string(GenerationTokens): "with each iteration"}
+	}
+	return map[string]string{
+		CanQueue:   "waiting in the executor; no metric shows requests beyond the executor's limit",
+		CanRunning: "the executor's scheduled requests, of its last iteration",
+		CanGPU:     "by DCGM",
+	}
 }
 
 // tritonView is what Triton's capabilities depend on.
@@ -116,41 +147,6 @@ func (v *tritonView) noModel() target.Check {
 	return no(reason, "load the model")
 }
 
-// sources returns the sources that depend on nothing else.
-func (v *tritonView) sources() []source {
-	const (
-		blocks = "used and all blocks of the KV cache"
-		live   = "vllm:generation_tokens_total, with each iteration"
-	)
-	queues := "waiting in the executor; no metric shows requests beyond the executor's limit"
-	if v.Has(ModelPending) && v.pending {
-		queues = "pending in Triton and " + queues
-	}
-	tokens := []source{from(CanTokens, "nv_llm_output_token_len, when a request ends", GenerationTokens)}
-	if v.HasPrefix(vllmPrefix) {
-		tokens = []source{from(CanTokens, live, GenerationTokens), from(CanLiveTokens, live, GenerationTokens)}
-	}
-	return append(tokens,
-		from(CanLiveTokens, "an estimate from iteration_counter and generation_requests", EngineIterations, RequestsDecode),
-		from(CanTTFT, "nv_inference_first_response_histogram_ms; of models that do not stream it is the whole request", ModelFirstResponse),
-		from(CanTTFT, "vllm:time_to_first_token_seconds", FirstToken),
-		from(CanTPOT, "the time between tokens of vLLM, token by token", InterToken),
-		from(CanQuantiles, "buckets of the first response", ModelFirstResponse),
-		from(CanQuantiles, "buckets of nv_inference_request_duration_histogram_us", ModelRequestTimes),
-		from(CanQuantiles, "quantiles of request summaries, over their last minute; they cannot be added up over replicas", ModelRequestDuration),
-		from(CanQuantiles, "histograms of vLLM", RequestDuration),
-		from(CanQueue, queues, RequestsWaiting),
-		from(CanQueue, queues, RequestsActive, RequestsRunning),
-		from(CanRunning, "the executor's scheduled requests, of its last iteration", RequestsRunning),
-		from(CanKVCache, blocks, KVBlocksUsed, KVBlocksLimit),
-		from(CanKVCache, blocks, KVUtilization),
-		from(CanKVReuse, "kv_cache_block_type=reused", KVBlocksReused),
-		from(CanStall, "the count of iterations, while requests are active", EngineIterations),
-		from(CanStall, "the count of tokens, while requests run", GenerationTokens),
-		from(CanGPU, "nv_gpu_*, by DCGM", GPUUtilization),
-	)
-}
-
 // missing explains why Triton or the backend of the LLM does not expose something.
 func (v *tritonView) missing(name string) target.Check {
 	switch {
@@ -186,13 +182,17 @@ func (v *tritonView) missing(name string) target.Check {
 	if name == CanTokens && v.minor >= minorTokenCounts || name == CanKVReuse && v.minor >= minorReuse {
 		return no("the executor does not publish it", "")
 	}
-	return v.judge(name, nil,
-		lacks("token counts came with TensorRT-LLM 0.16", "Triton 24.12 (2.53.0) or later", CanTokens),
-		lacks("reused blocks came with TensorRT-LLM 0.13", "Triton 24.10 (2.51.0) or later", CanKVReuse),
-		lacks("the executor publishes no KV cache", "", CanKVCache),
-		lacks("static batching (V1) counts no decoding requests", "gpt_model_type: inflight_fused_batching", CanLiveTokens),
-		lacks("the executor does not publish it", ""),
-	)
+	switch name {
+	case CanTokens:
+		return no("token counts came with TensorRT-LLM 0.16", "Triton 24.12 (2.53.0) or later")
+	case CanKVReuse:
+		return no("reused blocks came with TensorRT-LLM 0.13", "Triton 24.10 (2.51.0) or later")
+	case CanKVCache:
+		return no("the executor publishes no KV cache", "")
+	case CanLiveTokens:
+		return no("static batching (V1) counts no decoding requests", "gpt_model_type: inflight_fused_batching")
+	}
+	return no("the executor does not publish it", "")
 }
 
 // noFirstToken explains why there is no time to the first response of a decoupled model.

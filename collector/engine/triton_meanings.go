@@ -214,24 +214,11 @@ func hasModule(p *Page) bool { return p.HasName(moduleBeat) }
 // cureModule is the remedy if the LLM-API backend publishes nothing.
 const cureModule = "the metrics module of deploy/triton/llmapi, three lines in the model's folder"
 
-// judgeModule judges a page with the metrics module.
-func judgeModule(name string, p *Page) target.Check {
-	return p.judge(name, []source{
-		from(CanTokens, "nv_llmapi_generation_tokens_total, as they come", GenerationTokens),
-		from(CanLiveTokens, "nv_llmapi_generation_tokens_total, as they come", GenerationTokens),
-		from(CanQueue, "nv_llmapi_requests_waiting: all that the engine has and does not run", RequestsWaiting),
-		from(CanRunning, "the executor's scheduled requests, of its last iteration", RequestsRunning),
-		from(CanTTFT, "nv_llmapi_time_to_first_token_seconds of streamed requests", FirstToken),
-		from(CanTPOT, "nv_llmapi_inter_token_latency_seconds, token by token", InterToken),
-		from(CanE2E, "nv_llmapi_request_duration_seconds of requests that ended well", RequestDuration),
-		from(CanQuantiles, "histograms of the metrics module", RequestDuration),
-		from(CanOutcomes, "nv_llmapi_requests_ended_total, by class"),
-		from(CanStall, "the count of iterations and tokens, while requests are in flight", EngineIterations),
-		from(CanKVCache, "used and all blocks of the KV cache", KVBlocksUsed),
-		from(CanKVReuse, "nv_llmapi_kv_cache_reused_blocks_total", KVBlocksReused),
-	},
-		lacks("the engine has no statistics of its iterations, or has not run any yet", "enable_iter_perf_stats: true in model.yaml",
-			CanQueue, CanRunning, CanKVCache, CanKVReuse),
-		lacks("no request has ended yet", ""),
-	)
+// moduleLacks explains what a page with the metrics module lacks.
+func moduleLacks(name string) target.Check {
+	switch name {
+	case CanQueue, CanRunning, CanKVCache, CanKVReuse:
+		return no("the engine has no statistics of its iterations, or has not run any yet", "enable_iter_perf_stats: true in model.yaml")
+	}
+	return no("no request has ended yet", "")
 }

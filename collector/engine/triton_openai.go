@@ -20,7 +20,8 @@ func tritonOpenAI() *Kind {
 	k.Answers = []Signal{AnswersHealth, AnswersModels, AnswersStream}
 	k.stream = Stream{Usage: true}
 	k.identify = tritonOpenAIIdentify
-	k.judge = func(name string, known *Knowledge) target.Check { return tritonOpenAIJudge(k, name, known) }
+	k.judge = func(name string, known *Knowledge) (target.Check, bool) { return tritonOpenAIJudge(k, name, known) }
+	k.lacking = func(name string, known *Knowledge) target.Check { return tritonOpenAILacking(k, name, known) }
 	return k
 }
 
@@ -32,17 +33,12 @@ func tritonOpenAIIdentify(ctx context.Context, q *questions) string {
 	return ""
 }
 
-// tritonOpenAIJudge judges a capability. The page is Triton's, except for what needs options or
-// Triton's own API.
-func tritonOpenAIJudge(kind *Kind, name string, k *Knowledge) target.Check {
+// tritonOpenAILacking explains what a page lacks. It is Triton's, except for what needs options.
+func tritonOpenAILacking(kind *Kind, name string, k *Knowledge) target.Check {
 	const noOptions = "the OpenAI frontend takes no metric options"
-	c := tritonJudge(kind, name, k)
+	c := tritonLacking(kind, name, k)
 	set, _ := tritonSet(k.Page, k.Facts)
 	switch {
-	case c.OK:
-	case name == CanConfig:
-		return no("the OpenAI frontend does not expose configs", cureKServe)
-	case k.Page == nil:
 	case name == CanGPU:
 		return no(c.Reason, cureDCGMIn)
 	case set == setLLMAPI && (name == CanTTFT || name == CanQuantiles):
@@ -53,4 +49,12 @@ func tritonOpenAIJudge(kind *Kind, name string, k *Knowledge) target.Check {
 		return no(noOptions, cureClient)
 	}
 	return c
+}
+
+// tritonOpenAIJudge judges what the series do not tell. It has no API for configs.
+func tritonOpenAIJudge(kind *Kind, name string, k *Knowledge) (target.Check, bool) {
+	if name == CanConfig {
+		return k.config(no("the OpenAI frontend does not expose configs", cureKServe)), true
+	}
+	return tritonJudge(kind, name, k)
 }

@@ -22,17 +22,17 @@ func TestMetricsModule(t *testing.T) {
 	for name, c := range map[string]struct{ line, want, without string }{
 		engine.CanTokens:     {"nv_llmapi_generation_tokens_total{model=\"m\"} 1\n", "true, nv_llmapi_generation_tokens_total, as they come", idle},
 		engine.CanLiveTokens: {"nv_llmapi_generation_tokens_total{model=\"m\"} 1\n", "true, nv_llmapi_generation_tokens_total, as they come", idle},
-		engine.CanQueue:      {"nv_llmapi_requests_waiting{model=\"m\"} 1\n", "true, nv_llmapi_requests_waiting: all that the engine has and does not run", silent},
-		engine.CanTTFT:       {"nv_llmapi_time_to_first_token_seconds_bucket{model=\"m\",le=\"+Inf\"} 1\n", "true, nv_llmapi_time_to_first_token_seconds of streamed requests", idle},
+		engine.CanQueue:      {"nv_llmapi_requests_waiting{model=\"m\"} 1\n", "true, nv_llmapi_requests_waiting, all that the engine has and does not run", silent},
+		engine.CanTTFT:       {"nv_llmapi_time_to_first_token_seconds_bucket{model=\"m\",le=\"+Inf\"} 1\n", "true, nv_llmapi_time_to_first_token_seconds, of streamed requests", idle},
 		engine.CanTPOT:       {"nv_llmapi_inter_token_latency_seconds_bucket{model=\"m\",le=\"+Inf\"} 1\n", "true, nv_llmapi_inter_token_latency_seconds, token by token", idle},
-		engine.CanE2E:        {"nv_llmapi_request_duration_seconds_bucket{model=\"m\",le=\"+Inf\"} 1\n", "true, nv_llmapi_request_duration_seconds of requests that ended well", idle},
-		engine.CanQuantiles:  {"nv_llmapi_request_duration_seconds_bucket{model=\"m\",le=\"+Inf\"} 1\n", "true, histograms of the metrics module", idle},
-		engine.CanStall:      {"nv_llmapi_requests_in_flight{model=\"m\"} 1\nnv_llmapi_iterations_total{model=\"m\"} 1\nnv_inference_request_success{model=\"m\",version=\"1\"} 1\n", "true, the count of iterations and tokens, while requests are in flight; llm_server_suspected shows it, since a healthy server may look the same", idle},
+		engine.CanE2E:        {"nv_llmapi_request_duration_seconds_bucket{model=\"m\",le=\"+Inf\"} 1\n", "true, nv_llmapi_request_duration_seconds, of requests that ended well", idle},
+		engine.CanQuantiles:  {"nv_llmapi_request_duration_seconds_bucket{model=\"m\",le=\"+Inf\"} 1\n", "true, nv_llmapi_request_duration_seconds", idle},
+		engine.CanStall:      {"nv_llmapi_requests_in_flight{model=\"m\"} 1\nnv_llmapi_iterations_total{model=\"m\"} 1\nnv_inference_request_success{model=\"m\",version=\"1\"} 1\n", "true, nv_llmapi_iterations_total, which must move while there is work according to nv_llmapi_requests_in_flight; llm_server_suspected shows it, since a healthy server may look the same", idle},
 		engine.CanKVReuse:    {"nv_llmapi_kv_cache_reused_blocks_total{model=\"m\"} 1\n", "true, nv_llmapi_kv_cache_reused_blocks_total", silent},
 		engine.CanOutcomes:   {"", "true, nv_llmapi_requests_ended_total, by class", "true, nv_llmapi_requests_ended_total, by class"},
-		engine.CanRunning:    {"nv_trt_llm_request_metrics{model=\"m\",request_type=\"scheduled\"} 1\n", "true, the executor's scheduled requests, of its last iteration", silent},
-		engine.CanKVCache:    {"nv_trt_llm_kv_cache_block_metrics{model=\"m\",kv_cache_block_type=\"used\"} 1\n", "true, used and all blocks of the KV cache", silent},
-		engine.CanGPU:        {"nv_gpu_utilization{gpu_uuid=\"GPU-1\"} 1\n", "true, nv_gpu_*, by DCGM", "false, the page has no nv_gpu_*"},
+		engine.CanRunning:    {"nv_trt_llm_request_metrics{model=\"m\",request_type=\"scheduled\"} 1\n", "true, request_type=scheduled of nv_trt_llm_request_metrics, of its last iteration", silent},
+		engine.CanKVCache:    {"nv_trt_llm_kv_cache_block_metrics{model=\"m\",kv_cache_block_type=\"used\"} 1\n", "false, the engine has no statistics of its iterations, or has not run any yet [enable_iter_perf_stats: true in model.yaml]", silent},
+		engine.CanGPU:        {"nv_gpu_utilization{gpu_uuid=\"GPU-1\"} 1\n", "true, nv_gpu_utilization", "false, the page has no nv_gpu_*"},
 	} {
 		require.Equal(t, c.want, capability(t, engine.Triton, name, with(c.line)), name)
 		require.True(t, strings.HasPrefix(capability(t, engine.Triton, name, with("")), c.without), name)

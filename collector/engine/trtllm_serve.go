@@ -63,7 +63,11 @@ func trtllmServe() *Kind {
 		countsFailures: serveCountsFailures,
 		generation:     serveGeneration,
 
+		whyNoPage:   ": it exists from TensorRT-LLM 1.1 on, with return_perf_metrics",
+		cureNoPage:  curePerf,
 		judge:       serveJudge,
+		remark:      serveRemarks,
+		gaps:        serveGaps,
 		determinism: serveDeterminism,
 	}
 }
@@ -221,80 +225,84 @@ const (
 	cureReadStats = "iteration_stats: true in the pool, if nobody else reads it"
 )
 
-func serveJudge(name string, k *Knowledge) target.Check {
+// serveJudge judges what the series do not tell.
+func serveJudge(name string, k *Knowledge) (c target.Check, ok bool) {
 	p := k.Page
 	switch {
 	case p == nil:
-		return no("/prometheus/metrics answers 404: it exists from TensorRT-LLM 1.1 on, with return_perf_metrics", curePerf)
+		return c, false
 	case name == CanConfig:
-		return k.config(no("this release has no config info on its page", cureNewServe))
+		return k.config(no("this release has no config info on its page", cureNewServe)), true
+	case name == CanGPU && p.Has(EngineMemory):
+		return yes(p.seriesOf(EngineMemory) + " only; for the rest " + cureDCGM), true
 	case name == CanOutcomes && serveCountsFailures(p):
-		return yes("request_success_total, and request_error_total by HTTP status; clients that left are not counted")
+		return yes("request_success_total, and request_error_total by HTTP status; clients that left are not counted"), true
 	case name == CanLiveTokens && k.Iterations && p.Has(IterationDuration):
-		return yes("an estimate from the iterations of GET /metrics: llm_server_iteration_stats_generation_tokens_estimated_total")
+		return yes("an estimate from the iterations of GET /metrics: llm_server_iteration_stats_generation_tokens_estimated_total"), true
 	}
-	if c, ok := p.judgeRanks(name); ok {
-		return c
-	}
-	return p.judge(name, serveSources(p), serveGaps(k)...)
+	return p.judgeRanks(name)
 }
 
-// serveStands describes what shows a stall if nothing changes while requests run.
-const serveStands = "requests that end well, while others run"
-
-// serveSources returns the sources: requests that ended, and gauges of iterations.
-func serveSources(p *Page) []source {
-	stale := "gauges of the last iteration, updated when a request ends"
+// serveRemarks returns remarks on what the page shows: gauges are those of iterations.
+func serveRemarks(p *Page) map[string]string {
+	stale := "of the last iteration, updated when a request ends"
 	if n := serveProcesses(p); n > 1 {
-		stale += "; " + strconv.Itoa(n) + " processes left gauges; the one that changed last counts, since the page does not show which of them are alive"
+		stale += "; " + strconv.Itoa(n) + " processes left gauges; the one that changed last counts, since the page does not show " +
+			"which of them are alive"
 	}
-	const reuse = "reused blocks, or the hit rate since the start"
-	return []source{
-		from(CanTTFT, "time_to_first_token_seconds, from the engine on", FirstToken),
-		from(CanTPOT, "time_per_output_token_seconds, the mean of each request", OutputToken),
-		from(CanE2E, "e2e_request_latency_seconds", RequestDuration),
-		from(CanQuantiles, "histograms, when a request ends", RequestDuration),
-		from(CanTokens, "generation_tokens_total, when a request ends", GenerationTokens),
-		from(CanQueue, "num_requests_waiting: "+stale, RequestsWaiting),
-		from(CanRunning, "num_scheduled_requests: "+stale, RequestsRunning),
-		from(CanStall, serveStands, RequestsFinished),
-		from(CanKVCache, "kv_cache_utilization or blocks: "+stale, KVUtilization),
-		from(CanKVCache, "kv_cache_utilization or blocks: "+stale, KVBlocksUsed),
-		from(CanKVReuse, reuse, KVBlocksReused),
-		from(CanKVReuse, reuse, KVHitRatio),
-		from(CanKVReuse, "prompt_cached_tokens_total, the prompt tokens that were found in the cache", CachedTokens, RequestsFinished),
-		from(CanGPU, "gpu_memory_usage_bytes only; for the rest "+cureDCGM, EngineMemory),
+	return map[string]string{
+		CanTTFT:              "from the engine on",
+		CanQuantiles:         "when a request ends",
+		CanQueue:             stale,
+		CanRunning:           stale,
+		CanKVCache:           stale,
+		string(KVHitRatio):   "the hit rate since the start",
+		string(CachedTokens): "the prompt tokens that were found in the cache",
 	}
 }
 
-// gaps returns the gaps: most families appear with a request, others with an iteration.
+// serveGaps explains what a page lacks: most families appear with a request, others with an iteration.
 func serveGaps(k *Knowledge) []gap {
-	const noRequest = "no request has ended yet; the family appears with the first"
-	live := lacks("iterations are on the JSON page /metrics only, and reading it takes them from other readers", cureReadStats, CanLiveTokens)
+	const (
+		noRequest = "no request has ended yet; the family appears with the first"
+		jsonOnly  = "iterations are on the JSON page /metrics only, and reading it takes them from other readers"
+		noneRead  = "the iterations of GET /metrics are read, and none is on the page: their statistics are off, or no request has ended yet"
+	)
+	live := lacks(jsonOnly, cureReadStats, CanLiveTokens)
 	if k.Iterations {
-		live = lacks("the iterations of GET /metrics are read, and none is on the page: their statistics are off, or no request has ended yet", cureIteration, CanLiveTokens)
+		live = lacks(noneRead, cureIteration, CanLiveTokens)
 	}
 	all := []gap{live, lacks(noRequest, "", CanTTFT, CanE2E, CanQuantiles)}
 	finished := k.Page.Has(RequestsFinished)
 	if finished {
-		all = append(all, lacks("no request had more than one token yet", "", CanTPOT), lacks("this release counts no errors", cureNewServe, CanOutcomes))
+		all = append(all,
+			lacks("no request had more than one token yet", "", CanTPOT),
+			lacks("this release counts no errors", cureNewServe, CanOutcomes))
 	} else {
 		all = append(all, lacks(noRequest, "", CanTPOT, CanOutcomes))
 	}
 	switch generation, _ := serveGeneration(k.Page, k.Facts); {
 	case generation == servePlain:
-		return append(all, lacks("this release exposes nothing about its GPUs", cureDCGM, CanGPU),
-			lacks("this release has five families: requests, E2E, TTFT, TPOT and queue time", cureNewServe+" with "+cureIteration))
+		return append(all,
+			lacks("this release exposes nothing about its GPUs", cureDCGM, CanGPU),
+			lacks("this release has five families: requests, E2E, TTFT, TPOT and queue time", cureNewServe+" with "+cureIteration, serveRest()...))
 	case generation == servePrefixed:
-		return append(all, lacks("no iteration was read yet, or their statistics are off", cureIteration, CanKVCache, CanKVReuse),
-			lacks("this release has no iteration gauges and no token counters", "a later TensorRT-LLM 1.3 with "+cureIteration))
+		return append(all,
+			lacks("no iteration was read yet, or their statistics are off", cureIteration, CanKVCache, CanKVReuse),
+			lacks("this release has no iteration gauges and no token counters", "a later TensorRT-LLM 1.3 with "+cureIteration, serveRest()...))
 	case !finished:
-		return append(all, lacks(noRequest, ""))
+		return append(all, lacks(noRequest, "", serveRest()...))
 	case k.Page.Has(IterationDuration):
-		return append(all, lacks("its iteration gauges do not include it", ""))
+		return append(all, lacks("its iteration gauges do not include it", "", serveRest()...))
 	}
-	return append(all, lacks("this release has no token counters", cureNewServe, CanTokens),
-		lacks("requests have ended and no iteration is on the page: their statistics are off", cureIteration))
+	return append(all,
+		lacks("this release has no token counters", cureNewServe, CanTokens),
+		lacks("requests have ended and no iteration is on the page: their statistics are off", cureIteration, serveRest()...))
+}
+
+// serveRest lists what appears with iterations, the memory of GPUs among it.
+func serveRest() []string {
+	return []string{CanTokens, CanQueue, CanRunning, CanStall, CanKVCache, CanKVReuse, CanGPU}
 }
 
 // serveProcesses returns how many processes have gauges on a multiprocess page, without the ranks

@@ -1,7 +1,5 @@
 package engine
 
-import "github.com/trtllm-exporter/trtllm_exporter/collector/target"
-
 // TRTLLMDisaggregated is the router of a disaggregated trtllm-serve. It has one port.
 const TRTLLMDisaggregated Name = "trtllm-serve-disaggregated"
 
@@ -27,7 +25,7 @@ func trtllmDisaggregated() *Kind {
 		countsFailures: func(*Page) bool { return false },
 		tier:           func(*Page) Tier { return TierFrontend },
 
-		judge: disaggregatedJudge,
+		gaps: disaggregatedGaps,
 	}
 }
 
@@ -63,21 +61,16 @@ func disaggregatedMeanings() []Meaning {
 	return all
 }
 
-func disaggregatedJudge(name string, k *Knowledge) target.Check {
-	if name == CanConfig {
-		return showsNoConfig(k)
-	}
-	if k.Page == nil {
-		return no("/prometheus/metrics answers 404", "")
-	}
+// disaggregatedGaps explains what a router lacks.
+func disaggregatedGaps(*Knowledge) []gap {
 	const behind, client = "scrape the servers behind it too", "measure it at the client"
-	return k.Page.judge(name, []source{
-		from(CanStall, "requests that arrive, while none is answered", RequestsStarted),
-	},
-		lacks("a stream counts as answered when it begins, and http_exceptions_total counts clients' mistakes and failures together", behind, CanOutcomes),
+	return []gap{
+		lacks("a stream counts as answered when it begins, and http_exceptions_total counts clients' mistakes and failures together",
+			behind, CanOutcomes),
 		lacks("its latencies begin when prefill or decode is sent the request, none is of the whole", cureCanary, CanTTFT, CanE2E),
-		lacks("only prefill, decode and the queue have histograms: llm_server_request_prefill_seconds and its like", client, CanQuantiles),
+		lacks("only prefill, decode and the queue have histograms: llm_server_request_prefill_seconds and its like", client,
+			CanQuantiles),
 		lacks("no gauge on its page shows requests in flight", behind, CanRunning, CanQueue),
-		lacks("a router does not expose it", behind),
-	)
+		lacks("a router does not expose it", behind, CanTokens, CanLiveTokens, CanTPOT, CanKVCache, CanKVReuse, CanGPU),
+	}
 }

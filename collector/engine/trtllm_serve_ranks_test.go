@@ -56,14 +56,14 @@ func TestRankReasons(t *testing.T) {
 		name  string
 		want  string
 	}{
-		{"of a release without batches the gauges count", []string{page("")}, engine.RanksUnseen, engine.CanRunning, "true, num_scheduled_requests: gauges of the last iteration, updated when a request ends"},
+		{"of a release without batches the gauges count", []string{page("")}, engine.RanksUnseen, engine.CanRunning, "true, trtllm_num_scheduled_requests, of the last iteration, updated when a request ends"},
 		{"one batch", []string{page("", 3)}, engine.RanksOne, engine.CanRunning, "true, scheduled_batch_size, the batch of the latest iteration, 0 when idle"},
-		{"its queue", []string{page("", 3)}, engine.RanksOne, engine.CanQueue, "true, num_requests_waiting: gauges of the last iteration, updated when a request ends"},
+		{"its queue", []string{page("", 3)}, engine.RanksOne, engine.CanQueue, "true, trtllm_num_requests_waiting, of the last iteration, updated when a request ends"},
 		{
 			"two equal ones", times(4, page("", 3, 3)), engine.RanksUnsure, engine.CanQueue,
 			"false, its 2 ranks show batches, and it is not clear yet whether they share requests, as tensor-parallel ranks do, or have their own: this takes some requests",
 		},
-		{"two with equal changes", times(3, page("", 1, 1), page("", 2, 2))[:5], engine.RanksOne, engine.CanQueue, "true, num_requests_waiting: gauges of the last iteration, updated when a request ends"},
+		{"two with equal changes", times(3, page("", 1, 1), page("", 2, 2))[:5], engine.RanksOne, engine.CanQueue, "true, trtllm_num_requests_waiting, of the last iteration, updated when a request ends"},
 		{"two that differed once", append([]string{page("", 3, 5)}, times(5, page("", 1, 1), page("", 2, 2))[:9]...), engine.RanksOne, engine.CanRunning, "true, scheduled_batch_size, the batch of the latest iteration, 0 when idle"},
 		{"two different ones", apart, engine.RanksApart, engine.CanRunning, "true, the batches of 2 ranks together, each of which has requests of its own"},
 		{
@@ -80,7 +80,7 @@ func TestRankReasons(t *testing.T) {
 			"the batch of a removed process", times(4, page("trtllm_scheduled_batch_size{pid=\"7\",rank=\"1\"} 9\n", 3, 5)), engine.RanksUnsure, engine.CanRunning,
 			"false, some of its ranks show the batches of several processes, and the page does not show which of them are alive",
 		},
-		{"stages of a pipeline", times(4, page("trtllm_parallel_config_info{pipeline_parallel_size=\"2\"} 1\n", 3, 5)), engine.RanksUnseen, engine.CanRunning, "true, num_scheduled_requests: gauges of the last iteration, updated when a request ends"},
+		{"stages of a pipeline", times(4, page("trtllm_parallel_config_info{pipeline_parallel_size=\"2\"} 1\n", 3, 5)), engine.RanksUnseen, engine.CanRunning, "true, trtllm_num_scheduled_requests, of the last iteration, updated when a request ends"},
 	} {
 		t.Run(c.says, func(t *testing.T) {
 			read := readPages(t, engine.TRTLLMServe, c.pages...)

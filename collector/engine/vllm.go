@@ -44,7 +44,11 @@ func vllm() *Kind {
 
 		unserved:   vllmUnserved,
 		deliberate: vllmDeliberate,
+
+		tokensLive: true,
 		judge:      vllmJudge,
+		remark:     vllmRemarks,
+		gaps:       vllmGaps,
 	}
 }
 
@@ -137,49 +141,48 @@ func vllmOutcomes(p *Page) string {
 
 const cureLogStats = "start vLLM without --disable-log-stats"
 
-func vllmJudge(name string, k *Knowledge) target.Check {
+// vllmJudge judges what the series do not tell.
+func vllmJudge(name string, k *Knowledge) (c target.Check, ok bool) {
 	p := k.Page
-	if p == nil {
-		return no("/metrics answers 404", "")
-	}
 	switch {
+	case p == nil:
+		return c, false
 	case name == CanOutcomes && p.Has(HTTPAnswers):
-		return yes(vllmOutcomes(p))
+		return yes(vllmOutcomes(p)), true
 	case name == CanOutcomes && p.HasName(vllmAnswers):
 		return no(vllmAnswers+" does not tell routes apart: clients' mistakes cannot be told from wrong paths; "+
-			"answers of 5xx still count as failures", "the release of FastAPI that this vLLM asks for")
+			"answers of 5xx still count as failures", "the release of FastAPI that this vLLM asks for"), true
+	case !p.HasPrefix(vllmPrefix) && name != CanGPU:
+		return no("the server was started with --disable-log-stats: the page has no series of the engine", cureLogStats), true
+	case name == CanKVCache && p.HasName(vllmPrefix+"kv_cache_usage_perc") && !p.Has(KVUtilization):
+		return no("each of its API processes shows the value that it saw last, and nothing tells which is current",
+			"vLLM 0.12 or later"), true
 	}
-	if !p.HasPrefix(vllmPrefix) && name != CanGPU {
-		return no("the server was started with --disable-log-stats: the page has no series of the engine", cureLogStats)
-	}
-	if name == CanKVCache && p.HasName(vllmPrefix+"kv_cache_usage_perc") && !p.Has(KVUtilization) {
-		return no("each of its API processes shows the value that it saw last, and nothing tells which is current", "vLLM 0.12 or later")
-	}
-	disconnected, silent := "without requests of clients that left", lacks("no engine has reported yet: with several API processes gauges appear with the first request", "")
+	return c, false
+}
+
+// vllmRemarks returns remarks on what the page shows.
+func vllmRemarks(p *Page) map[string]string {
+	disconnected := "without requests of clients that left"
 	if vllmRust(p) {
-		disconnected, silent = "with requests of clients that left", lacks("the server was started with --disable-log-stats: the page has no gauges of its scheduler", cureLogStats)
+		disconnected = "with requests of clients that left"
+	}
+	return map[string]string{
+		string(OutputToken): "the mean of each request; one of a single token counts as 0",
+		CanE2E:              disconnected,
+		CanKVCache:          "0 to 1 despite its name",
+		CanKVReuse:          "prompt tokens that were found in the prefix cache",
+	}
+}
+
+// vllmGaps explains what a page lacks.
+func vllmGaps(k *Knowledge) []gap {
+	silent := lacks("no engine has reported yet: with several API processes gauges appear with the first request", "")
+	if vllmRust(k.Page) {
+		silent = lacks("the server was started with --disable-log-stats: the page has no gauges of its scheduler", cureLogStats)
 	}
 	silent.names = []string{CanQueue, CanRunning, CanStall, CanKVCache}
-	return p.judge(name, []source{
-		from(CanTokens, "generation_tokens_total, with each step of the engine", GenerationTokens),
-		from(CanLiveTokens, "generation_tokens_total, with each step of the engine", GenerationTokens),
-		from(CanQueue, "num_requests_waiting", RequestsWaiting),
-		from(CanRunning, "num_requests_running", RequestsRunning),
-		from(CanTTFT, "time_to_first_token_seconds", FirstToken),
-		from(CanTPOT, "request_time_per_output_token_seconds, the mean of each request; one of a single token counts as 0", OutputToken),
-		from(CanTPOT, "the time between tokens, token by token", InterToken),
-		from(CanE2E, "e2e_request_latency_seconds, "+disconnected, RequestDuration),
-		from(CanQuantiles, "histograms", RequestDuration),
-		from(CanStall, "iterations of each rank, while it has requests", RequestsRunning),
-		from(CanKVCache, "kv_cache_usage_perc or gpu_cache_usage_perc, 0 to 1 despite their names", KVUtilization),
-		from(CanKVReuse, "prompt tokens that were found in the prefix cache", CachedTokens),
-		from(CanConfig, "cache_config_info on its page, of the KV cache only", CacheConfig),
-	},
-		lacks("vLLM does not expose it", cureDCGM, CanGPU),
-		silent,
-		lacks("the frontend in Rust does not expose cache_config_info", "", CanConfig),
-		lacks(notYet, ""),
-	)
+	return []gap{silent, lacks("the frontend in Rust does not expose cache_config_info", "", CanConfig), lacks(notYet, "")}
 }
 
 // vllmRank is the label of data-parallel ranks: each reports its own requests, tokens and cache.

@@ -159,10 +159,10 @@ vllm:time_to_first_token_seconds_bucket{engine="0",le="+Inf",model_name="m"} 30
 		tokens, requests int
 		want             string
 	}{
-		"no request has ended":               {0, 0, "true, time_to_first_token_seconds"},
+		"no request has ended":               {0, 0, "true, vllm:time_to_first_token_seconds"},
 		"an embedding model":                 {0, 30, "false, requests end but no token was ever generated: the model returns none, as embedding and ranking models do"},
-		"a generating model":                 {9, 30, "true, time_to_first_token_seconds"},
-		"a generating model, none completed": {9, 0, "true, time_to_first_token_seconds"},
+		"a generating model":                 {9, 30, "true, vllm:time_to_first_token_seconds"},
+		"a generating model, none completed": {9, 0, "true, vllm:time_to_first_token_seconds"},
 	} {
 		known := &engine.Knowledge{Page: readPage(t, engine.VLLM, fmt.Appendf(nil, page, c.tokens, c.requests))}
 		require.Equal(t, c.want, capability(t, engine.VLLM, engine.CanTTFT, known), name)

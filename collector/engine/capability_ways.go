@@ -1,0 +1,242 @@
+package engine
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+)
+
+// way is one way to know a capability: the signals that it takes, all of which a page must have.
+type way []Signal
+
+// waysTo returns the ways to know a capability, best first. It holds for every kind of server: what a
+// kind exposes follows from its series.
+func waysTo(name string) []way {
+	switch name {
+	case CanTokens:
+		return []way{{GenerationTokens}}
+	case CanLiveTokens:
+		return []way{{GenerationTokensLive}, {GenerationTokens}, {EngineIterations, RequestsDecode}}
+	case CanQueue:
+		return []way{{RequestsWaiting}, {RequestsActive, RequestsRunning}, {WorkerRequestsLimit, WorkerKVBlocksUsed}}
+	case CanRunning:
+		return []way{{RequestsRunning}}
+	case CanTTFT:
+		return []way{{ModelFirstResponse}, {FirstToken}}
+	case CanTPOT:
+		return []way{{OutputToken}, {InterToken}}
+	case CanE2E:
+		return []way{{RequestDuration}}
+	case CanQuantiles:
+		return []way{{ModelFirstResponse}, {ModelRequestTimes}, {ModelRequestDuration}, {RequestDuration}}
+	case CanStall:
+		return []way{
+			{EngineIterations}, {GenerationTokens}, {RequestsFinished}, {InterToken}, {FirstToken}, {RequestsStarted},
+		}
+	case CanKVCache:
+		return []way{{KVTokensUsed, KVTokensLimit}, {KVBlocksUsed, KVBlocksLimit}, {KVUtilization}}
+	case CanKVReuse:
+		return []way{{KVBlocksReused}, {KVHitRatio}, {CachedTokens, PromptTokens}}
+	case CanGPU:
+		return []way{{GPUUtilization}}
+	case CanConfig:
+		return []way{{CacheConfig}, {ModelConfig}}
+	}
+	return nil
+}
+
+// remarkOn returns what is to be said of a signal of any kind of server that has no remark of its own.
+func (k *Kind) remarkOn(s Signal) string {
+	switch s { //nolint:exhaustive // The others need no remark.
+	case GenerationTokens:
+		if k.tokensLive {
+			return "as tokens are generated"
+		}
+		return "when a request ends"
+	case OutputToken:
+		return "the mean of each request"
+	case InterToken:
+		return "token by token"
+	case EngineIterations:
+		return "an estimate from its sampled iterations"
+	case ModelFirstResponse:
+		return "of models that do not stream it is the whole request"
+	case ModelRequestDuration:
+		return "quantiles over its last minute, which cannot be added up over replicas"
+	}
+	return ""
+}
+
+// gap explains why a page lacks capabilities, and the cure. Without names it applies to all.
+type gap struct {
+	reason, cure string
+	names        []string
+}
+
+func lacks(reason, cure string, names ...string) gap { return gap{reason, cure, names} }
+
+// notYet explains the gaps of a page when nothing else is known.
+const notYet = "not on the page yet; families appear with the first request"
+
+// capability judges a capability that depends on the kind: by what the kind knows better than the
+// table of ways, by the first way on the page, or else by what is missing.
+func (k *Kind) capability(name string, known *Knowledge) target.Check {
+	p := known.Page
+	if k.judge != nil {
+		if c, ok := k.judge(name, known); ok {
+			return c
+		}
+	}
+	if name == CanConfig {
+		return known.config(k.config(known))
+	}
+	if in := k.within(p); in != nil {
+		return in.capability(name, known)
+	}
+	if p == nil {
+		return k.noPage()
+	}
+	if (name == CanTTFT || name == CanTPOT) && p.Has(GenerationTokens) && p.values[GenerationTokens] <= 0 && p.ended() {
+		return no("requests end but no token was ever generated: the model returns none, as embedding and ranking models do", "")
+	}
+	if c, ok := k.shown(name, p); ok {
+		return c
+	}
+	return k.missing(name, known)
+}
+
+// noPage is the judgment on a server whose page is not there.
+func (k *Kind) noPage() target.Check { return no(k.Path+" answers 404"+k.whyNoPage, k.cureNoPage) }
+
+const hidesConfig = "this kind of server does not expose its config"
+
+// config judges a config that is neither of models nor of the engine as a whole.
+func (k *Kind) config(known *Knowledge) target.Check {
+	switch p := known.Page; {
+	case p.Has(CacheConfig):
+		return yes(p.seriesOf(CacheConfig) + " on its page, of the KV cache only")
+	case p == nil:
+		return k.noPage()
+	}
+	return k.missing(CanConfig, known)
+}
+
+// shown returns the first way to a capability on the page, with the series that were read.
+func (k *Kind) shown(name string, p *Page) (target.Check, bool) {
+	if name == CanStall && !p.showsInFlight() && !p.Has(RequestsStarted) {
+		return target.Check{}, false
+	}
+	for _, w := range waysTo(name) {
+		if name == CanLiveTokens && w[0] == GenerationTokens && !k.tokensLive {
+			continue
+		}
+		if !slices.ContainsFunc(w, func(s Signal) bool { return !p.Has(s) }) {
+			return yes(k.reason(name, w, p)), true
+		}
+	}
+	return target.Check{}, false
+}
+
+// reason names the series on the page that make up a way, with what is to be said of them.
+func (k *Kind) reason(name string, w way, p *Page) string {
+	text := p.seriesOf(w...)
+	if name == CanStall {
+		during := p.seriesOf(RequestsActive, RequestsRunning)
+		if during == "" {
+			during = p.seriesOf(RequestsStarted)
+		}
+		return text + ", which must move while there is work according to " + during
+	}
+	remark := cmp.Or(k.remarks(p)[name], k.remarks(p)[string(w[0])], k.remarkOn(w[0]))
+	if remark != "" {
+		text += ", " + remark
+	}
+	return text
+}
+
+// remarks returns what the table of ways cannot know, by capability or by signal.
+func (k *Kind) remarks(p *Page) map[string]string {
+	if k.remark == nil {
+		return nil
+	}
+	return k.remark(p)
+}
+
+// seriesOf names the series of the page from which signals are read, of many the first.
+func (p *Page) seriesOf(signals ...Signal) string {
+	const most = 3
+	var names []string
+	for _, s := range signals {
+		for _, r := range p.readings {
+			if r.meaning.Signal != s {
+				continue
+			}
+			if name := r.meaning.selector(); !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	if left := len(names) - most; left > 0 {
+		names = append(names[:most], fmt.Sprintf("%d more", left))
+	}
+	return strings.Join(names, " and ")
+}
+
+// selector names the series, and the label that selects it first.
+func (m *Indexed) selector() string {
+	name := m.Name
+	switch m.Part {
+	case PartBucket:
+		name = strings.TrimSuffix(name, "_bucket")
+	case PartSum, PartCount:
+		name = strings.TrimSuffix(strings.TrimSuffix(name, "_sum"), "_count")
+	case PartValue, PartQuantile:
+	}
+	for _, match := range m.Where {
+		if match.Method == Equals && match.Value != "" {
+			return match.Label + "=" + match.Value + " of " + name
+		}
+	}
+	return name
+}
+
+// missing explains why no way to a capability is on the page, and what would bring it there.
+func (k *Kind) missing(name string, known *Knowledge) target.Check {
+	if k.lacking != nil {
+		return k.lacking(name, known)
+	}
+	var all []gap
+	if k.gaps != nil {
+		all = k.gaps(known)
+	}
+	if i := slices.IndexFunc(all, func(g gap) bool { return slices.Contains(g.names, name) }); i >= 0 {
+		return no(all[i].reason, all[i].cure)
+	}
+	if !k.knows(name) {
+		return no("this kind of server does not expose it", map[string]string{CanGPU: cureDCGM}[name])
+	}
+	g := lacks(notYet, "")
+	if i := slices.IndexFunc(all, func(g gap) bool { return len(g.names) == 0 }); i >= 0 {
+		g = all[i]
+	}
+	if g.reason == notYet && known.Page.ended() {
+		g.reason = "requests have ended, and the page has none of its families"
+	}
+	return no(g.reason, g.cure)
+}
+
+// knows reports whether the kind has series of its own for any way to a capability.
+func (k *Kind) knows(name string) bool {
+	if name == CanOutcomes {
+		return true // No series alone tells them.
+	}
+	has := func(s Signal) bool {
+		return slices.ContainsFunc(k.series, func(m Meaning) bool { return m.Signal == s })
+	}
+	return slices.ContainsFunc(waysTo(name), func(w way) bool {
+		return !slices.ContainsFunc(w, func(s Signal) bool { return !has(s) })
+	})
+}
