@@ -20,7 +20,7 @@ func Catalogue() []derive.Family {
 		all = append(all, families()[i].Family)
 	}
 	state := derive.ReplicaFamily("state", derive.OfReplica, []string{"state"},
-		"State of the replica, judged from its /metrics and its API: 1 for its current state, 0 for the others.",
+		"1 for the current state of the replica, judged from its page and its API, 0 for the others.",
 		"/metrics answers, API answers, only failures end, nothing moves while requests are in flight, the answer to a request of the exporter")
 	state.Grade = derive.Sampled
 	all = append(all, state)
@@ -49,49 +49,49 @@ var families = sync.OnceValue(func() []family {
 			"1 if the model is ready according to the repository index, else 0.",
 			"POST /v2/repository/index", engine.AnswersIndex), (*Findings).modelsReady},
 		{about("model_state", derive.OfModel, []string{"state", "version"},
-			"State of the model: 1 for its current state (ready, loading, unloading or unavailable), 0 for the others. A model whose core series are gone from /metrics is unavailable, even if other series of it remain.",
+			"1 for the current state of the model, 0 for others: ready, loading, unloading or unavailable.",
 			"POST /v2/repository/index, and nv_inference_request_success on /metrics", engine.AnswersIndex, engine.AnswersModels), eachModel(stateSeries)},
 		{about("models_left_out", derive.OfReplica, []string{"state"},
-			"Models without series of model_ready, model_state and model_info, since the replica has more than 256: by state, unknown if they were never loaded. Models in use, by their requests, come first, then those that failed to load or are in transition, then ready ones. Absent if none is left out.",
+			"Models without series of their own because the replica has more than 256, by state.",
 			"rows of POST /v2/repository/index beyond the limit", engine.AnswersIndex), (*Findings).modelsLeftOut},
 		{about("model_configs_pending", derive.OfReplica, nil,
-			"Ready models whose config was not asked for yet, since there are more than 64. Meanwhile the role of a model that no known one calls is unknown. Absent if there are none.",
+			"Ready models whose config was not requested yet; their role may be unknown.",
 			"ready models of POST /v2/repository/index less those whose config was requested", engine.AnswersConfig), func(f *Findings, add adder) {
 			if n := f.Facts.Unasked(); n > 0 {
 				add(float64(n))
 			}
 		}},
 		{about("model_info", derive.OfModel, []string{"backend", "decoupled", "dynamic_batching", "instance_count", "max_batch_size", "platform", "role", "version"},
-			"1 with what is known about the model: its role (entry, part or single) and the settings of its config. Unknown labels are left out.",
+			"1 with the role of the model (entry, part or single) and the settings of its config.",
 			"GET /v2/models/{model}/config, /v1/models", engine.AnswersIndex, engine.AnswersModels), eachModel(infoSeries)},
 		{about("model_parameters_info", derive.OfModel, engine.ModelParameters(),
-			"1 with the parameters of the model's config that control how TensorRT-LLM batches and what it loads.",
+			"1 with the config parameters that control how TensorRT-LLM batches and what it loads.",
 			"parameters of GET /v2/models/{model}/config", engine.AnswersConfig), eachConfig(parameterSeries)},
 		{about("model_config_hash_info", derive.OfModel, []string{"sha256"},
-			"1 with the first 12 digits of the SHA-256 of the model's config, without instance names, GPUs, host policies, metric tags and parameters that name devices or processes.",
+			"1 with the first 12 digits of the SHA-256 of the model's config.",
 			"GET /v2/models/{model}/config as canonical JSON", engine.AnswersConfig), eachConfig(func(m *target.Model, add adder) {
 			if m.ConfigHash != "" {
 				add(1, "sha256", m.ConfigHash[:12]) // /targets has all digits.
 			}
 		})},
 		{about("engine_build_info", derive.OfReplica, []string{"version"},
-			"1 with the version of TensorRT-LLM that built the engine; absent unless engine_dir is set to the engine's folder.",
+			"1 with the version of TensorRT-LLM that built the engine.",
 			"version in the config.json of engine_dir"), func(f *Findings, add adder) {
 			if v := f.BuildVersion(); v != "" {
 				add(1, "version", v)
 			}
 		}},
 		{about("expectation_mismatch", derive.OfReplica, []string{"fact"},
-			"1 for each fact that differs from the pool's expect block, 0 for those that match; absent while unknown.",
+			"1 for each fact that differs from the pool's expect block, 0 for those that match.",
 			"expect of the pool against what the server answers"), checksOf(Expected)},
 		{about("slo_measured", derive.OfReplica, []string{"slo"},
-			"1 for each objective of the pool (key slo) that can be measured at the replica, 0 for those that cannot; absent until a request has ended that shows it. The reason is on /targets and in the output of doctor.",
+			"1 if the objective can be measured at the replica, else 0; /targets gives the reason.",
 			"buckets of the histogram against the target, counters of failures"), checksOf(Objectives)},
 		{about("capability", derive.OfReplica, []string{"capability"},
-			"1 if the capability is available, 0 if the server does not expose it with its current settings. The reason, and the flag that enables it, are on /targets and in the output of doctor.",
+			"1 if the server exposes what the capability needs, else 0; /targets gives reason and remedy.",
 			"kind of server, generation, names on /metrics, answers of the API"), checksOf(Capabilities)},
 		{about("determinism_profile", derive.OfReplica, []string{"check"},
-			"1 for each condition for identical answers to identical requests that the replica meets, 0 for the others; absent if nothing is known. The reason is on /targets.",
+			"1 for each condition for identical answers that is met, else 0; /targets gives the reason.",
 			"configs of the models, limit of requests, versions declared or expected"), checksOf(Determinism)},
 	}
 })
@@ -187,39 +187,39 @@ type moment struct {
 var moments = sync.OnceValue(func() []moment {
 	return []moment{
 		replicaMoment("serving", derive.Sampled,
-			"1 if the replica answers requests as far as is known: it is ready, or its page cannot be read and it was ready before, or its API says that it is. Else 0.",
+			"1 if the replica answers requests as far as is known, else 0.",
 			"the state of the replica, and the answer of its readiness probe",
 			func(now *Situation) (float64, bool) { return flag(now.Serves), now.State != Silent }),
 		replicaMoment("suspected", derive.Sampled,
-			"1 while requests are in flight of which nothing moves, or only failures end, and no question of the exporter has settled whether the server hangs. A healthy server may show the same. Else 0.",
+			"1 while requests stand still or all fail, unproven so far; a healthy server may show the same.",
 			"requests in flight or arrived, counters of iterations, tokens and ended requests, the exporter's own request",
 			func(now *Situation) (float64, bool) { return flag(now.Suspected), now.State != Silent }),
 		replicaMoment("paused", derive.Sampled,
-			"1 while the replica is unserved because somebody paused it, put it to sleep or unloaded its models, 0 while it is unserved for another reason; absent in other states.",
+			"1 while an unserved replica was paused, put to sleep or unloaded on purpose, 0 if it was not.",
 			"GET /is_paused, /is_sleeping, /ready and /ping, the repository index, engine_sleep_state on /metrics",
 			func(now *Situation) (float64, bool) { return flag(now.Deliberate), now.State == Unserved }),
 		healthMoment("live",
-			"1 if the server reports that it is live, 0 if it reports that it is not; absent if its API reports neither.",
+			"1 if the server reports that it is live, 0 if it reports that it is not.",
 			"GET /v2/health/live and its like", engine.AnswersLive,
 			func(h *engine.Health) (float64, bool) { return flag(h.Live), h.LiveKnown }),
 		healthMoment("ready",
-			"1 if the server reports that it is ready, 0 if it reports that it is not; absent if its API reports neither. It may report ready while all requests fail: see llm_server_state.",
+			"1 if the server reports that it is ready, else 0; it may be while all requests fail.",
 			"GET /v2/health/ready and its like", engine.AnswersHealth,
 			func(h *engine.Health) (float64, bool) {
 				return flag(h.API == engine.APIReady), h.API == engine.APIReady || h.API == engine.APINotReady
 			}),
 		healthMoment("health_check_duration_seconds",
-			"How long the server took to answer the last health check.",
+			"Time that the server took to answer the last health check.",
 			"measured by the exporter", engine.AnswersHealth,
 			func(h *engine.Health) (float64, bool) { return h.Duration.Seconds(), h.API != engine.APIUnknown }),
 
 		replicaMoment("processes", derive.Exact,
-			"Number of processes that are known to answer at the replica's address: at least two, more only if the pages name them; absent unless more than one is known to. Nothing is derived from their pages.",
+			"Processes behind the replica's address if there are several; nothing is derived then.",
 			"process_start_time_seconds, dynamo_component_uptime_seconds by worker_id, counters that are lower on a new connection, or higher than the open one shows afterwards",
 			func(now *Situation) (float64, bool) { return float64(now.Processes), now.Processes > 0 }),
 
 		iterationMoment("iteration_stats_failures_total", derive.Exact,
-			"Requests for iteration statistics without a usable answer. Servers before 1.3.0 do not answer while requests are in flight.",
+			"Requests for iteration statistics without a usable answer.",
 			"GET /metrics (JSON)",
 			func(i *engine.Iterations) (float64, bool) { return float64(i.Failures), true }),
 		iterationMoment("iteration_stats_read_total", derive.Exact,
@@ -227,19 +227,19 @@ var moments = sync.OnceValue(func() []moment {
 			"rows of GET /metrics (JSON), distinct by iter",
 			func(i *engine.Iterations) (float64, bool) { return float64(i.Iterations), i.Read }),
 		iterationMoment("iteration_stats_gaps_total", derive.Exact,
-			"Iterations missing between those that were read: the server dropped them, an answer was lost, or another reader got them. The other iteration counters do not include them.",
+			"Iterations missing between those that were read; no other counter includes them.",
 			"holes in iter",
 			func(i *engine.Iterations) (float64, bool) { return float64(i.Missing), i.Read }),
 		iterationMoment("iteration_stats_foreign_reader", derive.Rough,
-			"1 if iterations were missing in the last five minutes that the server had no reason to drop: something else reads its GET /metrics, which returns each iteration only once. Servers from 1.3.0rc5 until the fix of their own collector (PR 13405) do so themselves. Else 0.",
+			"1 if another program seems to read the iteration statistics, which a server returns only once.",
 			"holes in iter of answers below 1000 rows, statsDroppedFrames left out",
 			func(i *engine.Iterations) (float64, bool) { return flag(i.ForeignReader()), i.Read }),
 		iterationMoment("iteration_stats_generation_tokens_estimated_total", derive.Rough,
-			"Generated tokens, estimated while requests run instead of when they end: decoding requests, accepted drafts, and one first token for each request that became active.",
+			"Generated tokens, estimated while requests run instead of when they end.",
 			"sum(numGenRequests x max(1, avgNumDecodedTokensPerIter) + numAcceptedTokens + numNewActiveRequests)",
 			func(i *engine.Iterations) (float64, bool) { return i.GeneratedTokens, i.Read }),
 		iterationMoment("iteration_stats_context_tokens_total", derive.Sampled,
-			"Prompt tokens computed in prefill, without those found in the cache. 0 on PyTorch backends of 1.0.",
+			"Prompt tokens computed in prefill, without those found in the KV cache.",
 			"sum(numCtxTokens)",
 			func(i *engine.Iterations) (float64, bool) { return i.ContextTokens, i.Read }),
 		iterationMoment("iteration_stats_completed_requests_total", derive.Sampled,
@@ -247,11 +247,11 @@ var moments = sync.OnceValue(func() []moment {
 			"sum(numCompletedRequests)",
 			func(i *engine.Iterations) (float64, bool) { return i.Completed, i.Read }),
 		iterationMoment("iteration_stats_queued_requests", derive.Sampled,
-			"Requests waiting to become active in the newest iteration; absent while there is no new one.",
+			"Requests waiting to become active in the newest iteration.",
 			"numQueuedRequests of the last row",
 			func(i *engine.Iterations) (float64, bool) { return optional(i.Queued, i.Read) }),
 		iterationMoment("iteration_stats_active_requests", derive.Sampled,
-			"Active requests in the newest iteration; absent while there is no new one.",
+			"Active requests in the newest iteration.",
 			"numActiveRequests of the last row",
 			func(i *engine.Iterations) (float64, bool) { return optional(i.Active, i.Read) }),
 	}
