@@ -51,6 +51,8 @@ type Family struct {
 	// Scope is the subject of its series, Labels are their labels without the identity, sorted.
 	Scope  Scope
 	Labels []string
+	// Inputs lists sets of signals, any of which is enough. Without sets, no signal is needed.
+	Inputs [][]engine.Signal
 	// Engines lists the kinds of servers that can have it.
 	Engines  []engine.Name
 	Section  string // The section of the metric reference.
@@ -129,7 +131,7 @@ const replicaSection = "Replica"
 func (f Family) complete(section string) Family {
 	f.Name, f.Section, f.Unit = Prefix+f.Name, section, unitOf(f.Name)
 	f.Scope, f.Labels = f.rule.scopeAndLabels()
-	f.Engines = f.rule.inputs.kinds()
+	f.Inputs, f.Engines = f.rule.inputs, f.rule.inputs.kinds()
 	f.InPromQL = InPromQL{f.rule.query, f.rule.why}
 	return f
 }

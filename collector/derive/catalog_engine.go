@@ -102,7 +102,7 @@ func executorFamilies() []Family {
 		family("adapters_info", Sampled, adapters(),
 			"1 with the running and waiting LoRA adapters.",
 			"the label set with the latest time"),
-		counted("engine_iterations_total", engine.EngineIterations, "Iterations of the executor; none while it is idle."),
+		counted("engine_iterations_total", engine.EngineIterations, "Iterations of the executor; it does none while idle."),
 		family("engine_iterations_per_second", Exact, rateOf(engine.EngineIterations),
 			"Iterations of the executor per second over the window; 0 while idle."),
 		family("engine_last_iteration_timestamp_seconds", Rough, lastIteration(),
@@ -121,8 +121,8 @@ func executorFamilies() []Family {
 			"Mean tokens that each request gained in the last iteration."),
 		sampled("iteration_batch_size", engine.IterationBatch, "Requests in the latest batch of each rank; 0 while idle."),
 		counted("batch_size_limit", engine.BatchLimit,
-			"Most requests in a batch, static or as tuned at runtime."),
-		counted("batch_tokens_limit", engine.BatchTokensLimit, "Most tokens in a batch as tuned at runtime."),
+			"Maximum number of requests in a batch, static or as tuned at runtime."),
+		counted("batch_tokens_limit", engine.BatchTokensLimit, "Maximum number of tokens in a batch as tuned at runtime."),
 		counted("spec_decode_draft_tokens_total", engine.SpecDraft, "Drafted tokens, counted at each iteration."),
 		counted("spec_decode_accepted_tokens_total", engine.SpecAccepted, "Drafted tokens that were accepted, counted at each iteration."),
 		counted("spec_decode_draft_tokens_by_position_total", engine.SpecDraftPosition, "Drafted tokens by position, counted when requests end."),
@@ -145,7 +145,7 @@ func configFamilies() []Family {
 }
 
 func latencyFamilies() []Family {
-	const overWindow = " over the window; never average percentiles over replicas."
+	const overWindow = " over the window; do not average them across replicas."
 	above := func(name string, h histograms) Family {
 		return family(name+"_above_bound_ratio", Exact, aboveBound(h),
 			"Share of the window's observations above the largest bound of the histogram, 0 to 1.")

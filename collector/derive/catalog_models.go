@@ -10,7 +10,7 @@ import (
 func modelFamilies() []Family {
 	return []Family{
 		family("model_requests_total", Sampled, modelRequests(),
-			"Requests of each model that ended, including failed ones; never add up models.",
+			"Requests of each model that ended, including failed ones; a request to an ensemble counts in each of its models.",
 			"success + failure"),
 		sampled("model_requests_failed_total", engine.ModelFailed,
 			"Failed requests of each model by reason; an ensemble may count a failure twice."),
@@ -40,17 +40,17 @@ func modelFamilies() []Family {
 func modelLatencyFamilies() []Family {
 	summary := func(name string, signal engine.Signal, what string) Family {
 		return family(name, Sampled, distribution(signal).typed(model.MetricTypeSummary),
-			what+" in Triton's last minute; never average quantiles over replicas.",
+			what+" over Triton's last minute; do not average quantiles across replicas.",
 			"microseconds / 1000000; NaN is left out")
 	}
 	return []Family{
 		histogram("model_first_response_seconds", engine.ModelFirstResponse,
 			"Time to each model's first response, which is the first token where requests stream.", "milliseconds / 1000, bounds too"),
 		summary("model_request_duration_seconds", engine.ModelRequestDuration, "Time of each model's requests"),
-		summary("model_queue_duration_seconds", engine.ModelQueueDuration, "Time in each model's queue in Triton"),
-		summary("model_compute_input_duration_seconds", engine.ModelInputDuration, "Time each model took for its input"),
-		summary("model_compute_infer_duration_seconds", engine.ModelInferDuration, "Time each model computed"),
-		summary("model_compute_output_duration_seconds", engine.ModelOutputDuration, "Time each model took for its output"),
+		summary("model_queue_duration_seconds", engine.ModelQueueDuration, "Time that requests waited in each model's own queue"),
+		summary("model_compute_input_duration_seconds", engine.ModelInputDuration, "Time that each model took for its input"),
+		summary("model_compute_infer_duration_seconds", engine.ModelInferDuration, "Time that each model computed"),
+		summary("model_compute_output_duration_seconds", engine.ModelOutputDuration, "Time that each model took for its output"),
 		summary("model_response_cache_hit_duration_seconds", engine.ModelCacheHitTimes, "Time of response cache lookups that found the answer"),
 		summary("model_response_cache_miss_duration_seconds", engine.ModelCacheMissTimes, "Time of response cache lookups that found none and of inserting the answer"),
 	}

@@ -6,71 +6,89 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/prometheus/common/model"
-
 	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 )
 
-// sections writes all families by section.
-func sections(w *bytes.Buffer, all []derive.Family) {
+// sections writes a table of families for each section of the catalogue.
+func sections(w *bytes.Buffer, all []derive.Family, notes notes) {
+	reasons := reasonCodes(all)
 	section := ""
 	for i := range all {
-		if f := &all[i]; f.Section != section {
+		f := &all[i]
+		if f.Section != section {
 			section = f.Section
-			fmt.Fprintf(w, "\n## %s\n", section)
+			fmt.Fprintf(w, "\n## %s\n\n", section)
+			w.WriteString("| family | type | labels | grade | what it is | computed from | PromQL |\n")
+			w.WriteString("| --- | --- | --- | --- | --- | --- | --- |\n")
 		}
-		block(w, &all[i])
+		fmt.Fprintf(w, "| `%s` | %s | %s | %s | %s | %s | %s |\n",
+			f.Name,
+			typeAndUnit(f),
+			labelsOf(f),
+			f.Grade,
+			cell(sentences(f.Help, notes.of(everyServer, f.Name))),
+			cell(f.Formula),
+			reasons.code(f.InPromQL),
+		)
 	}
 }
 
-// block writes a family.
-func block(w *bytes.Buffer, f *derive.Family) {
-	about := []string{string(f.Type), "grade " + string(f.Grade)}
-	if f.Unit != "" {
-		about = append(about, "in "+unitWord(f.Unit))
+// typeAndUnit names the type of a family, with its unit if it has one.
+func typeAndUnit(f *derive.Family) string {
+	if f.Unit == "" {
+		return string(f.Type)
 	}
-	about = append(about, "per "+string(f.Scope))
-	if len(f.Labels) > 0 {
-		about = append(about, "labels "+words(f.Labels))
-	}
-	fmt.Fprintf(w, "\n### `%s`\n%s\n", f.Name, f.Help)
-	fmt.Fprintf(w, "* %s; servers: %s; formula: %s\n", strings.Join(about, ", "), kinds(f.Engines), f.Formula)
-	fmt.Fprintf(w, "* query: `%s`", query(f))
-	if f.InPromQL.Query != "" {
-		fmt.Fprintf(w, "; same in PromQL: `%s`\n", f.InPromQL.Query)
-	} else {
-		fmt.Fprintf(w, "; not the same in PromQL: %s\n", f.InPromQL.Why)
-	}
+	return string(f.Type) + ", " + f.Unit
 }
 
-// unitWord returns a unit as words.
-func unitWord(unit string) string {
-	if unit == "ratio" {
-		return "ratios"
+// labelsOf lists the labels of a family; those of pools lack what all others have.
+func labelsOf(f *derive.Family) string {
+	labels := slices.Clone(f.Labels)
+	if f.Scope == derive.OfPool {
+		labels = append([]string{"pool_id"}, labels...)
 	}
-	return unit
+	if len(labels) == 0 {
+		return ""
+	}
+	text := words(labels)
+	if f.Scope == derive.OfPool {
+		text += " only"
+	}
+	return text
 }
 
-// query returns a simple query for a family, by pool.
-func query(f *derive.Family) string {
-	by := []string{"pool_id"}
-	if f.Scope != derive.OfPool {
-		for _, label := range f.Labels {
-			if slices.Contains([]string{"model_id", "class", "slo", "bound"}, label) {
-				by = append(by, label)
-			}
+// sentences joins a HELP text and a note.
+func sentences(help, note string) string {
+	return strings.TrimSpace(help + " " + note)
+}
+
+// reasons are the reasons why PromQL cannot compute a family, each under a letter.
+type reasons []string
+
+// reasonCodes lists the reasons in the order of the families.
+func reasonCodes(all []derive.Family) (r reasons) {
+	for i := range all {
+		if why := all[i].InPromQL.Why; why != "" && !slices.Contains(r, why) {
+			r = append(r, why)
 		}
 	}
-	grouped := strings.Join(by, ", ")
-	switch {
-	case f.Type == model.MetricTypeCounter:
-		return fmt.Sprintf("sum by (%s) (rate(%s[5m]))", grouped, f.Name)
-	case f.Type == model.MetricTypeHistogram:
-		return fmt.Sprintf("histogram_quantile(0.95, sum by (%s, le) (rate(%s_bucket[5m])))", grouped, f.Name)
-	case f.Type == model.MetricTypeSummary, strings.HasSuffix(f.Name, "_info"), f.Scope == derive.OfPool:
-		return f.Name
-	case strings.HasSuffix(f.Name, "_ratio"), strings.HasSuffix(f.Name, "_seconds"), strings.Contains(f.Name, "average"):
-		return fmt.Sprintf("max by (%s) (%s)", grouped, f.Name)
+	return r
+}
+
+// code returns the letter of a reason, or a sign for a family that PromQL can compute.
+func (r reasons) code(q derive.InPromQL) string {
+	if q.Query != "" {
+		return "yes"
 	}
-	return fmt.Sprintf("sum by (%s) (%s)", grouped, f.Name)
+	return string(rune('a' + slices.Index(r, q.Why)))
+}
+
+// legend explains the codes.
+func (r reasons) legend(w *bytes.Buffer) {
+	w.WriteString("\n| PromQL | meaning |\n| --- | --- |\n")
+	w.WriteString("| yes | a query over other families has the same result: " +
+		"[Without window gauges](#without-window-gauges) lists it |\n")
+	for i, why := range r {
+		fmt.Fprintf(w, "| %c | no: %s |\n", 'a'+i, cell(why))
+	}
 }

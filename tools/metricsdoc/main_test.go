@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"slices"
 	"strings"
@@ -14,7 +15,27 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/tools/matrix"
 )
 
-func TestReferenceIsUpToDate(t *testing.T) { requireUpToDate(t, "metrics.md", reference()) }
+func TestReferenceIsUpToDate(t *testing.T) {
+	page, err := reference()
+	require.NoError(t, err)
+	requireUpToDate(t, "metrics.md", page)
+}
+
+// TestNotesAreChecked has notes that would be lost without a word.
+func TestNotesAreChecked(t *testing.T) {
+	for _, c := range []struct{ notes, want string }{
+		{"## vllm\nrequests_totl: misspelt\n", "notes.md, line 2: no family is called requests_totl"},
+		{"## vllm\nonly a note\n", "notes.md, line 2 has no family: only a note"},
+		{"## vllm\nmodel_ready: not of vLLM\n", "notes.md: vllm has no model_ready"},
+		{"## vlm\nrequests_total: of a kind that does not exist\n", "notes.md: there is no kind of server vlm"},
+	} {
+		read, err := readNotes(c.notes, assess.Catalogue())
+		if err == nil {
+			err = sources(&bytes.Buffer{}, assess.Catalogue(), read)
+		}
+		require.EqualError(t, err, c.want)
+	}
+}
 
 // findings plays all scenarios for every server.
 var findings = sync.OnceValues(func() ([][]matrix.Finding, error) { return findingsOf(matrix.Servers()) })
@@ -36,7 +57,8 @@ func TestAbsentQuantitiesHaveReasons(t *testing.T) {
 		require.Len(t, all[i], len(matrix.Quantities()))
 		for _, g := range all[i] {
 			require.Equal(t, g.Shown, g.Why == "", "%s: %s", server.Name, g.Name)
-			require.True(t, g.Family == "" || slices.ContainsFunc(assess.Catalogue(), func(f derive.Family) bool { return f.Name == g.Family }), g.Family)
+			isFamily := func(f derive.Family) bool { return f.Name == g.Family }
+			require.True(t, g.Family == "" || slices.ContainsFunc(assess.Catalogue(), isFamily), g.Family)
 		}
 	}
 }

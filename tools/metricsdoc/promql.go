@@ -11,34 +11,18 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/dashboards"
 )
 
-const windowGauges = `
-## Without window gauges
-
-` + "`exposition.window_gauges: false`" + ` omits the families above that are the *same in PromQL*, computed from counters and histograms that stay. A test compares each query with its family on the pages
-of simulated servers, over the same samples. A range of
-` + "`[1m]`" + ` has one scrape less than a ` + "`global.window`" + ` of one minute; add a scrape interval for the same result. Differences: in the first minute of a counter and across a
-restart, where the family is absent, ` + "`rate`" + ` extrapolates; if a percentile is beyond the last bound, where the family is absent, ` + "`histogram_quantile`" + ` returns that
-bound; and a Prometheus that scrapes the exporter less often has fewer samples.
-`
-
-const lost = `
-Status pages, ` + "`top`" + `, aliases, autoscaling, recording rules and alerts do not need them. These panels of the dashboards do, and show less or nothing:
-
-| dashboard | panel | reads |
-| --- | --- | --- |
-`
-
 // withoutWindowGauges writes what exposition.window_gauges: false omits, and which panels
 // need it.
 func withoutWindowGauges(b *bytes.Buffer) {
-	b.WriteString(windowGauges)
+	b.WriteString("\n" + windowGauges)
 	var names []string
 	for _, f := range assess.Catalogue() {
 		if f.InPromQL.Query != "" {
 			names = append(names, f.Name)
+			fmt.Fprintf(b, "| `%s` | `%s` |\n", f.Name, cell(f.InPromQL.Query))
 		}
 	}
-	b.WriteString(lost)
+	b.WriteString("\n" + lostPanels)
 	named := regexp.MustCompile(`(` + strings.Join(names, "|") + `)\b`)
 	boards := dashboards.All()
 	for i := range boards {

@@ -12,8 +12,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/tools/querycheck"
 )
 
-// TestDocumentedQueriesUseServedMetrics reads the query of each family in docs/metrics.md,
-// every block of PromQL in the documents, and code that calls a function of PromQL.
+// TestDocumentedQueriesUseServedMetrics reads the queries in tables of docs/metrics.md, every block
+// of PromQL in the documents, and code that calls a function of PromQL.
 func TestDocumentedQueriesUseServedMetrics(t *testing.T) {
 	t.Parallel()
 	v := withRules(t)
@@ -29,7 +29,7 @@ func TestDocumentedQueriesUseServedMetrics(t *testing.T) {
 			seen[filepath.Base(file)]++
 		}
 	}
-	require.Greater(t, seen["metrics.md"], 80, "every family has one")
+	require.Greater(t, seen["metrics.md"], 20, "those of families that PromQL can compute too")
 	require.Positive(t, seen["slos.md"])
 }
 
@@ -38,7 +38,7 @@ func queriesOf(text string) (all []string) {
 	for _, m := range regexp.MustCompile("(?s)\n```promql\n(.*?)\n```").FindAllStringSubmatch(text, -1) {
 		all = append(all, m[1])
 	}
-	for _, m := range regexp.MustCompile("(?m)^\\* query: `([^`]+)`").FindAllStringSubmatch(text, -1) {
+	for _, m := range regexp.MustCompile("(?m)^\\| `llm_server_\\w+` \\| `([^`]+)` \\|$").FindAllStringSubmatch(text, -1) {
 		all = append(all, m[1])
 	}
 	call := regexp.MustCompile("`((?:sum|max|min|avg|count|rate|increase|histogram_quantile|topk|absent)(?: by)? ?\\([^`]*\\)[^`]*)`")
