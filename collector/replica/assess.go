@@ -166,7 +166,7 @@ func answered(err error, status int) bool {
 // reassess judges the replica again after its API or the canary answered, and publishes the
 // verdict if it changed. It does nothing while a page is on its way, which is judged anyway.
 func (r *Replica) reassess() {
-	if r.status.Scrapes == 0 || r.jobs.page.running || r.pageWaits {
+	if r.status.Scrapes == 0 || r.jobs.page.running || r.jobs.wait.running {
 		return
 	}
 	previous, conclusions := r.status, r.published.conclusions

@@ -80,11 +80,12 @@ func runJob[A any](run jobRun, name string, work func(ctx context.Context) A, ap
 // update runs work under the lock, unless the replica is closed.
 func (r *Replica) update(work func()) {
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.runLocked(work)
 }
 
+// runLocked runs work, unless the replica is closed. The caller holds the lock.
 func (r *Replica) runLocked(work func()) {
-	defer r.mu.Unlock()
 	if !r.closed {
 		_ = r.guard("work", work)
 	}

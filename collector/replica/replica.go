@@ -30,8 +30,6 @@ type Replica struct {
 	closed bool
 	server scrape.Server
 	jobs   jobs
-	// pageWaits is true while a page waits for the API.
-	pageWaits bool
 	// changed, if set, is closed after the next change.
 	changed chan struct{}
 	// locator caches the address of the server's API.
@@ -56,7 +54,8 @@ type Replica struct {
 }
 
 type jobs struct {
-	page, witness, health, identity, iterations, canary, cancelCheck job
+	// wait is a page that waits for the API.
+	page, wait, witness, health, identity, iterations, canary, cancelCheck job
 	// start waits for Pool.Starts; releaseStart is set during the first scrape.
 	start job
 
@@ -128,6 +127,7 @@ func (r *Replica) scheduled(work func(ctx context.Context, missed uint64, b *lan
 			}
 		}
 		if r.mu.TryLock() {
+			defer r.mu.Unlock()
 			r.runLocked(run)
 			return
 		}
@@ -184,10 +184,10 @@ func (r *Replica) endStart() {
 
 // runDue starts a scrape, a health check and, less often, a query for the identity.
 func (r *Replica) runDue(ctx context.Context, missed uint64, b *lane.Batch) {
-	if r.status.Scrapes > 0 || r.pageWaits {
+	if r.status.Scrapes > 0 || r.jobs.wait.running {
 		r.counters.skipped += missed
 	}
-	if r.pageWaits {
+	if r.jobs.wait.running {
 		// A page does not wait for answers beyond the next scrape.
 		r.jobs.page.rerun = true
 		return
@@ -209,7 +209,7 @@ func (r *Replica) followUp(ctx context.Context) {
 	if r.closed || ctx.Err() != nil {
 		return
 	}
-	if r.jobs.page.rerun && !r.pageWaits {
+	if r.jobs.page.rerun && !r.jobs.wait.running {
 		r.runDue(ctx, 0, nil)
 	}
 	if r.jobs.health.rerun && !r.jobs.health.running {

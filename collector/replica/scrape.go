@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"bytes"
 	"context"
 	"time"
 
@@ -44,41 +45,49 @@ func (r *Replica) fetcher() *scrape.Fetcher {
 func (run jobRun) scrapeAndPublish(f *scrape.Fetcher, answer *lane.Answer) {
 	page := run.fetch(f, answer)
 	defer page.Release()
-	run.finish(func() {
-		run.setServer(run.ctx, page.Server)
-		first := page.Err == nil && run.status.Health != target.HealthUp
-		if run.hasAPI() && (first || run.newlyRefused(page.Err)) && !run.waitForAPI(run.ctx, f, answer, first) {
-			return
-		}
-		raw, err := run.parse(page)
-		if err == nil && run.hasAPI() && run.restarted(page, raw) {
-			if !run.waitForAPI(run.ctx, f, answer, true) {
-				return
-			}
-			raw, err = run.parse(page)
-		}
-		page.Release()
-		previous := run.status
-		next, err := run.derive(page, raw, err)
-		run.recordScrape(page, err)
-		run.noteScrape(page, err)
-		run.askIfAccused(run.ctx)
-		_ = run.guard("assess", func() { run.assess(err) })
-		run.published.err = err
-		run.publish(next)
-		if !run.askWitnesses(run.ctx) {
-			run.endStart()
-		}
-		run.logChanges(&previous)
-	})
+	var wait *apiWait
+	run.finish(func() { wait = run.takePage(page, false) })
+	switch {
+	case wait == nil:
+	case answer != nil: // The goroutine of a lane must not wait.
+		held := *page
+		held.Page.Body = bytes.Clone(page.Page.Body)
+		go wait.publish(run.ctx, &held)
+	default:
+		wait.publish(run.ctx, page)
+	}
 }
 
-// fetch fetches a page, unless that was done before the page had to wait.
+// takePage publishes a page, or returns what it must wait for first; it waits only once.
+func (run jobRun) takePage(page *scrape.Fetched, waited bool) *apiWait {
+	mayWait := func() bool { return !waited && run.hasAPI() }
+	run.setServer(run.ctx, page.Server)
+	first := page.Err == nil && run.status.Health != target.HealthUp
+	if (first || run.newlyRefused(page.Err)) && mayWait() {
+		return run.waitForAPI(run.ctx, page, first)
+	}
+	raw, err := run.parse(page)
+	if err == nil && mayWait() && run.restarted(page, raw) {
+		return run.waitForAPI(run.ctx, page, true)
+	}
+	page.Release()
+	previous := run.status
+	next, err := run.derive(page, raw, err)
+	run.recordScrape(page, err)
+	run.noteScrape(page, err)
+	run.askIfAccused(run.ctx)
+	_ = run.guard("assess", func() { run.assess(err) })
+	run.published.err = err
+	run.publish(next)
+	if !run.askWitnesses(run.ctx) {
+		run.endStart()
+	}
+	run.logChanges(&previous)
+	return nil
+}
+
 func (run jobRun) fetch(f *scrape.Fetcher, answer *lane.Answer) *scrape.Fetched {
 	page := &f.Fetched
-	if !page.Received.IsZero() {
-		return page
-	}
 	if err := run.guard("scrape", func() { f.Fetch(run.ctx, answer) }); err != nil {
 		page.Err, page.Received = err, time.Now()
 		page.Duration = page.Received.Sub(page.Start)

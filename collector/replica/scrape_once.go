@@ -18,16 +18,16 @@ func (r *Replica) ScrapeOnce(ctx context.Context) target.Status {
 		// The labels of the published page are based on an answer about the identity.
 		return !r.server.Known() || r.status.Health == target.HealthUp && !r.jobs.identity.answered.IsZero() && r.reader.identity.Facts == r.answers.Facts
 	}
-	published := func() bool { return !r.jobs.page.running && !r.pageWaits }
+	published := func() bool { return !r.jobs.page.running && !r.jobs.wait.running }
+	r.update(func() { r.runDue(ctx, 0, nil) })
+	r.await(ctx, func() bool {
+		return published() && !r.jobs.health.running && (complete() || !r.jobs.identity.running)
+	})
 	r.update(func() {
-		r.runDue(ctx, 0, nil)
-		r.waitUntil(ctx, func() bool {
-			return published() && !r.jobs.health.running && (complete() || !r.jobs.identity.running)
-		})
 		if ctx.Err() == nil && !complete() {
 			r.runDue(ctx, 0, nil)
-			r.waitUntil(ctx, published)
 		}
 	})
+	r.await(ctx, published)
 	return r.slot.Status()
 }

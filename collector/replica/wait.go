@@ -1,14 +1,12 @@
 package replica
 
 import (
-	"bytes"
 	"context"
 	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/lane"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
@@ -41,48 +39,64 @@ func (r *Replica) newlyRefused(failed error) bool {
 	return h != nil && h.API != engine.APIUnknown && h.API != engine.APIRefused
 }
 
-// waitForAPI delays a page until the server's API has answered about its health and, if identity is
-// true, about its identity, or the next scrape is due. It reports whether the page may be published
-// now. If not, it was dropped, or it came from a lane, whose goroutine must not wait: then it takes
-// all steps again in a goroutine of its own.
-func (run jobRun) waitForAPI(ctx context.Context, f *scrape.Fetcher, answer *lane.Answer, identity bool) (ready bool) {
-	if answer != nil {
-		retained := *f
-		retained.Page.Body = bytes.Clone(f.Page.Body)
-		run.reader.restarted = false
-		go run.startJob(ctx, run.job).scrapeAndPublish(&retained, nil)
-		return false
-	}
-	if identity {
-		if !run.status.LastSuccess.IsZero() {
-			run.answers.Distrust()
-		}
-		run.jobs.identity.ensure(ctx, f.Start, run.queryIdentity)
-	}
-	run.jobs.health.ensure(ctx, f.Start, run.queryHealth)
-	limited, cancel := context.WithTimeout(ctx, min(maxPageWait, run.target.Timeout/2))
-	defer cancel()
-	run.pageWaits = true
-	run.waitUntil(limited, func() bool {
-		answered := run.jobs.health.answeredSince(f.Start) && (!identity || run.jobs.identity.answeredSince(f.Start))
-		return answered || run.jobs.page.rerun
-	})
-	run.pageWaits = false
-	return !run.closed && ctx.Err() == nil && run.server.Epoch == f.Server.Epoch
+// apiWait is a run whose page waits for the API.
+type apiWait struct {
+	jobRun
+
+	// answered reports under the lock whether the page has waited long enough.
+	answered func() bool
 }
 
-// waitUntil frees the lock until a change makes done return true, or until ctx ends.
-func (r *Replica) waitUntil(ctx context.Context, done func() bool) {
-	for !done() && ctx.Err() == nil {
-		if r.changed == nil {
-			r.changed = make(chan struct{})
+// waitForAPI asks the server's API about its health and, if identity is true, about its identity,
+// and returns the wait for its answers. It ends early when the next scrape is due.
+func (r *Replica) waitForAPI(ctx context.Context, page *scrape.Fetched, identity bool) *apiWait {
+	start := page.Start
+	if identity {
+		if !r.status.LastSuccess.IsZero() {
+			r.answers.Distrust()
 		}
-		changed := r.changed
-		r.mu.Unlock()
+		r.jobs.identity.ensure(ctx, start, r.queryIdentity)
+	}
+	r.jobs.health.ensure(ctx, start, r.queryHealth)
+	return &apiWait{r.startJob(ctx, &r.jobs.wait), func() bool {
+		answered := r.jobs.health.answeredSince(start) && (!identity || r.jobs.identity.answeredSince(start))
+		return answered || r.jobs.page.rerun
+	}}
+}
+
+// publish publishes the page once it has waited long enough.
+func (w *apiWait) publish(ctx context.Context, page *scrape.Fetched) {
+	ctx, cancel := context.WithTimeout(ctx, min(maxPageWait, w.target.Timeout/2))
+	defer cancel()
+	w.await(ctx, w.answered)
+	w.finish(func() { w.takePage(page, true) })
+}
+
+// await waits until a change makes done, which is called under the lock, return true, or until ctx
+// ends. The caller must not hold the lock.
+func (r *Replica) await(ctx context.Context, done func() bool) {
+	for {
+		var changed <-chan struct{}
+		r.update(func() {
+			if !done() {
+				changed = r.nextChange()
+			}
+		})
+		if changed == nil {
+			return
+		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
+			return
 		}
-		r.mu.Lock()
 	}
+}
+
+// nextChange returns a channel that is closed after the next change.
+func (r *Replica) nextChange() <-chan struct{} {
+	if r.changed == nil {
+		r.changed = make(chan struct{})
+	}
+	return r.changed
 }
