@@ -53,7 +53,9 @@ type Collector struct {
 	applied chan []*pool
 
 	// changing is held during each change of the replicas, also while one ends, so that no other
-	// takes over its key before. It is locked before mu, which guards the fields below.
+	// takes over its key before. It is locked before mu, which guards the fields below and is not
+	// held while waiting. What is known of running pools changes under both, so that either is
+	// enough to read it.
 	changing sync.Mutex
 	mu       sync.Mutex
 	// configured are the pools of the last configuration.

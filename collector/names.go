@@ -133,28 +133,37 @@ func (c *Collector) settleNames(ctx context.Context) {
 func (c *Collector) resettle(ctx context.Context) {
 	c.changing.Lock()
 	defer c.changing.Unlock()
+	for _, p := range c.poolsWithNews() {
+		search := p.search
+		c.place(ctx, p, p.found, &search)
+	}
+}
+
+// poolsWithNews returns the pools in which a target of a contested name has shown something new, and
+// notes that.
+func (c *Collector) poolsWithNews() (pools []*pool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if len(c.contests) == 0 {
+		return nil
+	}
 	news := make(map[string]bool)
-	if len(c.contests) > 0 {
-		for _, r := range c.replicas {
-			t := r.Target()
-			x := c.contests[t.Claims()]
-			if x == nil {
-				continue
-			}
-			if now := r.Shows(); now != replica.ShowsNothing && now != x.shown[t.MetricsURL] {
-				x.shown[t.MetricsURL], news[x.pool] = now, true
-			}
+	for _, r := range c.replicas {
+		t := r.Target()
+		x := c.contests[t.Claims()]
+		if x == nil {
+			continue
+		}
+		if now := r.Shows(); now != replica.ShowsNothing && now != x.shown[t.MetricsURL] {
+			x.shown[t.MetricsURL], news[x.pool] = now, true
 		}
 	}
 	for id := range news {
 		if p := c.running[id]; p != nil && p.synced {
-			c.refusalsLogged = 0
-			search := p.search
-			c.place(ctx, p, &search)
+			pools = append(pools, p)
 		}
 	}
+	return pools
 }
 
 // named gives all targets of a pool names of their own, each a replica that is judged for itself.

@@ -69,18 +69,27 @@ func (c *Collector) swap(ctx context.Context, configured []*pool) {
 func (c *Collector) removePool(ctx context.Context, p *pool) {
 	c.changing.Lock()
 	defer c.changing.Unlock()
+	removed := c.forget(p)
+	c.end(removed, nil)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.handOver(ctx, p, removed)
+	p.release()
+	for _, m := range []*prometheus.GaugeVec{c.metrics.targets, c.metrics.dropped, c.metrics.empty} {
+		m.DeleteLabelValues(p.cfg.PoolID)
+	}
+	c.countRefused()
+}
+
+// forget removes a pool and what it found, and cancels its replicas, which it returns.
+func (c *Collector) forget(p *pool) (removed []*runningReplica) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.running, p.cfg.PoolID)
 	c.poolChanges.Add(1)
 	p.graceOver, p.found, p.targets = true, nil, nil
 	maps.DeleteFunc(c.contests, func(_ string, x *contest) bool { return x.pool == p.cfg.PoolID })
-	c.removeReplicas(ctx, p)
-	p.release()
-	for _, m := range []*prometheus.GaugeVec{c.metrics.targets, c.metrics.dropped, c.metrics.empty} {
-		m.DeleteLabelValues(p.cfg.PoolID)
-	}
-	c.countRefused()
+	return c.cancelGone(p)
 }
 
 // startPool starts the discovery of a pool. Replicas of a running pool with the same id stay if
@@ -89,13 +98,7 @@ func (c *Collector) removePool(ctx context.Context, p *pool) {
 func (c *Collector) startPool(run context.Context, p *pool) {
 	ctx, cancel := context.WithCancel(run)
 	p.cancel, p.done = cancel, make(chan struct{})
-	c.mu.Lock()
-	if previous := c.running[p.cfg.PoolID]; previous != nil {
-		previous.release()
-	}
-	c.running[p.cfg.PoolID] = p
-	c.poolChanges.Add(1)
-	c.mu.Unlock()
+	c.install(p)
 	grace := time.AfterFunc(c.grace, func() { c.endGrace(ctx, run, p) })
 	go func() {
 		defer close(p.done)
@@ -112,18 +115,45 @@ func (c *Collector) startPool(run context.Context, p *pool) {
 	}()
 }
 
+// install makes a pool the running one of its id.
+func (c *Collector) install(p *pool) {
+	c.changing.Lock()
+	defer c.changing.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if previous := c.running[p.cfg.PoolID]; previous != nil {
+		previous.release()
+	}
+	c.running[p.cfg.PoolID] = p
+	c.poolChanges.Add(1)
+}
+
 // endGrace stops waiting for sources that have not answered. If none has, it waits for the first
 // answer. It does nothing once the discovery of the pool is canceled: another may run.
 func (c *Collector) endGrace(discovery, run context.Context, p *pool) {
 	c.changing.Lock()
 	defer c.changing.Unlock()
+	removed := c.overdue(discovery, p)
+	if len(removed) == 0 {
+		return
+	}
+	c.end(removed, nil)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.handOver(run, p, removed)
+	c.countRefused()
+}
+
+// overdue ends the grace period of a pool and cancels the replicas that were kept for its sources,
+// which it returns.
+func (c *Collector) overdue(discovery context.Context, p *pool) (removed []*runningReplica) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p.graceOver = true
-	if p.synced && discovery.Err() == nil {
-		c.removeReplicas(run, p)
-		c.countRefused()
+	if !p.synced || discovery.Err() != nil {
+		return nil
 	}
+	return c.cancelGone(p)
 }
 
 // sync starts, keeps and removes replicas so that they match the targets found.
@@ -131,30 +161,17 @@ func (c *Collector) sync(ctx context.Context, p *pool, groups []*targetgroup.Gro
 	found, search := targetsOf(&p.cfg, p.shard, groups, c.opts.Logger)
 	c.changing.Lock()
 	defer c.changing.Unlock()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.refusalsLogged = 0
-	p.found, p.synced = found, true
-	c.place(ctx, p, &search)
+	c.place(ctx, p, found, &search)
 }
 
 // place gives the targets found for a pool their names, and starts, keeps and removes replicas so
-// that they match.
-func (c *Collector) place(ctx context.Context, p *pool, search *target.PoolDiscovery) {
-	kept, refused := c.contests.settle(p.cfg.PoolID, p.found)
-	p.targets, p.duplicates = make(map[string]*target.Target, len(kept)), refused
-	for _, t := range kept {
-		p.targets[t.Key()] = t
-	}
-	for _, t := range refused {
-		c.logRefused(t, duplicateOf(p.targets[t.Key()]))
-	}
-	c.removeReplicas(ctx, p)
-	for key, t := range p.targets {
-		if r := c.replicas[key]; r != nil && replaces(p, t, r) {
-			c.cancel(r) // Cancel all first, so that they end at the same time.
-		}
-	}
+// that they match. The caller holds changing only: nobody else waits for replicas to end.
+func (c *Collector) place(ctx context.Context, p *pool, found []*target.Target, search *target.PoolDiscovery) {
+	kept, removed, replaced := c.assign(p, found)
+	c.end(removed, replaced)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.handOver(ctx, p, removed)
 	for _, t := range kept {
 		c.ensure(ctx, p, t)
 	}
@@ -163,10 +180,34 @@ func (c *Collector) place(ctx context.Context, p *pool, search *target.PoolDisco
 	c.countRefused()
 }
 
-// removeReplicas stops the replicas of a pool whose targets are gone. Targets of other pools that
-// were refused because of them take over their keys.
-func (c *Collector) removeReplicas(ctx context.Context, p *pool) {
-	var removed []*runningReplica
+// assign gives the targets found for a pool their names. It returns those to scrape, and cancels
+// the replicas that end, all before it waits for one, so that they end at the same time: those whose
+// targets are gone, and those that others replace.
+func (c *Collector) assign(p *pool, found []*target.Target) (kept []*target.Target, removed, replaced []*runningReplica) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.refusalsLogged = 0
+	p.found, p.synced = found, true
+	kept, p.duplicates = c.contests.settle(p.cfg.PoolID, found)
+	p.targets = make(map[string]*target.Target, len(kept))
+	for _, t := range kept {
+		p.targets[t.Key()] = t
+	}
+	for _, t := range p.duplicates {
+		c.logRefused(t, duplicateOf(p.targets[t.Key()]))
+	}
+	removed = c.cancelGone(p)
+	for key, t := range p.targets {
+		if r := c.replicas[key]; r != nil && replaces(p, t, r) {
+			c.cancel(r)
+			replaced = append(replaced, r)
+		}
+	}
+	return kept, removed, replaced
+}
+
+// cancelGone cancels and forgets the replicas of a pool whose targets are gone, and returns them.
+func (c *Collector) cancelGone(p *pool) (removed []*runningReplica) {
 	waiting := !p.graceOver && p.hasUnanswered()
 	for key, r := range c.replicas {
 		inherited := r.foundBy != p && waiting
@@ -176,12 +217,29 @@ func (c *Collector) removeReplicas(ctx context.Context, p *pool) {
 			delete(c.replicas, key)
 		}
 	}
+	return removed
+}
+
+// end waits until canceled replicas have ended. The caller holds changing, so that no other replica
+// takes over a key before, but not mu: only changes wait for the jobs of replicas.
+func (c *Collector) end(removed, replaced []*runningReplica) {
+	for _, r := range removed {
+		r.Close()
+		c.opts.Store.Remove(r.slot)
+	}
+	for _, r := range replaced {
+		r.Close()
+	}
+}
+
+// handOver ends the use of what the removed replicas of a pool used. Targets of other pools that
+// were refused because of them take over their keys.
+func (c *Collector) handOver(ctx context.Context, p *pool, removed []*runningReplica) {
 	if len(removed) == 0 {
 		return
 	}
 	for _, r := range removed {
-		c.closeReplica(r)
-		c.opts.Store.Remove(r.slot)
+		r.pool.release()
 	}
 	c.freeMemory.Reset(freeMemoryAfter)
 	for id, other := range c.running {
@@ -193,15 +251,6 @@ func (c *Collector) removeReplicas(ctx context.Context, p *pool) {
 	}
 }
 
-// closeReplica waits until a canceled replica has ended, without the lock, so that only changes
-// wait for its jobs.
-func (c *Collector) closeReplica(r *runningReplica) {
-	c.mu.Unlock()
-	r.Close()
-	c.mu.Lock()
-	r.pool.release()
-}
-
 // replaces reports whether a target replaces the replica with its key in the same pool, because
 // it must be scraped in another way.
 func replaces(p *pool, t *target.Target, r *runningReplica) bool {
@@ -210,7 +259,7 @@ func replaces(p *pool, t *target.Target, r *runningReplica) bool {
 }
 
 // ensure makes sure that a target has a replica, unless it is refused. A replica that it replaces
-// is canceled already.
+// has ended already.
 func (c *Collector) ensure(ctx context.Context, p *pool, t *target.Target) {
 	r, runs := c.replicas[t.Key()]
 	switch {
@@ -221,7 +270,7 @@ func (c *Collector) ensure(ctx context.Context, p *pool, t *target.Target) {
 		r.foundBy = p
 		return
 	case runs:
-		c.closeReplica(r)
+		r.pool.release()
 		r.slot.SetTarget(t)
 		var history replica.History
 		if r.Target().MetricsURL == t.MetricsURL {
@@ -276,19 +325,28 @@ func (c *Collector) stopAll() {
 	}
 	c.changing.Lock()
 	defer c.changing.Unlock()
+	replicas := c.cancelAll()
+	c.end(replicas, nil)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.freeMemory.Stop()
-	for _, r := range c.replicas {
-		c.cancel(r)
-	}
-	for _, r := range c.replicas {
-		c.closeReplica(r)
-		c.opts.Store.Remove(r.slot)
+	for _, r := range replicas {
+		r.pool.release()
 	}
 	for _, p := range c.running {
 		p.release()
 	}
 	clear(c.replicas)
 	clear(c.running)
+}
+
+// cancelAll cancels all replicas and returns them.
+func (c *Collector) cancelAll() []*runningReplica {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.freeMemory.Stop()
+	all := slices.Collect(maps.Values(c.replicas))
+	for _, r := range all {
+		c.cancel(r)
+	}
+	return all
 }
