@@ -89,17 +89,22 @@ func (d *Deriver) Stats() Stats { return *d.opts.Stats }
 // Objectives returns which objectives the newest page measures. The slice must not be modified.
 func (d *Deriver) Objectives() []target.Check { return d.program.objectives }
 
-// Observe adds the values of one page to the window. The time now is monotonic, from any origin;
-// page is the result of package engine for pages of the block's shape.
-func (d *Deriver) Observe(now time.Duration, block *exposition.Block, page *engine.Page, connection Connection) {
+// Sight determines which process a page comes from. The time now is monotonic, from any origin; page
+// is the result of package engine for pages of the block's shape.
+func (d *Deriver) Sight(now time.Duration, block *exposition.Block, page *engine.Page, connection Connection) Sighting {
+	return d.processes.identify(int64(now), block, page, connection)
+}
+
+// Observe adds the values of a page to the window. It must be the page that was sighted last.
+func (d *Deriver) Observe(seen Sighting) {
+	block, page := seen.block, seen.page
 	if page != d.page || page.Ranks() != d.ranks || d.dropped != (Dropped{}) && page.Uses() != d.uses {
 		d.compile(page, block)
 	}
 	d.program.readRow(block, d.row, d.opts.Stats)
-	seen := d.processes.identify(int64(now), block, page, connection)
-	d.window.setNet(int64(now), seen.transition, d.program.net, d.row)
-	if d.window.push(int64(now), d.row, seen.transition) {
-		d.processes.record(int64(now), &seen, block, page)
+	d.window.setNet(seen.now, seen.transition, d.program.net, d.row)
+	if d.window.push(seen.now, d.row, seen.transition) {
+		d.processes.record(&seen)
 		d.own.nextPage()
 		d.watchEntries()
 		d.watchWork()
@@ -135,11 +140,6 @@ func (d *Deriver) Render(block *exposition.Block) *exposition.Block {
 		d.program.render(d.window, block, out)
 	}
 	return out
-}
-
-// Restarted reports whether a page, which is not observed, is the first of a restarted process.
-func (d *Deriver) Restarted(now time.Duration, block *exposition.Block, page *engine.Page, connection Connection) bool {
-	return d.processes.identify(int64(now), block, page, connection).transition == restarts
 }
 
 // Processes returns the number of processes that are known to answer, or 0 if only one is. It is

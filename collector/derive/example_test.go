@@ -41,7 +41,7 @@ func Example() {
 		} else {
 			page.Refresh(block)
 		}
-		deriver.Observe(time.Duration(n)*5*time.Second, block, page, derive.Opened)
+		deriver.Observe(deriver.Sight(time.Duration(n)*5*time.Second, block, page, derive.Opened))
 		series = deriver.Render(block)
 	}
 

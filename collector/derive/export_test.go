@@ -23,7 +23,7 @@ func (d *Deriver) Derive(now time.Duration, block *exposition.Block) *exposition
 	} else {
 		page.Refresh(block)
 	}
-	d.Observe(now, block, page, Opened)
+	d.Observe(d.Sight(now, block, page, Opened))
 	return d.Render(block)
 }
 

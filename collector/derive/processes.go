@@ -87,15 +87,22 @@ type named struct {
 	answered bool
 }
 
-// sighting describes what a page shows about its process.
-type sighting struct {
+// Sighting is a page and what it shows about its process.
+type Sighting struct {
+	now        int64
+	block      *exposition.Block
+	page       *engine.Page
+	connection Connection
+
 	transition transition
 	id         engine.Process
-	connection Connection
 	// several is true if the page proves several processes, doubt if it may.
 	several, doubt bool
 	changes        changes
 }
+
+// Restarted reports whether the page is the first of a restarted process.
+func (s *Sighting) Restarted() bool { return s.transition == restarts }
 
 // changes describes how a page differs from an earlier one.
 type changes struct {
@@ -108,8 +115,14 @@ type changes struct {
 func (c *changes) any() bool { return c.renamed || len(c.fell) > 0 || c.whole }
 
 // identify determines which process a page belongs to. It does not change the tracker, but for row.
-func (t *processTracker) identify(now int64, block *exposition.Block, page *engine.Page, connection Connection) sighting {
-	s := sighting{id: page.Process(block), connection: connection}
+func (t *processTracker) identify(now int64, block *exposition.Block, page *engine.Page, connection Connection) Sighting {
+	s := Sighting{
+		now:        now,
+		block:      block,
+		page:       page,
+		connection: connection,
+		id:         page.Process(block),
+	}
 	if t.base.page == nil {
 		return s
 	}
@@ -132,7 +145,7 @@ func (t *processTracker) identify(now int64, block *exposition.Block, page *engi
 }
 
 // compare returns how the page in row differs from the previous one.
-func (t *processTracker) compare(s *sighting) (c changes) {
+func (t *processTracker) compare(s *Sighting) (c changes) {
 	id, values := t.base.id, t.base.values
 	if t.doubt {
 		id, values = t.path.id, t.path.values
@@ -218,20 +231,20 @@ func (n *named) is(id engine.Process) bool {
 	return same || !known && n.id.Started > 0 && id.Started > 0
 }
 
-// record stores the sighting of a page that is part of the window.
-func (t *processTracker) record(now int64, s *sighting, block *exposition.Block, page *engine.Page) {
+// record stores the last sighting, of a page that is part of the window.
+func (t *processTracker) record(s *Sighting) {
 	first := t.base.page == nil
-	t.note(now, s.id, true)
+	t.note(s.now, s.id, true)
 	switch {
 	case s.several:
-		t.several, t.provedAt, t.fell = true, now, nil
+		t.several, t.provedAt, t.fell = true, s.now, nil
 	case s.doubt:
-		t.noteFalls(now, s.changes.fell)
+		t.noteFalls(s.now, s.changes.fell)
 	}
 	if t.doubt = s.doubt; t.doubt {
 		t.path.add(&t.base, s.id, t.row)
 	} else {
-		t.row = t.base.set(t.row, s.id, block, page)
+		t.row = t.base.set(t.row, s.id, s.block, s.page)
 		t.path = path{}
 	}
 	t.kept, t.gone = s.connection == Kept, s.changes.gone
@@ -239,7 +252,7 @@ func (t *processTracker) record(now int64, s *sighting, block *exposition.Block,
 	switch {
 	case first, s.doubt, s.transition == restarts:
 		t.wanted, t.pages = firstWitnesses, 0
-	case t.isSeveral(now):
+	case t.isSeveral(s.now):
 		t.wanted = max(t.wanted, knownWitnesses)
 	case t.pages <= firstWitnesses, t.pages%pagesPerWitness == 0:
 		t.wanted = max(t.wanted, laterWitnesses)

@@ -53,10 +53,11 @@ func (a *address) page(text string) {
 	a.tb.Helper()
 	a.now += time.Second
 	raw, page := a.parse(text)
-	if a.deriver.Restarted(a.now, raw, page, a.connection) {
+	seen := a.deriver.Sight(a.now, raw, page, a.connection)
+	if seen.Restarted() {
 		a.began++
 	}
-	a.deriver.Observe(a.now, raw, page, a.connection)
+	a.deriver.Observe(seen)
 	a.out = a.deriver.Render(raw)
 	all := a.values()
 	if rate, ok := all[`generation_tokens_per_second{model_id="m"}`]; ok {
@@ -479,11 +480,13 @@ func TestRestartIsDetectedByCounters(t *testing.T) {
 					return raw, engine.ReadPage(b.engine, raw)
 				}
 				raw, page := read(c.before)
-				require.False(t, b.deriver.Restarted(0, raw, page, connection), "there was no page before")
-				b.deriver.Observe(0, raw, page, derive.Opened)
+				seen := b.deriver.Sight(0, raw, page, connection)
+				require.False(t, seen.Restarted(), "there was no page before")
+				b.deriver.Observe(seen)
 				raw, page = read(c.after)
 				want := c.restarts == always || c.restarts == unlessKept && connection != derive.Kept || c.restarts == lost && connection == derive.Reopened
-				require.Equal(t, want, b.deriver.Restarted(5*time.Second, raw, page, connection))
+				seen = b.deriver.Sight(5*time.Second, raw, page, connection)
+				require.Equal(t, want, seen.Restarted())
 			})
 		}
 	}

@@ -90,7 +90,7 @@ func (f *fleetTarget) follow(tb testing.TB, now time.Duration, body []byte, comp
 // shows observes a page and returns all that its derived series show and the deriver reports.
 func (d *Deriver) shows(now time.Duration, raw *exposition.Block, page *engine.Page) string {
 	var text []byte
-	d.Observe(now, raw, page, Reopened)
+	d.Observe(d.Sight(now, raw, page, Reopened))
 	b := d.Render(raw)
 	for i := range b.Shape().Families() {
 		text = b.AppendFamily(text, i)

@@ -83,6 +83,6 @@ func (r *Replica) addWitness(p *scrape.Fetched) bool {
 	if err != nil || block.Shape() != read.Shape() {
 		return false
 	}
-	r.deriver.Witness(p.Received.Sub(r.pool.Origin)+r.slot.Suspended(), block, read)
+	r.deriver.Witness(r.instant(p), block, read)
 	return true
 }

@@ -10,6 +10,11 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
+// instant returns when a page was received, as the deriver counts time.
+func (r *Replica) instant(p *scrape.Fetched) time.Duration {
+	return p.Received.Sub(r.pool.Origin) + r.slot.Suspended()
+}
+
 // at returns the time of an instant that was passed to the deriver.
 func (r *Replica) at(d time.Duration) time.Time {
 	return r.pool.Origin.Add(d - r.slot.Suspended())

@@ -5,6 +5,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/lane"
@@ -66,13 +67,13 @@ func (run jobRun) takePage(page *scrape.Fetched, waited bool) *apiWait {
 	if (first || run.newlyRefused(page.Err)) && mayWait() {
 		return run.waitForAPI(run.ctx, page, first)
 	}
-	raw, err := run.parse(page)
-	if err == nil && mayWait() && run.restarted(page, raw) {
+	raw, seen, err := run.parse(page)
+	if err == nil && mayWait() && run.restarted(&seen) {
 		return run.waitForAPI(run.ctx, page, true)
 	}
 	page.Release()
 	previous := run.status
-	next, err := run.derive(page, raw, err)
+	next, err := run.derive(page, raw, seen, err)
 	run.recordScrape(page, err)
 	run.noteScrape(page, err)
 	run.askIfAccused(run.ctx)
@@ -95,20 +96,21 @@ func (run jobRun) fetch(f *scrape.Fetcher, answer *lane.Answer) *scrape.Fetched 
 	return page
 }
 
-func (r *Replica) parse(p *scrape.Fetched) (raw *exposition.Block, err error) {
+// parse parses a page, labels its series and determines which process it comes from.
+func (r *Replica) parse(p *scrape.Fetched) (raw *exposition.Block, seen derive.Sighting, err error) {
 	r.status.BodyBytes = int64(len(p.Page.Body))
 	if p.Err != nil {
-		return nil, p.Err
+		return nil, seen, p.Err
 	}
 	if panicked := r.guard("parse", func() { raw, err = r.read(p) }); panicked != nil {
 		r.reset()
 		err = panicked
 	}
 	if err != nil {
-		return nil, err
+		return nil, seen, err
 	}
 	r.status.Samples = raw.Shape().Lines() + raw.Shape().LeftOut().Series
-	return raw, nil
+	return raw, r.deriver.Sight(r.instant(p), raw, r.reader.last, r.connection(p)), nil
 }
 
 // maxLateness is how much longer than two intervals and a timeout a page is served: pages may
@@ -117,13 +119,12 @@ const maxLateness = 2 * time.Second
 
 // derive adds a page to the windows, and returns its series and those derived from it, or none if
 // it failed. If a rule panics while rendering, only the derived series of this page are lost.
-func (r *Replica) derive(p *scrape.Fetched, raw *exposition.Block, failed error) (next snapshot.Snapshot, err error) {
-	suspended := r.slot.Suspended()
+func (r *Replica) derive(
+	p *scrape.Fetched, raw *exposition.Block, seen derive.Sighting, failed error,
+) (next snapshot.Snapshot, err error) {
 	if err = failed; err == nil {
 		r.counters.addPage(raw.Shape().Drops())
-		if err = r.guard("derive", func() {
-			r.deriver.Observe(p.Received.Sub(r.pool.Origin)+suspended, raw, r.reader.last, r.connection(p))
-		}); err != nil {
+		if err = r.guard("derive", func() { r.deriver.Observe(seen) }); err != nil {
 			r.reset()
 		}
 	}
@@ -138,7 +139,7 @@ func (r *Replica) derive(p *scrape.Fetched, raw *exposition.Block, failed error)
 		next.Raw = raw
 	}
 	r.observeLoad(p)
-	next.Expires = p.Received.Add(suspended + 2*r.target.Interval + r.target.Timeout + maxLateness)
+	next.Expires = p.Received.Add(r.slot.Suspended() + 2*r.target.Interval + r.target.Timeout + maxLateness)
 	r.status.LeftOut = r.counters.setLeftOut(raw.Shape(), r.deriver.Dropped())
 	return next, nil
 }

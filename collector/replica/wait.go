@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
@@ -17,9 +17,9 @@ const maxPageWait = time.Second
 func (r *Replica) hasAPI() bool { return r.server.Known() && r.api() != nil }
 
 // restarted reports whether a page is the first of another process and must wait for its identity.
-func (r *Replica) restarted(p *scrape.Fetched, raw *exposition.Block) bool {
+func (r *Replica) restarted(seen *derive.Sighting) bool {
 	// If counters decrease on every page, only every other page waits.
-	r.reader.restarted = !r.reader.restarted && r.deriver.Restarted(p.Received.Sub(r.pool.Origin)+r.slot.Suspended(), raw, r.reader.last, r.connection(p))
+	r.reader.restarted = !r.reader.restarted && seen.Restarted()
 	return r.reader.restarted
 }
 

@@ -187,7 +187,7 @@ func (r *run) page(p *Page) (Result, error) {
 	if p.Restarted {
 		connection = derive.Reopened
 	}
-	r.deriver.Observe(p.At, block, r.read, connection)
+	r.deriver.Observe(r.deriver.Sight(p.At, block, r.read, connection))
 	out := r.deriver.Render(block)
 	var all []Series
 	for n := range out.Shape().Lines() {

@@ -104,7 +104,7 @@ func (r *recorded) store(t *testing.T, db *tsdb.DB) {
 		} else {
 			read.Refresh(raw)
 		}
-		r.deriver.Observe(truth.At, raw, read, derive.Kept)
+		r.deriver.Observe(r.deriver.Sight(truth.At, raw, read, derive.Kept))
 		out := r.deriver.Render(raw)
 		app := db.Appender(t.Context())
 		for line := range out.Shape().Lines() {
