@@ -48,9 +48,11 @@ func (r *Replica) checkHealth(ctx context.Context, b *lane.Batch) {
 		r.queryHealth(ctx)
 		return
 	}
+	ready := r.readyLane.to(server.ReadyURL(), func() *lane.Lane {
+		return r.pool.Scraper.QuestionLane(server.ReadyURL(), server.KeepAlive())
+	})
 	run := r.startJob(ctx, &r.jobs.health)
-	build := func() *lane.Lane { return r.pool.Scraper.QuestionLane(server.ReadyURL(), server.KeepAlive()) }
-	r.readyLane.add(b, server.ReadyURL(), build, func(answer lane.Answer, ok bool) {
+	ask(b, ready, func(answer lane.Answer, ok bool) {
 		if ok {
 			run.finish(func() { r.setHealth(server, previous.Repeat(answer.Duration), nil) })
 			return
@@ -66,8 +68,8 @@ func (r *Replica) queryIdentity(ctx context.Context) {
 		return
 	}
 	r.pacer.IdentityRequested(r.signs())
-	server, run := r.locator.ForIdentity(&r.answers), r.startJob(ctx, &r.jobs.identity)
-	earlier := r.answers.Earlier(r.reader.last)
+	server, earlier := r.locator.ForIdentity(&r.answers), r.answers.Earlier(r.reader.last)
+	run := r.startJob(ctx, &r.jobs.identity)
 	runJob(run, "identity", func(ctx context.Context) engine.Identity {
 		build := buildVersion(r.pool.EngineDir)
 		var found engine.Identity

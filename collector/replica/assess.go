@@ -170,7 +170,7 @@ func (r *Replica) reassess() {
 		return
 	}
 	previous, conclusions := r.status, r.published.conclusions
-	_ = r.guard("assess", func() { r.assess(r.published.err) })
+	r.assess(r.published.err)
 	if r.published.conclusions == conclusions && r.status.State == previous.State && r.status.StateReason == previous.StateReason {
 		return
 	}
@@ -186,13 +186,18 @@ func (r *Replica) publish(next snapshot.Snapshot) {
 	if r.published.err == nil {
 		processes = r.deriver.Processes()
 	}
-	_ = r.guard("assess", func() {
-		next.About = r.published.about.Block(&assess.Situation{
-			Labels: r.reader.identity.Labels, State: assess.State(r.status.State),
-			Serves: assess.Serves(assess.State(r.status.State), r.status.ProbeReady), Suspected: r.status.Suspected, Deliberate: r.status.Deliberate,
-			Findings: r.published.conclusions, Answers: &r.answers, Canary: &r.memory.Canary, Processes: processes,
-		}, raw, derived)
-	})
+	state := assess.State(r.status.State)
+	next.About = r.published.about.Block(&assess.Situation{
+		Labels:     r.reader.identity.Labels,
+		State:      state,
+		Serves:     assess.Serves(state, r.status.ProbeReady),
+		Suspected:  r.status.Suspected,
+		Deliberate: r.status.Deliberate,
+		Findings:   r.published.conclusions,
+		Answers:    &r.answers,
+		Canary:     &r.memory.Canary,
+		Processes:  processes,
+	}, raw, derived)
 	if !r.target.Silent {
 		next.Health = r.counters.render(&r.status, r.deriver.Stats(), raw, derived, shape(next.About))
 	}

@@ -41,6 +41,7 @@ type jobRun struct {
 	epoch int
 }
 
+// startJob begins a run. Nothing may panic between it and the work of the run, which would never end.
 func (r *Replica) startJob(ctx context.Context, j *job) jobRun {
 	j.running, j.rerun, j.started = true, false, time.Now()
 	r.jobRuns.Add(1)
@@ -57,12 +58,13 @@ func (run jobRun) finish(apply func()) {
 	})
 }
 
-// deliver applies a part of the answer before the run ends.
+// deliver applies a part of the answer before the run ends, and starts what is due after it, even if
+// it panics.
 func (run jobRun) deliver(apply func()) {
 	run.update(func() {
 		if run.ctx.Err() == nil && run.epoch == run.server.Epoch {
-			_ = run.guard("answer", apply)
-			run.followUp(run.ctx)
+			defer run.followUp(run.ctx)
+			apply()
 		}
 	})
 }
@@ -91,7 +93,8 @@ func (r *Replica) runLocked(work func()) {
 	}
 }
 
-// guard runs one step and turns a panic in it into an error.
+// guard runs work and turns a panic in it into an error. Three kinds of work have one: the work of a
+// job without the lock, whatever runs under the lock, and in that the way of a page, which then fails.
 func (r *Replica) guard(step string, run func()) (failed error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -16,13 +16,15 @@ import (
 // scrape starts a scrape: through the batch if there is one and the page has a lane; otherwise,
 // or if the lane fails, in a goroutine of its own.
 func (r *Replica) scrape(ctx context.Context, b *lane.Batch) {
-	run, f := r.startJob(ctx, &r.jobs.page), r.fetcher()
-	if !f.Settled() {
-		go run.scrapeAndPublish(f, nil)
-		return
+	f := r.fetcher()
+	var page *lane.Lane
+	if f.Settled() {
+		page = r.pageLane.to(f.Server.URL, func() *lane.Lane {
+			return r.pool.Scraper.PageLane(f.Server.URL, r.target.Timeout)
+		})
 	}
-	build := func() *lane.Lane { return r.pool.Scraper.PageLane(f.Server.URL, r.target.Timeout) }
-	r.pageLane.add(b, f.Server.URL, build, func(answer lane.Answer, ok bool) {
+	run := r.startJob(ctx, &r.jobs.page)
+	ask(b, page, func(answer lane.Answer, ok bool) {
 		if ok {
 			run.scrapeAndPublish(f, &answer)
 			return
@@ -59,8 +61,20 @@ func (run jobRun) scrapeAndPublish(f *scrape.Fetcher, answer *lane.Answer) {
 	}
 }
 
-// takePage publishes a page, or returns what it must wait for first; it waits only once.
-func (run jobRun) takePage(page *scrape.Fetched, waited bool) *apiWait {
+// takePage publishes a page, or returns what it must wait for first; it waits only once. If that
+// panics, the scrape has failed.
+func (run jobRun) takePage(page *scrape.Fetched, waited bool) (wait *apiWait) {
+	previous := run.status
+	failed := run.guard("page", func() { wait = run.publishPage(page, waited, &previous) })
+	if failed != nil {
+		run.publishPanic(page, failed, &previous)
+	}
+	return wait
+}
+
+// publishPage takes a page that was fetched through its other steps, unless it must wait before. The
+// log compares the status with the previous one.
+func (run jobRun) publishPage(page *scrape.Fetched, waited bool, previous *target.Status) *apiWait {
 	mayWait := func() bool { return !waited && run.hasAPI() }
 	run.setServer(run.ctx, page.Server)
 	first := page.Err == nil && run.status.Health != target.HealthUp
@@ -72,19 +86,41 @@ func (run jobRun) takePage(page *scrape.Fetched, waited bool) *apiWait {
 		return run.waitForAPI(run.ctx, page, true)
 	}
 	page.Release()
-	previous := run.status
-	next, err := run.derive(page, raw, seen, err)
+	var next snapshot.Snapshot
+	if err == nil {
+		next = run.derive(page, raw, seen)
+	}
+	run.status.LeftOut = run.counters.setLeftOut(shape(raw), run.deriver.Dropped())
 	run.recordScrape(page, err)
 	run.noteScrape(page, err)
 	run.askIfAccused(run.ctx)
-	_ = run.guard("assess", func() { run.assess(err) })
+	run.assess(err)
 	run.published.err = err
 	run.publish(next)
 	if !run.askWitnesses(run.ctx) {
 		run.endStart()
 	}
-	run.logChanges(&previous)
+	run.logChanges(previous)
 	return nil
+}
+
+// publishPanic publishes that a scrape has failed, whatever had been done with its page. The next
+// scrape starts with empty caches and windows.
+func (run jobRun) publishPanic(page *scrape.Fetched, failed error, previous *target.Status) {
+	bodyBytes := run.status.BodyBytes
+	run.status = *previous
+	run.status.BodyBytes = bodyBytes
+	run.reset()
+	run.status.LeftOut = run.counters.setLeftOut(nil, run.deriver.Dropped())
+	run.recordScrape(page, failed)
+	run.noteScrape(page, failed)
+	run.published.err = failed
+	defer func() { // Even if the verdict was what panicked.
+		run.publish(snapshot.Snapshot{})
+		run.endStart()
+		run.logChanges(previous)
+	}()
+	run.assess(failed)
 }
 
 func (run jobRun) fetch(f *scrape.Fetcher, answer *lane.Answer) *scrape.Fetched {
@@ -102,11 +138,7 @@ func (r *Replica) parse(p *scrape.Fetched) (raw *exposition.Block, seen derive.S
 	if p.Err != nil {
 		return nil, seen, p.Err
 	}
-	if panicked := r.guard("parse", func() { raw, err = r.read(p) }); panicked != nil {
-		r.reset()
-		err = panicked
-	}
-	if err != nil {
+	if raw, err = r.read(p); err != nil {
 		return nil, seen, err
 	}
 	r.status.Samples = raw.Shape().Lines() + raw.Shape().LeftOut().Series
@@ -117,31 +149,19 @@ func (r *Replica) parse(p *scrape.Fetched) (raw *exposition.Block, seen derive.S
 // wait for the API for a second, and on a busy machine scrapes are late.
 const maxLateness = 2 * time.Second
 
-// derive adds a page to the windows, and returns its series and those derived from it, or none if
-// it failed. If a rule panics while rendering, only the derived series of this page are lost.
-func (r *Replica) derive(
-	p *scrape.Fetched, raw *exposition.Block, seen derive.Sighting, failed error,
-) (next snapshot.Snapshot, err error) {
-	if err = failed; err == nil {
-		r.counters.addPage(raw.Shape().Drops())
-		if err = r.guard("derive", func() { r.deriver.Observe(seen) }); err != nil {
-			r.reset()
-		}
-	}
-	if err != nil {
-		r.status.LeftOut = r.counters.setLeftOut(nil, r.deriver.Dropped())
-		return next, err
-	}
+// derive adds a page to the windows, and returns its series and those derived from it.
+func (r *Replica) derive(p *scrape.Fetched, raw *exposition.Block, seen derive.Sighting) (next snapshot.Snapshot) {
+	r.counters.addPage(raw.Shape().Drops())
+	r.deriver.Observe(seen)
 	if r.target.Beside == "" && (r.pool.Page.Normalised || len(r.pool.Page.Aliases) > 0) {
-		_ = r.guard("derive", func() { next.Derived = r.deriver.Render(raw) })
+		next.Derived = r.deriver.Render(raw)
 	}
 	if r.pool.Page.Raw {
 		next.Raw = raw
 	}
 	r.observeLoad(p)
 	next.Expires = p.Received.Add(r.slot.Suspended() + 2*r.target.Interval + r.target.Timeout + maxLateness)
-	r.status.LeftOut = r.counters.setLeftOut(raw.Shape(), r.deriver.Dropped())
-	return next, nil
+	return next
 }
 
 func (r *Replica) recordScrape(p *scrape.Fetched, failed error) {
@@ -175,20 +195,25 @@ type laneCache struct {
 	url  string
 }
 
-// add adds the request of the lane to a URL to a batch. If there is no batch, or no lane that can
-// be used now, it calls done at once.
-func (c *laneCache) add(b *lane.Batch, url string, build func() *lane.Lane, done func(lane.Answer, bool)) {
+// to returns the lane to a URL, nil if there is none.
+func (c *laneCache) to(url string, build func() *lane.Lane) *lane.Lane {
 	if c.url != url {
 		c.close()
 		c.url, c.lane = url, build()
 	}
-	if b == nil || c.lane == nil || !b.Add(c.lane, done) {
-		done(lane.Answer{}, false)
-	}
+	return c.lane
 }
 
 func (c *laneCache) close() {
 	if c.lane != nil {
 		c.lane.Close()
+	}
+}
+
+// ask adds the request of a lane to a batch. If one is nil, or the lane cannot be used now, it calls
+// done at once.
+func ask(b *lane.Batch, l *lane.Lane, done func(answer lane.Answer, ok bool)) {
+	if b == nil || l == nil || !b.Add(l, done) {
+		done(lane.Answer{}, false)
 	}
 }

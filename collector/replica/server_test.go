@@ -53,6 +53,8 @@ type answering struct {
 	unframed  bool
 	failed    error
 	pageTakes time.Duration
+	// bug is what a request for the page panics with.
+	bug string
 	// kept is true if the page comes over a connection that stays open. Others get another; there
 	// are none if it is empty.
 	kept         bool
@@ -150,6 +152,9 @@ func (s *server) Scrape(ctx context.Context, address string, buf []byte) (scrape
 	now, _ := s.answer(address)
 	if err := pass(ctx, now.pageTakes); err != nil {
 		return scrape.Page{}, &scrape.Error{Reason: scrape.ReasonTimeout, Err: err}
+	}
+	if now.bug != "" {
+		panic(now.bug)
 	}
 	if now.failed != nil {
 		return scrape.Page{}, now.failed
