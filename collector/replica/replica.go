@@ -18,47 +18,71 @@ import (
 // Replica scrapes one target and holds everything the exporter knows about its server. It is safe
 // for concurrent use.
 type Replica struct {
+	// What the replica was made from. It does not change.
 	target *target.Target
 	pool   *Pool
 	slot   *snapshot.Slot
 	log    *slog.Logger
-	// jobRuns waits for the jobs that are running.
-	jobRuns sync.WaitGroup
 
-	// mu guards all fields below; see update.
-	mu     sync.Mutex
-	closed bool
-	server scrape.Server
-	jobs   jobs
-	// changed, if set, is closed after the next change.
+	// mu guards all fields below. It is never held while anything waits, so that a server that hangs
+	// delays nothing but its own answers; see update and await.
+	mu sync.Mutex
+
+	// The jobs. They work without the lock, so each gets a copy of what it needs, and what it answers
+	// is applied under the lock; see finish.
+	jobs jobs
+	// jobRuns waits for the runs of all jobs; it has a lock of its own.
+	jobRuns sync.WaitGroup
+	// changed, if set, is closed after the next change, for those who wait in await.
 	changed chan struct{}
+	closed  bool
+
+	// The server that was found. A scrape may find one of another kind, and setServer then forgets the
+	// answers and pages of the previous one.
+	server scrape.Server
 	// locator caches the address of the server's API.
 	locator             engine.Locator
 	pageLane, readyLane laneCache
-	pacer               engine.Pacer
-	answers             engine.Answers
-	reader              pageReader
-	// pageMemory is what the last page reserves of the memory for pages, in bytes.
-	pageMemory int64
-	deriver    *derive.Deriver
+
+	// What the API has answered. Its jobs set it, and are sent again when pages show that the server
+	// may have changed since.
+	answers engine.Answers
+	pacer   engine.Pacer
+	// restarts is the number of restarts after which the identity was requested.
+	restarts uint64
+
+	// What is kept from page to page. Only the steps of a page change it, and reset starts over: most
+	// pages differ from the previous one in values only.
+	reader  pageReader
+	deriver *derive.Deriver
 	// deriveStats counts what interrupted the windows of all derivers so far, the current one
 	// included.
 	deriveStats derive.Stats
-	// restarts is the number of restarts after which the identity was requested.
-	restarts  uint64
-	published published
+	// pageMemory is what the last page reserves of the memory for pages, in bytes.
+	pageMemory int64
+
+	// What counts in later verdicts, beyond the page or the answer that showed it, some of it from the
+	// predecessor of this replica.
+	memory  assess.Memory
+	history History
+
+	// What readers see. They get copies in the slot, so that they never wait for the lock.
 	status    target.Status
-	history   History
 	counters  counters
-	memory    assess.Memory
+	published published
 }
 
+// jobs are the jobs of a replica, by what they do.
 type jobs struct {
+	page job
 	// wait is a page that waits for the API.
-	page, wait, witness, health, identity, iterations, canary, cancelCheck job
+	wait job
+	// witness requests the page over new connections.
+	witness job
+	// These ask the API, canary and cancelCheck with requests to a model.
+	health, identity, iterations, canary, cancelCheck job
 	// start waits for Pool.Starts; releaseStart is set during the first scrape.
-	start job
-
+	start        job
 	releaseStart func()
 }
 
