@@ -112,15 +112,15 @@ func (d *Deriver) Observe(seen Sighting) {
 	}
 }
 
-// Witness compares a page with the observed ones without adding it to the window. It was read
+// AddFresh compares a fresh page with the observed ones without adding it to the window. It was read
 // after the last of them, over a new connection beside theirs.
-func (d *Deriver) Witness(now time.Duration, block *exposition.Block, page *engine.Page) {
-	d.processes.witness(int64(now), block, page)
+func (d *Deriver) AddFresh(now time.Duration, block *exposition.Block, page *engine.Page) {
+	d.processes.addFresh(int64(now), block, page)
 }
 
-// TakeWitness reports whether [Deriver.Witness] wants a page before the next page is observed, and
-// assumes that it is requested.
-func (d *Deriver) TakeWitness() bool {
+// TakeFresh reports whether a fresh page is wanted before the next page is observed, and assumes that
+// it is requested.
+func (d *Deriver) TakeFresh() bool {
 	wanted := d.processes.wanted > 0
 	if wanted {
 		d.processes.wanted--
@@ -128,8 +128,8 @@ func (d *Deriver) TakeWitness() bool {
 	return wanted
 }
 
-// ForgoWitnesses tells the deriver that no such pages can be had.
-func (d *Deriver) ForgoWitnesses() { d.processes.wanted = 0 }
+// ForgoFresh tells the deriver that no fresh pages can be had.
+func (d *Deriver) ForgoFresh() { d.processes.wanted = 0 }
 
 // Render returns the derived series as of the page that was observed last. They have no values
 // while several processes answer or may answer: counters that alternate are resets to a reader,

@@ -22,18 +22,19 @@ const (
 	Reopened
 )
 
+// Fresh pages come over new connections, beside the one that stays open.
 const (
-	// firstWitnesses is how many pages over new connections are wanted at first, and after a sign
-	// of another process: of two processes, chosen at random, the other one stays unseen once in
-	// 256 times. For as many pages a few more are wanted, since processes may answer in turn.
-	firstWitnesses = 8
-	// laterWitnesses are wanted once in pagesPerWitness pages, as another process may be added: one
+	// firstFresh is how many fresh pages are wanted at first, and after a sign of another process:
+	// of two processes, chosen at random, the other one stays unseen once in 256 times. For as many
+	// pages a few more are wanted, since processes may answer in turn.
+	firstFresh = 8
+	// laterFresh are wanted once in pagesPerFresh pages, as another process may be added: one
 	// request in ten hardly counts for server and exporter. Two show even processes whose counts
 	// are close, since no time passes between them.
-	laterWitnesses, pagesPerWitness = 2, 20
-	// knownWitnesses are wanted for each page while several processes are known, so that they stay
+	laterFresh, pagesPerFresh = 2, 20
+	// knownFresh are wanted for each page while several processes are known, so that they stay
 	// known although their counts are close.
-	knownWitnesses = 4
+	knownFresh = 4
 	// minPages is for how many pages at least several processes stay known.
 	minPages = 12
 	// maxNames limits the names of processes that are remembered.
@@ -74,8 +75,8 @@ type processTracker struct {
 	several  bool
 	provedAt int64
 	names    []named
-	// wanted is how many pages over new connections are wanted, pages counts the others since a
-	// sign of another process.
+	// wanted is how many fresh pages are wanted, pages counts the others since a sign of another
+	// process.
 	wanted, pages int
 	row           []float64
 }
@@ -251,16 +252,16 @@ func (t *processTracker) record(s *Sighting) {
 	t.pages++
 	switch {
 	case first, s.doubt, s.transition == restarts:
-		t.wanted, t.pages = firstWitnesses, 0
+		t.wanted, t.pages = firstFresh, 0
 	case t.isSeveral(s.now):
-		t.wanted = max(t.wanted, knownWitnesses)
-	case t.pages <= firstWitnesses, t.pages%pagesPerWitness == 0:
-		t.wanted = max(t.wanted, laterWitnesses)
+		t.wanted = max(t.wanted, knownFresh)
+	case t.pages <= firstFresh, t.pages%pagesPerFresh == 0:
+		t.wanted = max(t.wanted, laterFresh)
 	}
 }
 
-// witness stores what a page over another connection shows that was read after the previous page.
-func (t *processTracker) witness(now int64, block *exposition.Block, page *engine.Page) {
+// addFresh stores what a fresh page shows that was read after the previous page.
+func (t *processTracker) addFresh(now int64, block *exposition.Block, page *engine.Page) {
 	if t.base.page == nil {
 		return
 	}

@@ -22,7 +22,7 @@ type address struct {
 
 	// connection is the connection of the next page.
 	connection derive.Connection
-	// fresh returns the page that a request over a new connection gets, without a witness if nil.
+	// fresh returns the page that a request over a new connection gets, nil if there are no such pages.
 	fresh func() string
 	read  *engine.Page
 	// fastest is the highest shown rate of tokens, rates the number of pages with a rate, shown of
@@ -67,9 +67,9 @@ func (a *address) page(text string) {
 	if len(all) > 0 {
 		a.shown++
 	}
-	for a.fresh != nil && a.deriver.TakeWitness() {
+	for a.fresh != nil && a.deriver.TakeFresh() {
 		raw, page = a.parse(a.fresh())
-		a.deriver.Witness(a.now, raw, page)
+		a.deriver.AddFresh(a.now, raw, page)
 	}
 }
 
@@ -219,7 +219,7 @@ func TestSeveralProcessesAreDetected(t *testing.T) {
 }
 
 // Servers that cannot be asked over new connections, and whose pages come through a proxy.
-func TestSeveralProcessesAreDetectedWithoutWitness(t *testing.T) {
+func TestSeveralProcessesAreDetectedWithoutFreshPages(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		workers []worker

@@ -22,50 +22,51 @@ func (r *Replica) connection(p *scrape.Fetched) derive.Connection {
 	return derive.Opened
 }
 
-// askWitnesses requests the page over new connections, beside the one that stays open, while that
-// may show whether other processes answer at the address, or until the next scrape. It reports
+// requestFresh requests fresh pages, over new connections beside the one that stays open, while
+// they may show whether other processes answer at the address, or until the next scrape. It reports
 // whether it does, and is then part of the start of the replica.
-func (r *Replica) askWitnesses(ctx context.Context) (asks bool) {
-	if r.jobs.witness.running || !r.deriver.TakeWitness() {
+func (r *Replica) requestFresh(ctx context.Context) (requests bool) {
+	if r.jobs.fresh.running || !r.deriver.TakeFresh() {
 		return false
 	}
-	run, url := r.startJob(ctx, &r.jobs.witness), r.server.URL
-	go run.requestFresh(ctx, url)
+	run, url := r.startJob(ctx, &r.jobs.fresh), r.server.URL
+	go run.requestAll(ctx, url)
 	return true
 }
 
-// requestFresh requests the page until nobody has to know more.
-func (run jobRun) requestFresh(ctx context.Context, url string) {
+// requestAll requests the page until nobody has to know more.
+func (run jobRun) requestAll(ctx context.Context, url string) {
 	defer run.finish(run.endStart)
 	ctx, cancel := context.WithTimeout(ctx, run.target.Timeout)
 	defer cancel()
-	for run.askWitness(ctx, url) {
+	for run.requestOne(ctx, url) {
 		continue
 	}
 }
 
-// askWitness requests the page once. It reports whether it shall be requested again now.
-func (run jobRun) askWitness(ctx context.Context, url string) (again bool) {
+// requestOne requests the page once. It reports whether it shall be requested again now.
+func (run jobRun) requestOne(ctx context.Context, url string) (again bool) {
 	page := &scrape.Fetched{}
-	panicked := run.guard("witness", func() { page = scrape.FetchFresh(ctx, run.pool.Scraper, url) })
+	panicked := run.guard("fresh page", func() { page = scrape.FetchFresh(ctx, run.pool.Scraper, url) })
 	defer page.Release()
 	run.update(func() {
 		// Of two pages that were requested at once, nobody knows which is the older one.
-		overlaps := run.jobs.page.running || run.jobs.page.started.After(page.Start)
+		jobs := &run.jobs
+		overlaps := jobs.page.running || jobs.wait.running || jobs.page.started.After(page.Start)
 		switch {
 		case run.ctx.Err() != nil || run.epoch != run.server.Epoch:
-		case panicked != nil || page.Err != nil || !overlaps && !run.addWitness(page):
-			run.deriver.ForgoWitnesses()
+		case panicked != nil || page.Err != nil || !overlaps && !run.addFresh(page):
+			run.deriver.ForgoFresh()
 		default:
-			again = !overlaps && run.deriver.TakeWitness()
+			again = !overlaps && run.deriver.TakeFresh()
 		}
 	})
 	return again
 }
 
-// addWitness compares a page with those before it. It reports whether that is possible. It changes
+// addFresh compares a page with those before it. It reports whether that is possible. It changes
 // neither labels nor shapes.
-func (r *Replica) addWitness(p *scrape.Fetched) bool {
+func (r *Replica) addFresh(p *scrape.Fetched) bool {
 	reader := &r.reader
 	page, err := reader.cache.Read(p.Page.Body, p.Page.ContentType, reader.label)
 	if err != nil || reader.last == nil {
@@ -83,6 +84,6 @@ func (r *Replica) addWitness(p *scrape.Fetched) bool {
 	if err != nil || block.Shape() != read.Shape() {
 		return false
 	}
-	r.deriver.Witness(r.instant(p), block, read)
+	r.deriver.AddFresh(r.instant(p), block, read)
 	return true
 }

@@ -77,8 +77,8 @@ type jobs struct {
 	page job
 	// wait is a page that waits for the API.
 	wait job
-	// witness requests the page over new connections.
-	witness job
+	// fresh requests the page over new connections.
+	fresh job
 	// These ask the API, canary and cancelCheck with requests to a model.
 	health, identity, iterations, canary, cancelCheck job
 	// start waits for Pool.Starts; releaseStart is set during the first scrape.

@@ -97,7 +97,7 @@ func (run jobRun) publishPage(page *scrape.Fetched, waited bool, previous *targe
 	run.assess(err)
 	run.published.err = err
 	run.publish(next)
-	if !run.askWitnesses(run.ctx) {
+	if !run.requestFresh(run.ctx) {
 		run.endStart()
 	}
 	run.logChanges(previous)
