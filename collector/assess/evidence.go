@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
@@ -136,6 +137,32 @@ type Canary struct {
 	Moved  bool
 }
 
+// Pages adds what the pages say for and against the replica; at returns the time of an instant of
+// the deriver.
+func (e *Evidence) Pages(c *derive.Conditions, at func(time.Duration) time.Time) {
+	for _, f := range c.Failing {
+		e.Failing = append(e.Failing, Failures{
+			Entry:    f.Model,
+			Part:     f.Part,
+			Requests: f.Requests,
+			Since:    at(f.Since),
+			First:    at(f.First),
+			Last:     at(f.Last),
+		})
+	}
+	e.Still = Stillness{InFlight: c.Still.InFlight, Since: at(c.Still.Since), Partly: c.Still.Partly, Left: c.Still.Left}
+	e.Acquitted, e.Uncounted = at(c.Acquitted), c.Uncounted
+}
+
+// Found adds what was found out about a replica and its page; nothing if that is nil.
+func (e *Evidence) Found(f *Findings) {
+	if f == nil {
+		return
+	}
+	e.Unrouted, e.RefusedFailed = f.Page.Unrouted(), f.Engine.Quirks(f.Page).RefusedFailed
+	e.Unserved, e.Deliberate, e.Unobservable = f.Unserved, f.Deliberate, f.Unobservable()
+}
+
 // witnesses reduces the evidence to what decides.
 func (e *Evidence) witnesses() Witnesses {
 	w := Witnesses{Accusation: e.accusation(), Question: NotAsked}
@@ -263,6 +290,12 @@ func (e *Evidence) failingSince() (since time.Time) {
 		}
 	}
 	return since
+}
+
+// answerable reports whether the pages say something against the replica that the answer to a question
+// could settle.
+func (e *Evidence) answerable() bool {
+	return e.Still.InFlight > 0 && !e.Still.Partly || len(e.Failing) > 0 && !e.acquitted()
 }
 
 // failuresStand reports whether only failures end, and nothing has answered that yet.

@@ -97,10 +97,9 @@ func (m *Memory) NewProcess() {
 // MayAsk reports whether a question could tell more about what the pages say, since when, and that
 // enough time has passed since the last one.
 func (m *Memory) MayAsk(now time.Time, c *derive.Conditions) (since time.Time, ok bool) {
-	accused := c.Still.InFlight > 0 && !c.Still.Partly
-	for _, f := range c.Failing {
-		accused = accused || c.Acquitted <= f.First || f.Part != ""
-	}
+	var e Evidence
+	e.Pages(c, func(d time.Duration) time.Time { return time.Unix(0, int64(d)) })
+	accused := e.answerable()
 	switch {
 	case !accused:
 		m.accused = time.Time{}
@@ -170,21 +169,4 @@ func (m *Memory) latestQuestion() Question {
 		}
 	}
 	return q
-}
-
-// Pages adds what the pages say for and against the replica; at returns the time of an instant of
-// the deriver.
-func (e *Evidence) Pages(c *derive.Conditions, at func(time.Duration) time.Time) {
-	for _, f := range c.Failing {
-		e.Failing = append(e.Failing, Failures{
-			Entry:    f.Model,
-			Part:     f.Part,
-			Requests: f.Requests,
-			Since:    at(f.Since),
-			First:    at(f.First),
-			Last:     at(f.Last),
-		})
-	}
-	e.Still = Stillness{InFlight: c.Still.InFlight, Since: at(c.Still.Since), Partly: c.Still.Partly, Left: c.Still.Left}
-	e.Acquitted, e.Uncounted = at(c.Acquitted), c.Uncounted
 }

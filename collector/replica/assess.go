@@ -132,10 +132,7 @@ func (r *Replica) evidence(failed error) assess.Evidence {
 	if r.unconfirmed() {
 		e.Mismatch = "neither the page nor an API shows that it is " + r.target.Engine + ", as engine says"
 	}
-	e.Unrouted, e.RefusedFailed = r.reader.last.Unrouted(), r.server.Engine.Quirks(r.reader.last).RefusedFailed
-	if k := r.published.conclusions; k != nil {
-		e.Unserved, e.Deliberate, e.Unobservable = k.Unserved, k.Deliberate, k.Unobservable()
-	}
+	e.Found(r.published.conclusions)
 	return e
 }
 

@@ -294,11 +294,15 @@ func (r *run) seen(p *Page, read *engine.Page, all []Series) Result {
 		s.Capabilities[c.Name] = Answer{c.OK, c.Reason, c.Cure}
 	}
 	e := assess.Evidence{
-		Now: at(p.At), StallAfter: derive.DefaultStallAfter, Window: window,
-		Previous: r.previous, Scrape: outcome.Scrape, API: assess.API{Health: r.health, SamePort: r.engine.SamePort()},
-		Routes: s.Routes, Unrouted: read.Unrouted(),
-		Unserved: conclusions.Unserved, Deliberate: conclusions.Deliberate, Unobservable: conclusions.Unobservable(),
+		Now:        at(p.At),
+		StallAfter: derive.DefaultStallAfter,
+		Window:     window,
+		Previous:   r.previous,
+		Scrape:     outcome.Scrape,
+		API:        assess.API{Health: r.health, SamePort: r.engine.SamePort()},
+		Routes:     s.Routes,
 	}
+	e.Found(conclusions)
 	r.memory.Recall(&e)
 	e.Pages(&s.Conditions, at)
 	s.Verdict, s.Unshown = assess.Judge(&e), e.Unobservable != ""
