@@ -233,7 +233,7 @@ func TestChangesOtherThanNumbersAreReported(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEqual(t, before, store.Changes(), "a replica was added")
 
-	ready := target.Status{Scraping: target.Scraping{Health: target.HealthUp}, Verdict: target.Verdict{State: "ready"}, Canary: &target.Canary{Result: "ok"}}
+	ready := target.Status{Scraping: target.Scraping{Health: target.HealthUp}, Assessment: target.Assessment{State: "ready"}, Canary: &target.Canary{Result: "ok"}}
 	with := func(change func(*target.Status)) target.Status {
 		s := ready
 		change(&s)

@@ -90,7 +90,7 @@ const (
 type Status struct {
 	Scraping
 	Server
-	Verdict
+	Assessment
 	// Models are the server's models, sorted by name.
 	Models []Model `json:"models,omitempty"`
 	// Checks lists the capabilities of the replica, what keeps its answers from being
@@ -144,8 +144,8 @@ type Server struct {
 	EngineBuildVersion string `json:"engine_build_version,omitempty"`
 }
 
-// Verdict is the judgment of a replica.
-type Verdict struct {
+// Assessment is the last verdict on a replica, as pages and probes show it.
+type Assessment struct {
 	State       string    `json:"state,omitempty"`
 	StateReason string    `json:"state_reason,omitempty"`
 	StateSince  time.Time `json:"state_since,omitzero"`

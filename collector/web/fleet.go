@@ -33,7 +33,7 @@ const (
 type Fleet struct {
 	Time    time.Time `json:"at"`
 	Version string    `json:"version"`
-	Verdict Verdict   `json:"verdict"`
+	Summary Summary   `json:"verdict"`
 	// Searches describes pools that have no targets or wait for them.
 	Searches []string `json:"discovery,omitempty"`
 	// Pools and Replicas are sorted, the worst first.
@@ -47,7 +47,7 @@ func (s *Server) Fleet() *Fleet { return s.fleetView(filter{}, time.Now()).docum
 type fleetView struct {
 	frame
 
-	Verdict Verdict
+	Summary Summary
 	// LoadRunbook links to the runbook about full replicas.
 	LoadRunbook string
 	Searches    []string
@@ -109,10 +109,10 @@ func (s *Server) fleetView(f filter, now time.Time) *fleetView {
 	all, byPool := s.readFleet(now)
 	searches := s.describeSearches(func(search *target.PoolDiscovery) string { return shortened(noTargets(search)) })
 	v := &fleetView{
-		frame: s.frame("", now), Verdict: judgeFleet(all, byPool, now), LoadRunbook: s.runbook("LLMPoolSaturated"), Searches: searches[:min(len(searches), maxProblems)],
+		frame: s.frame("", now), Summary: summarize(all, byPool, now), LoadRunbook: s.runbook("LLMPoolSaturated"), Searches: searches[:min(len(searches), maxProblems)],
 		Filter: f, Total: len(all), Refresh: int(sampleInterval.Seconds()),
 	}
-	v.Title, v.Tone = v.Verdict.Headline+" – trtllm_exporter", v.Verdict.Severity
+	v.Title, v.Tone = v.Summary.Headline+" – trtllm_exporter", v.Summary.Severity
 	v.selected = f.apply(all)
 	v.Found = len(v.selected)
 	var hidden []*replica
@@ -126,7 +126,7 @@ func (s *Server) fleetView(f filter, now time.Time) *fleetView {
 
 func (v *fleetView) document() *Fleet {
 	return &Fleet{
-		Time: milliseconds(v.now), Version: v.Version, Verdict: v.Verdict, Searches: v.Searches,
+		Time: milliseconds(v.now), Version: v.Version, Summary: v.Summary, Searches: v.Searches,
 		Pools:    mapped(v.Pools, func(p *poolView) Pool { return p.Pool }),
 		Replicas: mapped(v.selected, func(r *replica) Replica { return r.Replica }),
 	}

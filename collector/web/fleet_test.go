@@ -72,7 +72,7 @@ func TestFleetDuringIncident(t *testing.T) {
 	})
 }
 
-func TestVerdictIsOneSentence(t *testing.T) {
+func TestSummaryIsOneSentence(t *testing.T) {
 	for _, c := range []struct {
 		want     string
 		tone     string

@@ -26,7 +26,7 @@ func verdict(state, severity, runbook, reason string) target.Status {
 	now := time.Now()
 	return target.Status{
 		Scraping: target.Scraping{Health: target.HealthUp, LastScrape: now, LastSuccess: now, LastDuration: 12 * time.Millisecond, Scrapes: 3},
-		Verdict: target.Verdict{
+		Assessment: target.Assessment{
 			State: state, Severity: severity, Runbook: runbook, StateReason: reason, StateSince: now.Add(-3 * time.Minute),
 			Judged: true, ProbeReady: state == "ready" || state == "blind", ProbeLive: state != "stalled",
 		},

@@ -39,7 +39,7 @@ type recentHistory struct {
 	// tokens and waiting are samples, the oldest first, NaN if unknown.
 	tokens, waiting []float64
 	// changes lists the verdicts since their changes, the oldest first.
-	changes []target.Verdict
+	changes []target.Assessment
 	// failure is the last failed scrape, zero if none failed.
 	failure failedScrape
 }
@@ -52,7 +52,7 @@ type track struct {
 	next    int
 	// marks holds earlier counts of the objectives, the oldest first.
 	marks   []map[string]objectiveCounts
-	changes []target.Verdict
+	changes []target.Assessment
 	// stateSince is Status.StateSince of the last change.
 	stateSince time.Time
 	failure    failedScrape
@@ -241,7 +241,7 @@ func (t *track) observe(s *target.Status) {
 	if s.State == "" {
 		return
 	}
-	change := s.Verdict
+	change := s.Assessment
 	change.StateReason = truncated(s.StateReason)
 	if n := len(t.changes); n > 0 && s.StateSince.Equal(t.stateSince) {
 		if t.changes[n-1].Severity == change.Severity {

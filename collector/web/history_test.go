@@ -52,7 +52,7 @@ func addReplica(tb testing.TB, store *snapshot.Store) *snapshot.Slot {
 func tokens(perSecond float64) snapshot.Snapshot {
 	return snapshot.Snapshot{
 		Derived: block([]series{{"generation_tokens_per_second", []string{"model_id", "m"}, perSecond}}),
-		Status:  target.Status{Verdict: target.Verdict{State: "ready", Severity: "ok", StateSince: time.Unix(100, 0)}, Scraping: target.Scraping{LastScrape: time.Now()}},
+		Status:  target.Status{Assessment: target.Assessment{State: "ready", Severity: "ok", StateSince: time.Unix(100, 0)}, Scraping: target.Scraping{LastScrape: time.Now()}},
 	}
 }
 
@@ -161,7 +161,7 @@ func TestStateChanges(t *testing.T) {
 				since = time.Now()
 			}
 			r.slot.Publish(snapshot.Snapshot{Status: target.Status{
-				Verdict: target.Verdict{State: step.state, Severity: step.severity, StateReason: step.reason, StateSince: since}, Scraping: target.Scraping{LastScrape: time.Now()},
+				Assessment: target.Assessment{State: step.state, Severity: step.severity, StateReason: step.reason, StateSince: since}, Scraping: target.Scraping{LastScrape: time.Now()},
 			}})
 			wait(2 * time.Second)
 		}
@@ -172,7 +172,7 @@ func TestStateChanges(t *testing.T) {
 		require.True(r.t, strings.HasSuffix(last, "é…"))
 
 		for n := range 50 {
-			r.slot.Publish(snapshot.Snapshot{Status: target.Status{Verdict: target.Verdict{State: fmt.Sprint("s", n), StateSince: time.Now()}}})
+			r.slot.Publish(snapshot.Snapshot{Status: target.Status{Assessment: target.Assessment{State: fmt.Sprint("s", n), StateSince: time.Now()}}})
 			wait(time.Second)
 		}
 		recent := r.h.recent("a/r0").changes
@@ -193,7 +193,7 @@ func TestChangeTimesNeverDecrease(t *testing.T) {
 			began := time.Now()
 			for _, severity := range []string{"ok", "broken"} {
 				r.slot.Publish(snapshot.Snapshot{Status: target.Status{
-					Verdict: target.Verdict{State: "ready", Severity: severity, StateSince: began}, Scraping: target.Scraping{LastScrape: began.Add(scraped)},
+					Assessment: target.Assessment{State: "ready", Severity: severity, StateSince: began}, Scraping: target.Scraping{LastScrape: began.Add(scraped)},
 				}})
 				wait(2 * time.Second)
 			}

@@ -75,7 +75,7 @@ func TestRankWithoutPortIsReady(t *testing.T) {
 	f := newFleet(t)
 	slot, err := f.store.Add(&target.Target{PoolID: "a", ReplicaID: "rank 1/2", Silent: true})
 	require.NoError(t, err)
-	slot.Publish(snapshot.Snapshot{Status: target.Status{Verdict: target.Verdict{State: "silent", Severity: "ok", StateReason: "this rank binds no port", Judged: true, ProbeReady: true, ProbeLive: true}}})
+	slot.Publish(snapshot.Snapshot{Status: target.Status{Assessment: target.Assessment{State: "silent", Severity: "ok", StateReason: "this rank binds no port", Judged: true, ProbeReady: true, ProbeLive: true}}})
 
 	w := get(handler(t, f.options()), "/-/replicas/a/rank%201%2F2/ready")
 

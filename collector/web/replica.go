@@ -54,7 +54,7 @@ func (s *Server) readReplica(slot *snapshot.Slot) *replica {
 	r := &replica{Target: slot.Target(), Status: scrubbed(slot.Status())}
 	r.Replica = Replica{
 		PoolID: r.Target.PoolID, ReplicaID: r.Target.ReplicaID,
-		Severity: severityOf(&r.Status.Verdict), State: r.Status.State, Word: wordFor(&r.Status.Verdict),
+		Severity: severityOf(&r.Status.Assessment), State: r.Status.State, Word: wordFor(&r.Status.Assessment),
 		Reason: shortened(sentence(problemText(&r.Status))), Since: s.since(r), Runbook: s.runbook(r.Status.Runbook),
 		Engine: ifKnown(r.Status.DetectedEngine), Version: cmp.Or(ifKnown(r.Status.EngineVersion), ifKnown(r.Status.TRTLLMVersion)),
 	}

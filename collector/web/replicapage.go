@@ -122,7 +122,7 @@ func (s *Server) replicaView(r *replica, base string, now time.Time) *replicaVie
 	return v
 }
 
-func changes(past []target.Verdict, now time.Time) []Change {
+func changes(past []target.Assessment, now time.Time) []Change {
 	all := make([]Change, 0, len(past))
 	end := now
 	for _, v := range slices.Backward(past) {

@@ -50,7 +50,7 @@ func TestReplicaPageHasWholeError(t *testing.T) {
 
 func TestLabelSources(t *testing.T) {
 	known := target.Status{
-		Verdict: target.Verdict{State: "ready", Severity: "ok"}, Server: target.Server{DetectedEngine: "triton", EngineVersion: "2.64.0", TRTLLMVersion: "1.1.0", VersionSource: "model_parameter"},
+		Assessment: target.Assessment{State: "ready", Severity: "ok"}, Server: target.Server{DetectedEngine: "triton", EngineVersion: "2.64.0", TRTLLMVersion: "1.1.0", VersionSource: "model_parameter"},
 		Models: []target.Model{{Name: "tensorrt_llm", ModelID: "llama"}, {Name: "ensemble", ModelID: "llama"}, {Name: "x", ModelID: "mixtral"}},
 	}
 	for _, c := range []struct {
@@ -133,7 +133,7 @@ func TestCommandsAreSafeAndHaveNoSecrets(t *testing.T) {
 			require.Contains(t, text, "trtllm_exporter doctor 'http://gpu:8002/")
 		})
 	}
-	silent := replicaPage(t, &target.Target{PoolID: "a", ReplicaID: "r0", Silent: true, MetricsURL: "http://gpu:8002"}, target.Status{Verdict: target.Verdict{State: "ready", Severity: "ok"}})
+	silent := replicaPage(t, &target.Target{PoolID: "a", ReplicaID: "r0", Silent: true, MetricsURL: "http://gpu:8002"}, target.Status{Assessment: target.Assessment{State: "ready", Severity: "ok"}})
 	require.NotContains(t, silent, "curl")
 	require.Contains(t, silent, "never: it binds no port")
 }

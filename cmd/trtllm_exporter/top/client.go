@@ -28,7 +28,7 @@ type Client struct {
 func (c *Client) Fleet(ctx context.Context) (fleet *web.Fleet, raw []byte, err error) {
 	fleet = &web.Fleet{}
 	raw, err = c.get(ctx, "/?format=json", fleet)
-	if err == nil && fleet.Verdict.Sentence == "" {
+	if err == nil && fleet.Summary.Sentence == "" {
 		err = fmt.Errorf("%s is not a trtllm_exporter, or one without %s/?format=json; for a server itself use --target", c.URL, c.URL)
 	}
 	for i := range fleet.Replicas {

@@ -17,7 +17,7 @@ func Once(fleet *web.Fleet, choice Choice, width int) string {
 			b.WriteString(strings.TrimRight(l, " ") + "\n")
 		}
 	}
-	write(folded(strings.TrimSpace(fleet.Verdict.Text()+" "+fleet.Verdict.Age), width)...)
+	write(folded(strings.TrimSpace(fleet.Summary.Text()+" "+fleet.Summary.Age), width)...)
 	for _, s := range fleet.Searches {
 		write(folded(s, width)...)
 	}

@@ -60,13 +60,13 @@ func TestAllSurfacesAgree(t *testing.T) {
 			require.Equal(t, serving, fleet.Pools[0].Serving)
 			count := fmt.Sprintf("%d of %d ", serving, len(fleet.Replicas))
 			if serving < len(fleet.Replicas) {
-				require.True(t, strings.HasPrefix(fleet.Verdict.Sentence, count+"replicas serve: "), fleet.Verdict.Sentence)
+				require.True(t, strings.HasPrefix(fleet.Summary.Sentence, count+"replicas serve: "), fleet.Summary.Sentence)
 			}
 			for name, text := range map[string]string{"/": "", "/targets": "", "top": Once(fleet, Choice{}, 0)} {
 				if text == "" {
 					_, text = plainText(t, base+name)
 				}
-				require.Contains(t, text, fleet.Verdict.Sentence, name)
+				require.Contains(t, text, fleet.Summary.Sentence, name)
 				require.Contains(t, text, count+"serving", name)
 				if name != "/targets" {
 					require.Contains(t, text, fleet.Pools[0].Objectives[0].Text, name)
@@ -96,7 +96,7 @@ func played(t *testing.T, scenario *matrix.Scenario) *snapshot.Store {
 		require.NoError(t, err)
 		slot.Publish(snapshot.Snapshot{Derived: series(slot.Target(), last), Status: target.Status{
 			Scraping: target.Scraping{Health: health, LastScrape: now, LastSuccess: success},
-			Verdict: target.Verdict{
+			Assessment: target.Assessment{
 				State: string(last.State), StateReason: last.Reason, Severity: string(last.Severity), Runbook: last.Runbook,
 				Suspected: last.Suspected, StateSince: now,
 				Judged: last.Probes.Judged, ProbeReady: last.Probes.Ready, ProbeLive: last.Probes.Live,

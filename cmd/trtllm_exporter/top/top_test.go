@@ -21,7 +21,7 @@ import (
 // incident returns a fleet with every kind of problem, as an exporter returns it.
 func incident() *web.Fleet {
 	fleet := &web.Fleet{
-		Verdict: web.Verdict{Severity: "broken", Sentence: "8 of 12 replicas serve: 1 is failing, 1 fails canary requests, 1 differs, 1 is starting, 1 was not tried yet.", Load: "1 replica is full, 16 requests wait.", Age: "Data 1 s old"},
+		Summary: web.Summary{Severity: "broken", Sentence: "8 of 12 replicas serve: 1 is failing, 1 fails canary requests, 1 differs, 1 is starting, 1 was not tried yet.", Load: "1 replica is full, 16 requests wait.", Age: "Data 1 s old"},
 		Pools: []web.Pool{
 			{PoolID: "llama-70b-prod", Severity: "broken", Tally: "7 of 11 serving: 1 is failing, 1 fails canary requests, 1 differs, 1 is starting, 1 was not tried yet", Tokens: new(2508.4), Waiting: new(32.0), Partly: true},
 			{PoolID: "qwen-7b-chat", Severity: "ok", Tally: "1 of 1 serving", Tokens: new(3469.0), Waiting: new(0.0)},
@@ -72,7 +72,7 @@ func TestOncePrintsTheFleet(t *testing.T) {
 		{"by-tokens-100", incident(), Choice{Order: "tokens"}, 100},
 		{"by-name", incident(), Choice{Order: "name", Text: "LLAMA-70b-1"}, 0},
 		{"empty", &web.Fleet{
-			Verdict:  web.Verdict{Severity: "unknown", Sentence: "There are no replicas."},
+			Summary:  web.Summary{Severity: "unknown", Sentence: "There are no replicas."},
 			Searches: []string{"Pool a has no targets: relabeling dropped all 4 of them."},
 		}, Choice{}, 80},
 	} {

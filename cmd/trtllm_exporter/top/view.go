@@ -48,7 +48,7 @@ func (m *model) verdictLines() []string {
 		}
 		return lines
 	}
-	v := &m.fleet.Verdict
+	v := &m.fleet.Summary
 	lines := coloredLines(v.Severity, folded(v.Text(), m.width))
 	switch {
 	case m.err != nil:

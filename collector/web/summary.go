@@ -13,8 +13,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// Verdict summarizes the fleet.
-type Verdict struct {
+// Summary says how the fleet is.
+type Summary struct {
 	// Severity is the severity of the worst replica.
 	Severity string `json:"severity"`
 	Sentence string `json:"sentence"`
@@ -30,26 +30,26 @@ type Verdict struct {
 }
 
 // Text returns the sentence and the load.
-func (v *Verdict) Text() string { return strings.TrimSpace(v.Sentence + " " + v.Load) }
+func (s *Summary) Text() string { return strings.TrimSpace(s.Sentence + " " + s.Load) }
 
-// judgeFleet summarizes all replicas. They must be sorted, the worst first.
-func judgeFleet(all []*replica, byPool map[string][]*replica, now time.Time) Verdict {
+// summarize summarizes all replicas. They must be sorted, the worst first.
+func summarize(all []*replica, byPool map[string][]*replica, now time.Time) Summary {
 	t := newTally(all)
 	problems := t.problems()
-	v := Verdict{Severity: t.worst, Headline: t.serves("replicas serve")}
+	s := Summary{Severity: t.worst, Headline: t.serves("replicas serve")}
 	if t.unread > 0 {
-		v.Headline = t.serves("replicas are known to serve")
+		s.Headline = t.serves("replicas are known to serve")
 	}
-	v.Age, v.Late = dataAge(all, now)
+	s.Age, s.Late = dataAge(all, now)
 	switch {
 	case t.total == 0:
-		v.Severity, v.Headline = unknown, "There are no replicas"
+		s.Severity, s.Headline = unknown, "There are no replicas"
 	case t.total == 1 && problems == "":
-		v.Headline = "The only replica serves"
+		s.Headline = "The only replica serves"
 	case t.total == 1:
-		v.Headline, problems = "The only replica"+strings.TrimPrefix(problems, ": 1"), ""
+		s.Headline, problems = "The only replica"+strings.TrimPrefix(problems, ": 1"), ""
 	case problems == "":
-		v.Headline = "All " + grouped(float64(t.total)) + " replicas serve"
+		s.Headline = "All " + grouped(float64(t.total)) + " replicas serve"
 	}
 	if t.saturated > 0 {
 		var wait sum
@@ -60,11 +60,11 @@ func judgeFleet(all []*replica, byPool map[string][]*replica, now time.Time) Ver
 		if wait.String() == "1" {
 			requests = " request waits."
 		}
-		v.Load = plural(t.saturated, "replica is", "replicas are") + " full, " + wait.String() + requests
+		s.Load = plural(t.saturated, "replica is", "replicas are") + " full, " + wait.String() + requests
 	}
-	v.Rest = problems + "."
-	v.Sentence = v.Headline + v.Rest
-	return v
+	s.Rest = problems + "."
+	s.Sentence = s.Headline + s.Rest
+	return s
 }
 
 // dataAge describes how old the oldest scrape is, and reports whether scrapes are overdue.
@@ -160,7 +160,7 @@ func severityRank(severity string) int { return slices.Index(severities(), sever
 // nothing come first.
 func stateRank(state string) int { return slices.Index(assess.States(), assess.State(state)) }
 
-func severityOf(v *target.Verdict) string {
+func severityOf(v *target.Assessment) string {
 	if slices.Contains(severities(), v.Severity) {
 		return v.Severity
 	}
@@ -168,7 +168,7 @@ func severityOf(v *target.Verdict) string {
 }
 
 // wordFor describes a verdict in a word or two.
-func wordFor(v *target.Verdict) string {
+func wordFor(v *target.Assessment) string {
 	severity := severityOf(v)
 	switch {
 	case severity == unknown:
