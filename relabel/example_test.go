@@ -33,7 +33,7 @@ func ExampleRules_Target() {
 // Every series gets the identity of its target. The target's own label of such a name is
 // renamed.
 func ExampleRelabeler_Series() {
-	relabeler := relabel.New(nil, relabel.Identity{
+	relabeler := relabel.New(nil, relabel.TargetLabels{
 		Engine: "triton", EngineVersion: "2.64.0", PoolID: "llama-prod", ReplicaID: "llama-0",
 		ModelID:     func(string) string { return "llama-70b" },
 		ModelLabels: []string{"model"},

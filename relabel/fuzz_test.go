@@ -87,7 +87,7 @@ func exported(in, ours map[string]string, keep func(string) bool) map[string]str
 
 // want returns the expected result of [relabel.Relabeler.Series] by Prometheus' own
 // rules; nil if the series is dropped.
-func want(in labels.Labels, r relabel.Rules, id relabel.Identity) map[string]string {
+func want(in labels.Labels, r relabel.Rules, id relabel.TargetLabels) map[string]string {
 	attach := maps.Clone(id.Labels)
 	maps.Copy(attach, map[string]string{"engine": id.Engine, "engine_version": id.EngineVersion, "trtllm_version": id.TRTLLMVersion, "pool_id": id.PoolID, "replica_id": id.ReplicaID, "model_id": ""})
 	for _, name := range []string{"model_name", "model"} {
@@ -109,7 +109,7 @@ func want(in labels.Labels, r relabel.Rules, id relabel.Identity) map[string]str
 
 // after returns the labels after Prometheus' own rules with pool_id and replica_id
 // restored; nil if the series is dropped.
-func after(b *labels.Builder, r relabel.Rules, id relabel.Identity) map[string]string {
+func after(b *labels.Builder, r relabel.Rules, id relabel.TargetLabels) map[string]string {
 	if !prometheus.ProcessBuilder(b, r...) {
 		return nil
 	}

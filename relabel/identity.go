@@ -40,8 +40,9 @@ const (
 	VersionsBoth   VersionsMode = "both"
 )
 
-// Identity identifies the target of a series. Empty values are written as [Unknown].
-type Identity struct {
+// TargetLabels are what is attached to the series of a target: its identity, and labels of its own.
+// Empty values are written as [Unknown].
+type TargetLabels struct {
 	Engine        string
 	EngineVersion string
 	TRTLLMVersion string
@@ -71,20 +72,20 @@ type attachedLabel struct {
 
 // attached returns the labels to attach, sorted by name as in Prometheus. The value of model_id
 // depends on the series. An empty value only renames the target's own label.
-func (id *Identity) attached() []attachedLabel {
+func (t *TargetLabels) attached() []attachedLabel {
 	list := []attachedLabel{
-		{LabelEngine, cmp.Or(id.Engine, Unknown), true},
-		{LabelEngineVersion, cmp.Or(id.EngineVersion, Unknown), true},
-		{LabelTRTLLMVersion, cmp.Or(id.TRTLLMVersion, Unknown), true},
-		{LabelPoolID, cmp.Or(id.PoolID, Unknown), true},
-		{LabelReplicaID, cmp.Or(id.ReplicaID, Unknown), true},
+		{LabelEngine, cmp.Or(t.Engine, Unknown), true},
+		{LabelEngineVersion, cmp.Or(t.EngineVersion, Unknown), true},
+		{LabelTRTLLMVersion, cmp.Or(t.TRTLLMVersion, Unknown), true},
+		{LabelPoolID, cmp.Or(t.PoolID, Unknown), true},
+		{LabelReplicaID, cmp.Or(t.ReplicaID, Unknown), true},
 		{LabelModelID, "", true},
 	}
-	if id.Versions == VersionsInfo {
+	if t.Versions == VersionsInfo {
 		list[1].value, list[2].value = "", ""
 	}
 	names := IdentityLabels()
-	for name, value := range id.Labels {
+	for name, value := range t.Labels {
 		if value != "" && !slices.Contains(names, name) && !strings.HasPrefix(name, model.ReservedLabelPrefix) && model.UTF8Validation.IsValidLabelName(name) {
 			list = append(list, attachedLabel{name, value, false})
 		}

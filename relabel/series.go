@@ -35,17 +35,17 @@ type Result struct {
 // Relabeler relabels the series of one target. It is not safe for concurrent use; its results are.
 type Relabeler struct {
 	rules    Rules
-	identity Identity
+	target   TargetLabels
 	attached []attachedLabel
 	builder  *labels.Builder
 	moved    []labels.Label
 }
 
 // New returns a Relabeler for a target with the given metric_relabel_configs.
-func New(rules Rules, id Identity) *Relabeler {
-	id.PoolID, id.ReplicaID = clean(cmp.Or(id.PoolID, Unknown)), clean(cmp.Or(id.ReplicaID, Unknown))
-	id.ModelLabels = slices.Clone(id.ModelLabels)
-	return &Relabeler{rules: rules, identity: id, attached: id.attached(), builder: labels.NewBuilder(labels.EmptyLabels())}
+func New(rules Rules, t TargetLabels) *Relabeler {
+	t.PoolID, t.ReplicaID = clean(cmp.Or(t.PoolID, Unknown)), clean(cmp.Or(t.ReplicaID, Unknown))
+	t.ModelLabels = slices.Clone(t.ModelLabels)
+	return &Relabeler{rules: rules, target: t, attached: t.attached(), builder: labels.NewBuilder(labels.EmptyLabels())}
 }
 
 // Series attaches the identity, then applies the rules.
@@ -85,7 +85,7 @@ func (r *Relabeler) identify(in labels.Labels) (collisions []string) {
 	r.moved = r.moved[:0]
 	for _, l := range r.attached {
 		original := in.Get(l.name)
-		if original != "" && r.identity.HonorLabels && !l.identity {
+		if original != "" && r.target.HonorLabels && !l.identity {
 			continue
 		}
 		value := l.value
@@ -120,12 +120,12 @@ func (r *Relabeler) export() {
 }
 
 func (r *Relabeler) model(in labels.Labels) string {
-	if r.identity.ModelID == nil {
+	if r.target.ModelID == nil {
 		return ""
 	}
-	for _, label := range r.identity.ModelLabels {
+	for _, label := range r.target.ModelLabels {
 		if name := in.Get(label); name != "" {
-			return clean(r.identity.ModelID(name))
+			return clean(r.target.ModelID(name))
 		}
 	}
 	return ""
@@ -133,8 +133,8 @@ func (r *Relabeler) model(in labels.Labels) string {
 
 // restore restores pool_id and replica_id, and removes labels that begin with __.
 func (r *Relabeler) restore() {
-	r.builder.Set(LabelPoolID, r.identity.PoolID)
-	r.builder.Set(LabelReplicaID, r.identity.ReplicaID)
+	r.builder.Set(LabelPoolID, r.target.PoolID)
+	r.builder.Set(LabelReplicaID, r.target.ReplicaID)
 	r.builder.Range(func(l labels.Label) {
 		if l.Name != model.MetricNameLabel && strings.HasPrefix(l.Name, model.ReservedLabelPrefix) {
 			r.builder.Del(l.Name)

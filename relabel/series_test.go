@@ -11,8 +11,8 @@ import (
 )
 
 // llama returns a fully known replica.
-func llama() relabel.Identity {
-	return relabel.Identity{
+func llama() relabel.TargetLabels {
+	return relabel.TargetLabels{
 		Engine: "triton", EngineVersion: "2.64.0", TRTLLMVersion: "1.1.0", PoolID: "llama-prod", ReplicaID: "r0",
 		ModelID: func(name string) string {
 			return map[string]string{"ensemble": "llama-70b", "tensorrt_llm": "llama-70b", "bad": "\xff"}[name]
@@ -35,7 +35,7 @@ func ours(more ...string) map[string]string {
 
 func TestSeriesHaveTargetIdentity(t *testing.T) {
 	for name, tc := range map[string]struct {
-		change func(*relabel.Identity)
+		change func(*relabel.TargetLabels)
 		in     []string
 		out    map[string]string
 		moved  []string
@@ -51,46 +51,46 @@ func TestSeriesHaveTargetIdentity(t *testing.T) {
 			in: []string{"__name__", "a", "model_name", "ensemble"}, out: ours("__name__", "a", "model_name", "ensemble", "model_id", "llama-70b"),
 		},
 		"the first present model label counts": {
-			change: func(id *relabel.Identity) { id.ModelLabels = []string{"served", "model"} },
+			change: func(id *relabel.TargetLabels) { id.ModelLabels = []string{"served", "model"} },
 			in:     []string{"__name__", "a", "model", "ensemble", "model_name", "x"}, out: ours("__name__", "a", "model", "ensemble", "model_name", "x", "model_id", "llama-70b"),
 		},
 		"no label names a model": {
-			change: func(id *relabel.Identity) { id.ModelLabels = nil },
+			change: func(id *relabel.TargetLabels) { id.ModelLabels = nil },
 			in:     []string{"__name__", "a", "model", "ensemble"}, out: ours("__name__", "a", "model", "ensemble"),
 		},
 		"a model without an id": {
 			in: []string{"__name__", "a", "model", "other"}, out: ours("__name__", "a", "model", "other"),
 		},
 		"models are not known": {
-			change: func(id *relabel.Identity) { id.ModelID = nil },
+			change: func(id *relabel.TargetLabels) { id.ModelID = nil },
 			in:     []string{"__name__", "a", "model", "ensemble"}, out: ours("__name__", "a", "model", "ensemble"),
 		},
 		"unknown values": {
-			change: func(id *relabel.Identity) { *id = relabel.Identity{} },
+			change: func(id *relabel.TargetLabels) { *id = relabel.TargetLabels{} },
 			in:     []string{"__name__", "a"},
 			out:    ours("__name__", "a", "engine", "unknown", "engine_version", "unknown", "trtllm_version", "unknown", "pool_id", "unknown", "replica_id", "unknown"),
 		},
 		"versions in the info metric only": {
-			change: func(id *relabel.Identity) { id.Versions = relabel.VersionsInfo },
+			change: func(id *relabel.TargetLabels) { id.Versions = relabel.VersionsInfo },
 			in:     []string{"__name__", "a"}, out: ours("__name__", "a", "engine_version", "", "trtllm_version", ""),
 		},
 		"versions in the info metric only, with those of the target": {
-			change: func(id *relabel.Identity) { id.Versions = relabel.VersionsInfo },
+			change: func(id *relabel.TargetLabels) { id.Versions = relabel.VersionsInfo },
 			in:     []string{"__name__", "a", "engine_version", "9"}, out: ours("__name__", "a", "engine_version", "", "trtllm_version", "", "exported_engine_version", "9"),
 			moved: []string{"engine_version"},
 		},
 		"versions in both places": {
-			change: func(id *relabel.Identity) { id.Versions = relabel.VersionsBoth },
+			change: func(id *relabel.TargetLabels) { id.Versions = relabel.VersionsBoth },
 			in:     []string{"__name__", "a"}, out: ours("__name__", "a"),
 		},
 		"further labels of the target": {
-			change: func(id *relabel.Identity) {
+			change: func(id *relabel.TargetLabels) {
 				id.Labels = map[string]string{"rack": "r1", "empty": "", "pool_id": "evil", "__meta_x": "1", "__name__": "b"}
 			},
 			in: []string{"__name__", "a"}, out: ours("__name__", "a", "rack", "r1"),
 		},
 		"text that is not UTF-8 is repaired": {
-			change: func(id *relabel.Identity) {
+			change: func(id *relabel.TargetLabels) {
 				id.EngineVersion, id.ReplicaID, id.Labels = "2\xff", "r\xfe", map[string]string{"rack": "\xff", "\xff": "x"}
 			},
 			in: []string{"__name__", "a", "model", "bad"}, out: ours("__name__", "a", "model", "bad", "engine_version", "2�", "replica_id", "r�", "rack", "�", "model_id", "�"),
@@ -108,7 +108,7 @@ func TestSeriesHaveTargetIdentity(t *testing.T) {
 			out: ours("__name__", "a", "exported_exported_pool_id", "1", "exported_pool_id", "2", "exported_exported_exported_pool_id", "3"), moved: []string{"pool_id"},
 		},
 		"and the way out is a label of discovery": {
-			change: func(id *relabel.Identity) { id.Labels = map[string]string{"exported_pool_id": "ours"} },
+			change: func(id *relabel.TargetLabels) { id.Labels = map[string]string{"exported_pool_id": "ours"} },
 			in:     []string{"__name__", "a", "pool_id", "3", "exported_pool_id", "2"},
 			out:    ours("__name__", "a", "exported_pool_id", "ours", "exported_exported_pool_id", "3", "exported_exported_exported_pool_id", "2"),
 			moved:  []string{"exported_pool_id", "pool_id"},
@@ -126,17 +126,17 @@ func TestSeriesHaveTargetIdentity(t *testing.T) {
 			in: []string{"__name__", "a", "pool_id", "llama-prod"}, out: ours("__name__", "a", "exported_pool_id", "llama-prod"), moved: []string{"pool_id"},
 		},
 		"a label of discovery wins over the target": {
-			change: func(id *relabel.Identity) { id.Labels = map[string]string{"model": "ours"} },
+			change: func(id *relabel.TargetLabels) { id.Labels = map[string]string{"model": "ours"} },
 			in:     []string{"__name__", "a", "model", "ensemble"}, out: ours("__name__", "a", "model", "ours", "exported_model", "ensemble", "model_id", "llama-70b"), moved: []string{"model"},
 		},
 		"honor_labels lets the target win over a label of discovery": {
-			change: func(id *relabel.Identity) {
+			change: func(id *relabel.TargetLabels) {
 				id.Labels, id.HonorLabels = map[string]string{"rack": "ours", "row": "ours"}, true
 			},
 			in: []string{"__name__", "a", "rack", "theirs"}, out: ours("__name__", "a", "rack", "theirs", "row", "ours"),
 		},
 		"honor_labels does not let it win over the identity": {
-			change: func(id *relabel.Identity) { id.HonorLabels = true },
+			change: func(id *relabel.TargetLabels) { id.HonorLabels = true },
 			in:     []string{"__name__", "a", "replica_id", "evil", "model_id", "evil"}, out: ours("__name__", "a", "exported_replica_id", "evil", "exported_model_id", "evil"),
 			moved: []string{"model_id", "replica_id"},
 		},

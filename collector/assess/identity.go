@@ -27,7 +27,7 @@ const LabelTier = "tier"
 // Identity identifies a replica. It is immutable except for Page and Facts.
 type Identity struct {
 	Kind engine.Name
-	// Identity is the identity in the derived series of the replica.
+	// The part of it that derived series need.
 	derive.Identity
 
 	// Page and Facts are what it was last built from, or nil.
@@ -76,7 +76,7 @@ func ReplicaLabeler(t *target.Target, cfg *Labels) exposition.Labeler {
 	if len(cfg.Rules) == 0 {
 		return nil
 	}
-	rules := relabel.New(cfg.Rules, relabel.Identity{PoolID: t.PoolID, ReplicaID: t.ReplicaID})
+	rules := relabel.New(cfg.Rules, relabel.TargetLabels{PoolID: t.PoolID, ReplicaID: t.ReplicaID})
 	return func(in labels.Labels) exposition.Labeled { return labelled(rules.ApplyRules(in)) }
 }
 
@@ -86,7 +86,7 @@ func labelled(r relabel.Result) exposition.Labeled {
 
 // Labeler returns a labeler for the series of the replica's page.
 func (id *Identity) Labeler() exposition.Labeler {
-	rules := relabel.New(id.config.Rules, relabel.Identity{
+	rules := relabel.New(id.config.Rules, relabel.TargetLabels{
 		Engine:        string(id.Kind),
 		EngineVersion: id.EngineVersion,
 		TRTLLMVersion: id.TRTLLMVersion,

@@ -28,7 +28,7 @@ const maxFileSize = 16 << 20
 // it must not be changed afterwards.
 type File struct {
 	Global     Global            `yaml:"global"`
-	Identity   Identity          `yaml:"identity"`
+	Identity   IdentityLabels    `yaml:"identity"`
 	Sharding   Sharding          `yaml:"sharding"`
 	Pools      []Pool            `yaml:"pools"`
 	Exposition exposition.Config `yaml:"exposition"`
@@ -36,7 +36,7 @@ type File struct {
 
 // DefaultFile is the default document.
 var DefaultFile = File{
-	Global: DefaultGlobal, Identity: DefaultIdentity, Sharding: DefaultSharding, Exposition: exposition.DefaultConfig,
+	Global: DefaultGlobal, Identity: DefaultIdentityLabels, Sharding: DefaultSharding, Exposition: exposition.DefaultConfig,
 }
 
 // Resolve sets the interval and timeout of pools that set none. It must be called once, after

@@ -62,18 +62,18 @@ func (c *Global) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Identity configures the identity labels.
-type Identity struct {
+// IdentityLabels configures the identity labels.
+type IdentityLabels struct {
 	// Versions selects where engine_version and trtllm_version are exposed: on every series, on
 	// an info metric, or on both.
 	Versions relabel.VersionsMode `yaml:"versions"`
 }
 
-// DefaultIdentity puts the versions on every series.
-var DefaultIdentity = Identity{Versions: relabel.VersionsSeries}
+// DefaultIdentityLabels puts the versions on every series.
+var DefaultIdentityLabels = IdentityLabels{Versions: relabel.VersionsSeries}
 
 // Validate returns an error if the key is invalid.
-func (c *Identity) Validate() error {
+func (c *IdentityLabels) Validate() error {
 	switch c.Versions {
 	case relabel.VersionsSeries, relabel.VersionsInfo, relabel.VersionsBoth:
 		return nil
