@@ -63,7 +63,7 @@ func (c *Collector) shared(cfg *config.File, pc *config.Pool, scraper scrape.Scr
 	p := c.base
 	p.Scraper, p.Canary = scraper, pc.Canary
 	p.Window, p.StallAfter, p.FailingMin = time.Duration(cfg.Global.Window), time.Duration(pc.StallAfter), pc.FailingMin
-	p.Page, p.Limits, p.Output = cfg.Exposition, pc.Limits.Series, pc.Limits.Output.Budget()
+	p.Page, p.Limits, p.Output = cfg.Exposition, pc.Limits.Series, pc.Limits.Output.Derived()
 	p.Labels = assess.Labels{
 		Versions: cfg.Identity.Versions, Rules: pc.MetricRelabelConfigs, Honor: pc.HonorLabels, ModelIDs: pc.ModelIDs,
 	}

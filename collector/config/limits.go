@@ -34,9 +34,9 @@ var DefaultLimits = Limits{
 	Output: Output{Series: 70_000, Bytes: 8 << 20, Models: 256},
 }
 
-// Budget converts the limits for package derive.
-func (o *Output) Budget() derive.Budget {
-	return derive.Budget{Budget: exposition.Budget{Series: o.Series, Bytes: int(o.Bytes)}, Models: o.Models}
+// Derived converts the limits for package derive.
+func (o *Output) Derived() derive.Output {
+	return derive.Output{Volume: exposition.Volume{Series: o.Series, Bytes: int(o.Bytes)}, Models: o.Models}
 }
 
 // validateSeries validates the limits of series. Package scrape validates the limits of the page.

@@ -32,8 +32,8 @@ type Options struct {
 	Stats *Stats
 	// caches holds the known sizes of KV caches, by model id.
 	caches map[string]cacheSize
-	// Budget limits the series of the page and the derived series together.
-	Budget Budget
+	// Output limits the series of the page and the derived series together.
+	Output Output
 }
 
 // Deriver computes the derived series of one target. It is not safe for concurrent use.
@@ -158,7 +158,7 @@ func (d *Deriver) compile(page *engine.Page, block *exposition.Block) {
 	}
 	series := d.program.seriesOf(&d.opts.Identity, d.gpus)
 	priorities := func() map[string]priority { return d.opts.Identity.priorities(page, block) }
-	d.dropped = Dropped{d.program.droppedModels, dropSeries(series, d.opts.Budget.Remaining(page.Shape().Cost()), priorities)}
+	d.dropped = Dropped{d.program.droppedModels, dropSeries(series, d.opts.Output.Remaining(page.Shape().Cost()), priorities)}
 	d.out = exposition.NewComputed(series, d.opts.Identity.Relabel, page.Shape())
 	d.window = newWindow(d.opts.Window, d.opts.Interval, d.program.counter)
 	d.window.results, d.window.stats = make([]any, d.program.results), d.opts.Stats

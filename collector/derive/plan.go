@@ -55,7 +55,7 @@ func newPlan(opts *Options, page *engine.Page, block *exposition.Block) *Plan {
 	}
 	p.identity.Labels = opts.Identity.ruleLabels()
 	p.addSources()
-	p.program.droppedModels = p.dropModels(opts.Budget.Models, block)
+	p.program.droppedModels = p.dropModels(opts.Output.Models, block)
 	p.groupSources()
 	p.lackFirstResponse = slices.ContainsFunc(page.Models(), func(model string) bool {
 		loaded, _ := page.Loaded(model)

@@ -42,7 +42,7 @@ type program struct {
 	caches []sizedCache
 	// objectives lists which objectives of the pool are measured by pages of the shape.
 	objectives []target.Check
-	// broken counts incomplete histograms, droppedModels the models beyond the budget.
+	// broken counts incomplete histograms, droppedModels the models beyond the limit.
 	broken        uint64
 	droppedModels int
 	// results counts the values that are computed once per page, see [oncePerPage].

@@ -13,7 +13,7 @@ import (
 )
 
 // TestWithoutWindowGauges checks that exactly the series of families that a query can
-// compute are left out, and take no room in a budget.
+// compute are left out, and take no room within a limit.
 func TestWithoutWindowGauges(t *testing.T) {
 	queried := make(map[string]bool)
 	for _, f := range derive.Catalogue() {
@@ -34,10 +34,10 @@ func TestWithoutWindowGauges(t *testing.T) {
 			require.Less(t, len(want), len(all.labels())-3)
 
 			lines := less.out.Shape().Lines()
-			room := derive.Budget{Budget: exposition.Budget{Series: lines}}
-			less = newLlama(t, spec, func(o *derive.Options) { o.NoWindowGauges, o.Budget = true, room })
+			room := derive.Output{Volume: exposition.Volume{Series: lines}}
+			less = newLlama(t, spec, func(o *derive.Options) { o.NoWindowGauges, o.Output = true, room })
 			require.Equal(t, []int{lines, 0}, []int{less.out.Shape().Lines(), less.deriver.Dropped().Series})
-			small := newLlama(t, spec, func(o *derive.Options) { o.Budget = room })
+			small := newLlama(t, spec, func(o *derive.Options) { o.Output = room })
 			require.Less(t, small.out.Shape().Lines(), lines, "all series of the model go, not some")
 			require.Equal(t, all.out.Shape().Lines()-small.out.Shape().Lines(), small.deriver.Dropped().Series)
 		})

@@ -27,12 +27,12 @@ var programs exposition.Interner[programKey, program]
 // shared, since the traffic of models and GPUs in labels differ between targets.
 func (o *Options) programKey(page *engine.Page) (programKey, bool) {
 	alike, ok := page.Shape().WatchedKey()
-	ok = ok && (o.Budget.Models == 0 || len(page.NamedModels().Names) <= o.Budget.Models) && !o.Identity.Labels.Has(exposition.LabelGPU)
+	ok = ok && (o.Output.Models == 0 || len(page.NamedModels().Names) <= o.Output.Models) && !o.Identity.Labels.Has(exposition.LabelGPU)
 	// Series are sorted by the names of GPUs after relabeling, which may be in another order.
 	return programKey{alike, fmt.Sprintf(
 		"%s %+v %+v %+v %q %v %v %d %t %t %t %s %q %q %q %s",
 		o.Engine.Name, page.Ranks(), o.Identity.Topology, o.Objectives, o.Aliases, o.takenAliases(page.Shape()), o.caches,
-		o.Budget.Models, o.NoWindowGauges, o.AliasesOnly, o.RawHidden, sortOrder(page.Shape().GPUs()),
+		o.Output.Models, o.NoWindowGauges, o.AliasesOnly, o.RawHidden, sortOrder(page.Shape().GPUs()),
 		o.Identity.EngineVersion, o.Identity.TRTLLMVersion, o.Identity.Source, o.Identity.ruleLabels(),
 	)}, ok
 }

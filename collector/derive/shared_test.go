@@ -117,9 +117,9 @@ var ways = []struct {
 	{"with all aliases", func(o *Options) { o.Aliases = exposition.AliasSets() }},
 	{"aliases only", func(o *Options) { o.Aliases, o.AliasesOnly, o.RawHidden = exposition.AliasSets(), true, true }},
 	{"without window gauges", func(o *Options) { o.NoWindowGauges = true }},
-	{"with a budget of models", func(o *Options) { o.Budget.Models = 2 }},
-	{"within the budget", func(o *Options) { o.Budget.Budget = exposition.Budget{Series: 5000, Bytes: 10 << 20} }},
-	{"above the budget", func(o *Options) { o.Budget.Budget = exposition.Budget{Series: 400} }},
+	{"with a limit of models", func(o *Options) { o.Output.Models = 2 }},
+	{"within the limits", func(o *Options) { o.Output.Volume = exposition.Volume{Series: 5000, Bytes: 10 << 20} }},
+	{"above the limits", func(o *Options) { o.Output.Volume = exposition.Volume{Series: 400} }},
 	{"with rules", func(o *Options) {
 		o.Identity.Relabel = func(lset labels.Labels) exposition.Labeled {
 			return exposition.Labeled{Labels: labels.NewBuilder(lset).Set("replica_id", "x"+lset.Get("replica_id")).Labels(), Keep: lset.Get("model") != "preprocessing"}

@@ -28,7 +28,7 @@ type shapeBuilder struct {
 	series   []series
 	drops    Drops
 	leftOut  LeftOut
-	cost     Budget
+	cost     Volume
 	watched  []watchedSeries
 	gpus     []string
 	// ranks are the positions of the families sorted by name, nil before [shapeBuilder.sort].

@@ -164,7 +164,7 @@ func FuzzFastSlow(f *testing.F) {
 		opts := exposition.Options{
 			Reserved: []string{"trtllm_exporter_"},
 			Watch:    func(name string) bool { return len(name)%2 == 0 },
-			Limits:   exposition.Limits{Samples: 1000, Labels: 12, Help: 40, Output: exposition.Budget{Series: 40, Bytes: 4000}},
+			Limits:   exposition.Limits{Samples: 1000, Labels: 12, Help: 40, Output: exposition.Volume{Series: 40, Bytes: 4000}},
 		}
 		warm, label := exposition.NewCache(opts), new(exposition.Labeler(identify))
 		for _, body := range []string{first, second, mutate(first, seed), first, mutate(second, seed+1)} {

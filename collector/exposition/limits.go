@@ -21,7 +21,7 @@ type Limits struct {
 	Help int `yaml:"help"`
 	// Output limits the share of the exporter's page that the series take: the largest families
 	// are left out until the rest fits.
-	Output Budget `yaml:"-"`
+	Output Volume `yaml:"-"`
 }
 
 // DefaultLimits are the default limits.

@@ -48,7 +48,7 @@ type Shape struct {
 	hidden   *Shape
 	drops    Drops
 	leftOut  LeftOut
-	cost     Budget
+	cost     Volume
 	utf8     bool
 	watched  *[]watchedSeries
 	// gpus holds the values of gpu_uuid in the labels of watched series.
@@ -70,7 +70,7 @@ func (s *Shape) Lines() int { return len(s.lines) }
 func (s *Shape) LeftOut() LeftOut { return s.leftOut }
 
 // Cost returns the cost of the series, zero without output limits.
-func (s *Shape) Cost() Budget { return s.cost }
+func (s *Shape) Cost() Volume { return s.cost }
 
 // Drops returns the number of dropped series of the source, by reason.
 func (s *Shape) Drops() Drops { return s.drops }

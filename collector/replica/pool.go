@@ -36,7 +36,7 @@ type Pool struct {
 	// Output what one replica may add to /metrics.
 	Page   exposition.Config
 	Limits exposition.Limits
-	Output derive.Budget
+	Output derive.Output
 	Labels assess.Labels
 
 	// StartBudget is how long a replica may take to start before it had a page.
@@ -59,7 +59,7 @@ type Pool struct {
 func (p *Pool) limits() exposition.Limits {
 	limits := p.Limits
 	if p.Page.Raw {
-		limits.Output = p.Output.Budget
+		limits.Output = p.Output.Volume
 		limits.Output.Series = (3*limits.Output.Series + 3) / 4
 		limits.Output.Bytes = (3*limits.Output.Bytes + 3) / 4
 	}

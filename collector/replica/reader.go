@@ -36,7 +36,7 @@ func (r *Replica) reset() {
 		Window: r.pool.Window, Interval: r.target.Interval, Engine: r.server.Engine,
 		StallAfter: r.pool.StallAfter, FailingMin: r.pool.FailingMin, Objectives: r.pool.Objectives,
 		Aliases: r.pool.Page.Aliases, AliasesOnly: !r.pool.Page.Normalised, NoWindowGauges: !r.pool.Page.WindowGauges, RawHidden: !r.pool.Page.Raw,
-		Budget: r.pool.Output, Stats: &r.deriveStats,
+		Output: r.pool.Output, Stats: &r.deriveStats,
 	})
 	r.reader = pageReader{cache: exposition.NewCache(exposition.Options{
 		Limits:     r.pool.limits(),

@@ -24,41 +24,41 @@ func (b *bench) modelIDs() (ids []string) {
 	return slices.Compact(ids)
 }
 
-func TestBudgetDropsDerivedSeriesOfWholeModels(t *testing.T) {
+func TestLimitDropsDerivedSeriesOfWholeModels(t *testing.T) {
 	page := []string{`nv_gpu_utilization{gpu_uuid="GPU-1"} 0.5`}
 	for i := range 100 {
 		page = append(page, fmt.Sprintf(`nv_inference_request_success{model="m%03d",version="1"} 7`, i))
 	}
-	bounded := func(budget derive.Budget) (ids []string, series int, dropped derive.Dropped) {
-		b := newBench(t, engine.Triton, "m000", "m001").with(func(o *derive.Options) { o.Budget = budget })
+	bounded := func(limit derive.Output) (ids []string, series int, dropped derive.Dropped) {
+		b := newBench(t, engine.Triton, "m000", "m001").with(func(o *derive.Options) { o.Output = limit })
 		got := b.page(page...)
-		require.True(t, got.count("gpu_") > 0 || budget.Series == 1, "what belongs to no model is there")
+		require.True(t, got.count("gpu_") > 0 || limit.Series == 1, "what belongs to no model is there")
 		return b.modelIDs(), b.out.Shape().Lines(), b.deriver.Dropped()
 	}
-	all, total, dropped := bounded(derive.Budget{})
+	all, total, dropped := bounded(derive.Output{})
 	require.Len(t, all, 100)
 	require.Equal(t, derive.Dropped{}, dropped)
 
-	ids, series, dropped := bounded(derive.Budget{Models: 10})
+	ids, series, dropped := bounded(derive.Output{Models: 10})
 	require.Equal(t, all[:10], ids)
 	require.Equal(t, derive.Dropped{Models: 90}, dropped)
 	require.Less(t, series, total/5)
 
-	for _, budget := range []int{1, 50, total / 2, total - 1, total} {
-		ids, series, dropped = bounded(derive.Budget{Budget: exposition.Budget{Series: budget}})
-		require.LessOrEqual(t, series, budget)
+	for _, limit := range []int{1, 50, total / 2, total - 1, total} {
+		ids, series, dropped = bounded(derive.Output{Volume: exposition.Volume{Series: limit}})
+		require.LessOrEqual(t, series, limit)
 		require.Equal(t, derive.Dropped{Series: total - series}, dropped)
 		require.Equal(t, all[:len(ids)], append([]string{}, ids...))
 	}
-	ids, _, _ = bounded(derive.Budget{Budget: exposition.Budget{Bytes: 10_000}})
+	ids, _, _ = bounded(derive.Output{Volume: exposition.Volume{Bytes: 10_000}})
 	require.NotEmpty(t, ids)
 	require.Less(t, len(ids), 100)
 }
 
-// TestBudgetFollowsTrafficOfEachTarget has two targets whose pages differ only in their traffic.
-func TestBudgetFollowsTrafficOfEachTarget(t *testing.T) {
+// TestLimitFollowsTrafficOfEachTarget has two targets whose pages differ only in their traffic.
+func TestLimitFollowsTrafficOfEachTarget(t *testing.T) {
 	const a, b = `nv_inference_request_success{model="a",version="1"} `, `nv_inference_request_success{model="b",version="1"} `
-	limited := func(o *derive.Options) { o.Budget.Models = 1 }
+	limited := func(o *derive.Options) { o.Output.Models = 1 }
 	first, second := newBench(t, engine.Triton, "a", "b").with(limited), newBench(t, engine.Triton, "a", "b").with(limited)
 	first.page(a+"7", b+"3")
 	second.page(a+"3", b+"7")
@@ -86,14 +86,14 @@ func TestInventedModelsDoNotReplaceServedModel(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		listed []engine.ModelFacts
-		budget derive.Budget
+		limit  derive.Output
 		done   int
 		want   string
 	}{
-		{"it is listed", listed, derive.Budget{Models: 10}, 0, "zz/served"},
-		{"it is listed, and there is room for few series", listed, derive.Budget{Budget: exposition.Budget{Series: 40}}, 0, "zz/served"},
-		{"nothing is listed, and it has the traffic", nil, derive.Budget{Models: 10}, 100, "zz/served"},
-		{"nothing is listed, and nothing was done", nil, derive.Budget{Models: 10}, 0, "a000"},
+		{"it is listed", listed, derive.Output{Models: 10}, 0, "zz/served"},
+		{"it is listed, and there is room for few series", listed, derive.Output{Volume: exposition.Volume{Series: 40}}, 0, "zz/served"},
+		{"nothing is listed, and it has the traffic", nil, derive.Output{Models: 10}, 100, "zz/served"},
+		{"nothing is listed, and nothing was done", nil, derive.Output{Models: 10}, 0, "a000"},
 	} {
 		series := func(model, status string, n int) []string {
 			return []string{fmt.Sprintf("dynamo_frontend_requests_total{model=%q,status=%q} %d", model, status, n), fmt.Sprintf("dynamo_frontend_inflight_requests{model=%q} 0", model)}
@@ -102,21 +102,21 @@ func TestInventedModelsDoNotReplaceServedModel(t *testing.T) {
 		for i := range 50 {
 			page = append(page, series(fmt.Sprintf("a%03d", i), "error", 1000)...)
 		}
-		b := newBench(t, engine.Dynamo).facts(c.listed...).with(func(o *derive.Options) { o.Budget = c.budget })
+		b := newBench(t, engine.Dynamo).facts(c.listed...).with(func(o *derive.Options) { o.Output = c.limit })
 		b.page(page...)
 		require.Contains(t, b.modelIDs(), c.want, c.name)
-		if c.budget.Models > 0 {
+		if c.limit.Models > 0 {
 			require.Equal(t, derive.Dropped{Models: 41}, b.deriver.Dropped(), c.name)
 		}
 	}
 }
 
-// TestBudgetFollowsModelsThatComeIntoUse has a page of many models: the last ones are in use, or come
+// TestLimitFollowsModelsThatComeIntoUse has a page of many models: the last ones are in use, or come
 // into use while the page keeps its shape.
-func TestBudgetFollowsModelsThatComeIntoUse(t *testing.T) {
-	for name, budget := range map[string]derive.Budget{"models": {Models: 10}, "series": {Budget: exposition.Budget{Series: 120}}} {
+func TestLimitFollowsModelsThatComeIntoUse(t *testing.T) {
+	for name, limit := range map[string]derive.Output{"models": {Models: 10}, "series": {Volume: exposition.Volume{Series: 120}}} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t, engine.Triton).with(func(o *derive.Options) { o.Budget = budget })
+			b := newBench(t, engine.Triton).with(func(o *derive.Options) { o.Output = limit })
 			page := func(busy ...string) []string {
 				var lines []string
 				for i := range 100 {

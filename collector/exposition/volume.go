@@ -8,10 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// Budget is a size in series and bytes of text. In a limit, a zero field means no limit.
-type Budget struct{ Series, Bytes int }
+// Volume is a size in series and bytes of text. In a limit, a zero field means no limit.
+type Volume struct{ Series, Bytes int }
 
-// LeftOut counts the series that exceed a budget. Whole families are left out, because a sum over
+// LeftOut counts the series that exceed a limit. Whole families are left out, because a sum over
 // a part of a family would be wrong.
 type LeftOut struct {
 	Series, Families int
@@ -28,64 +28,64 @@ const maxValueBytes = len("-1.7976931348623157e+308")
 const maxSampleOverhead = maxValueBytes + 2
 
 // Remaining returns the limit minus used, at least 1 in fields with a limit.
-func (b Budget) Remaining(used Budget) Budget {
-	if b.Series > 0 {
-		b.Series = max(b.Series-used.Series, 1)
+func (v Volume) Remaining(used Volume) Volume {
+	if v.Series > 0 {
+		v.Series = max(v.Series-used.Series, 1)
 	}
-	if b.Bytes > 0 {
-		b.Bytes = max(b.Bytes-used.Bytes, 1)
+	if v.Bytes > 0 {
+		v.Bytes = max(v.Bytes-used.Bytes, 1)
 	}
-	return b
+	return v
 }
 
 // Fits reports whether used is within the limit.
-func (b Budget) Fits(used Budget) bool {
-	return (b.Series == 0 || used.Series <= b.Series) && (b.Bytes == 0 || used.Bytes <= b.Bytes)
+func (v Volume) Fits(used Volume) bool {
+	return (v.Series == 0 || used.Series <= v.Series) && (v.Bytes == 0 || used.Bytes <= v.Bytes)
 }
 
-// Add returns the sum of b and other.
-func (b Budget) Add(other Budget) Budget {
-	return Budget{b.Series + other.Series, b.Bytes + other.Bytes}
+// Add returns the sum of v and other.
+func (v Volume) Add(other Volume) Volume {
+	return Volume{v.Series + other.Series, v.Bytes + other.Bytes}
 }
 
 // share returns the fraction of the limit that is used, the larger of the two.
-func (b Budget) share(used Budget) float64 {
+func (v Volume) share(used Volume) float64 {
 	share := 0.0
-	if b.Series > 0 {
-		share = float64(used.Series) / float64(b.Series)
+	if v.Series > 0 {
+		share = float64(used.Series) / float64(v.Series)
 	}
-	if b.Bytes > 0 {
-		share = max(share, float64(used.Bytes)/float64(b.Bytes))
+	if v.Bytes > 0 {
+		share = max(share, float64(used.Bytes)/float64(v.Bytes))
 	}
 	return share
 }
 
 // prefixCost returns the cost of a line. Escaping makes a name up to four times as long.
-func prefixCost(prefix string) Budget {
+func prefixCost(prefix string) Volume {
 	bytes := len(prefix)
 	if prefix[0] == '{' || quotedLabelName(prefix) {
 		bytes *= 4
 	}
-	return Budget{1, bytes + maxSampleOverhead}
+	return Volume{1, bytes + maxSampleOverhead}
 }
 
 // Cost returns the cost of the series before relabeling.
-func (s *ComputedSeries) Cost() Budget {
-	return Budget{1, int(s.Labels.ByteSize()) + 4*s.Labels.Len() + len(s.Family.Name) + len(s.Suffix) + maxSampleOverhead}
+func (s *ComputedSeries) Cost() Volume {
+	return Volume{1, int(s.Labels.ByteSize()) + 4*s.Labels.Len() + len(s.Family.Name) + len(s.Suffix) + maxSampleOverhead}
 }
 
 // cost returns the cost of the family's HELP, TYPE and UNIT.
-func (f *Family) cost() Budget {
+func (f *Family) cost() Volume {
 	const words = len("# HELP  \n# TYPE  histogram\n# UNIT  \n")
-	return Budget{0, 3*len(f.Name) + len(f.Help) + len(f.Unit) + words}
+	return Volume{0, 3*len(f.Name) + len(f.Help) + len(f.Unit) + words}
 }
 
 // limit leaves out the largest families until the rest fits the limit.
-func (b *shapeBuilder) limit(limit Budget) {
-	if limit == (Budget{}) {
+func (b *shapeBuilder) limit(limit Volume) {
+	if limit == (Volume{}) {
 		return
 	}
-	costs := make(map[string]Budget, len(b.families))
+	costs := make(map[string]Volume, len(b.families))
 	for i := range b.families {
 		costs[b.families[i].Name] = b.families[i].cost()
 	}
@@ -105,8 +105,8 @@ func (b *shapeBuilder) limit(limit Budget) {
 }
 
 // choose returns the families to leave out by their costs, and counts them.
-func (l *LeftOut) choose(costs map[string]Budget, limit Budget) (omitted map[string]bool) {
-	used := Budget{}
+func (l *LeftOut) choose(costs map[string]Volume, limit Volume) (omitted map[string]bool) {
+	used := Volume{}
 	for _, cost := range costs {
 		used = used.Add(cost)
 	}
@@ -140,10 +140,10 @@ const largePageBytes = 256 << 10
 // other reasons may count.
 func (r *pageReader) preselect(renderer *seriesRenderer, b *shapeBuilder) (omitted map[string]bool, err error) {
 	limit := r.opts.Limits.Output
-	if len(r.body) <= largePageBytes || limit == (Budget{}) {
+	if len(r.body) <= largePageBytes || limit == (Volume{}) {
 		return nil, nil
 	}
-	costs := make(map[string]Budget)
+	costs := make(map[string]Volume)
 	for i := range r.samples {
 		cached, err := renderer.series(r.samples[i].series)
 		if err != nil {

@@ -11,28 +11,28 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// Budget limits the derived series of one target; a zero field means no limit.
-type Budget struct {
-	exposition.Budget
+// Output limits the derived series of one target; a zero field means no limit.
+type Output struct {
+	exposition.Volume
 
 	// Models limits the models with derived series.
 	Models int
 }
 
-// Dropped counts models that exceed a budget, and series of the other models that do.
+// Dropped counts models that exceed the limits, and series of the other models that do.
 type Dropped struct{ Models, Series int }
 
-// Dropped returns how much the budget dropped from the last page.
+// Dropped returns how much the limits dropped from the last page.
 func (d *Deriver) Dropped() Dropped { return d.dropped }
 
-// priority orders model ids within a budget: entry is true for a model that clients call, served if
+// priority orders model ids within a limit: entry is true for a model that clients call, served if
 // the server lists the model as ready. Traffic comes last.
 type priority struct {
 	entry, served bool
 	traffic       float64
 }
 
-// byPriority returns model ids in the order in which a budget admits them. Some pages have model
+// byPriority returns model ids in the order in which a limit admits them. Some pages have model
 // names that clients made up and that are not served.
 func byPriority(ids map[string]priority) []string {
 	return slices.SortedFunc(maps.Keys(ids), func(a, b string) int {
@@ -76,13 +76,13 @@ func (p *Plan) dropModels(limit int, block *exposition.Block) int {
 }
 
 // dropSeries drops all series of the models that do not fit, and returns the number of series.
-func dropSeries(all []exposition.ComputedSeries, limit exposition.Budget, priorities func() map[string]priority) int {
-	if limit == (exposition.Budget{}) {
+func dropSeries(all []exposition.ComputedSeries, limit exposition.Volume, priorities func() map[string]priority) int {
+	if limit == (exposition.Volume{}) {
 		return 0
 	}
-	costs, total := make(map[string]exposition.Budget), exposition.Budget{}
+	costs, total := make(map[string]exposition.Volume), exposition.Volume{}
 	for i := range all {
-		cost, id := exposition.Budget{}, all[i].Labels.Get("model_id")
+		cost, id := exposition.Volume{}, all[i].Labels.Get("model_id")
 		if !all[i].Hidden {
 			cost = all[i].Cost()
 		}
@@ -96,7 +96,7 @@ func dropSeries(all []exposition.ComputedSeries, limit exposition.Budget, priori
 		ids[id] = known[id]
 	}
 	ids[""] = priority{entry: true, served: true, traffic: math.Inf(1)} // The replica's own.
-	admitted, used := make(map[string]bool, len(ids)), exposition.Budget{}
+	admitted, used := make(map[string]bool, len(ids)), exposition.Volume{}
 	for _, id := range byPriority(ids) {
 		if with := used.Add(costs[id]); limit.Fits(with) {
 			admitted[id], used = true, with

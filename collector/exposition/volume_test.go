@@ -1,0 +1,75 @@
+package exposition_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+)
+
+func TestLargestFamiliesAreDroppedFirst(t *testing.T) {
+	family := func(name string, series int) string {
+		var b strings.Builder
+		for i := range series {
+			fmt.Fprintf(&b, "%s{x=\"%d\"} 1\n", name, i)
+		}
+		return b.String()
+	}
+	page := family("small", 2) + family("large", 50) + family("middle", 10) + "alone 1\n"
+	for _, c := range []struct {
+		name    string
+		page    string
+		limit   exposition.Volume
+		kept    []string
+		leftOut exposition.LeftOut
+	}{
+		{"no bound", page, exposition.Volume{}, []string{"alone", "large", "middle", "small"}, exposition.LeftOut{}},
+		{"room for all", page, exposition.Volume{Series: 63}, []string{"alone", "large", "middle", "small"}, exposition.LeftOut{}},
+		{"one series too many", page, exposition.Volume{Series: 62}, []string{"alone", "middle", "small"}, exposition.LeftOut{Series: 50, Families: 1, Names: []string{"large"}}},
+		{"room for few", page, exposition.Volume{Series: 5}, []string{"alone", "small"}, exposition.LeftOut{Series: 60, Families: 2, Names: []string{"large", "middle"}}},
+		{"room for none", page, exposition.Volume{Bytes: 10}, nil, exposition.LeftOut{Series: 63, Families: 4, Names: []string{"large", "middle", "small"}}},
+		{"bytes", page, exposition.Volume{Bytes: 1000}, []string{"alone", "middle", "small"}, exposition.LeftOut{Series: 50, Families: 1, Names: []string{"large"}}},
+		{"a huge HELP", "# HELP a " + strings.Repeat("h", 5000) + "\na 1\nb 1\n", exposition.Volume{Bytes: 1000}, []string{"b"}, exposition.LeftOut{Series: 1, Families: 1, Names: []string{"a"}}},
+		{"of equal ones the first by name", "b 1\na 1\n", exposition.Volume{Series: 1}, []string{"b"}, exposition.LeftOut{Series: 1, Families: 1, Names: []string{"a"}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cache := exposition.NewCache(exposition.Options{Limits: exposition.Limits{Output: c.limit}})
+			for i, body := range []string{c.page, strings.ReplaceAll(c.page, " 1\n", " 25\n")} {
+				require.Equal(t, i > 0, cache.Fast(body), "leaving out does not cost the fast path")
+				b, err := parseWith(t, cache, body, "")
+				require.NoError(t, err)
+				var kept []string
+				for i := range b.Shape().Families() {
+					kept = append(kept, b.Shape().Families()[i].Name)
+				}
+				require.Equal(t, c.kept, kept)
+				require.Equal(t, c.leftOut, b.Shape().LeftOut())
+				require.Equal(t, b.Shape().Lines(), strings.Count("\n"+render(t, &exposition.Merger{}, b), "\n")-1-strings.Count("\n"+render(t, &exposition.Merger{}, b), "\n# "))
+			}
+		})
+	}
+}
+
+// TestLimitHoldsInEveryFormat compares the size of random pages with their limit in
+// every text format: escaped names and the bounds of OpenMetrics make lines longer.
+func TestLimitHoldsInEveryFormat(t *testing.T) {
+	full := 0
+	for seed := range uint64(200) {
+		g := generator{Rand: rand.New(rand.NewPCG(seed, 3)), conflicting: true, partial: seed%2 > 0}
+		limit := exposition.Volume{Series: 1 + g.IntN(60), Bytes: 100 + g.IntN(6000)}
+		b := parse(t, exposition.Options{Limits: exposition.Limits{Output: limit}}, g.page(), replicaLabel("x"))
+		if b.Shape().LeftOut().Series > 0 {
+			full++
+		}
+		require.LessOrEqual(t, b.Shape().Lines(), limit.Series)
+		for name, format := range textFormats() {
+			page := pageIn(t, format, b)
+			require.LessOrEqual(t, len(strings.TrimSuffix(page, "# EOF\n")), limit.Bytes, "seed %d, %s\n%s", seed, name, page)
+		}
+	}
+	require.Greater(t, full, 50, "the limits are too small for many pages")
+}
