@@ -20,7 +20,9 @@ func (r *Replica) queryHealth(ctx context.Context) {
 		return
 	}
 	r.pacer.HealthRequested(r.signs())
-	runJob(r.startJob(ctx, &r.jobs.health), "health", server.Health, func(h engine.Health, failed error) { r.setHealth(server, h, failed) })
+	runJob(r.startJob(ctx, &r.jobs.health), "health", server.Health, func(h engine.Health, failed error) {
+		r.setHealth(server, h, failed)
+	})
 }
 
 // setHealth applies an answer unless the API was found at another address in the meantime.
@@ -40,11 +42,13 @@ func (r *Replica) setHealth(from *engine.Endpoint, h engine.Health, failed error
 // address that may not be the server's own is queried once per identity interval.
 func (r *Replica) checkHealth(ctx context.Context, b *lane.Batch) {
 	previous := r.answers.Health
-	if previous != nil && r.answers.Unconfirmed && r.isReady() && time.Since(r.jobs.health.started) < r.pool.IdentityInterval {
+	if previous != nil && r.answers.Unconfirmed && r.isReady() &&
+		time.Since(r.jobs.health.started) < r.pool.IdentityInterval {
 		return
 	}
 	server := r.api()
-	if server == nil || server.ReadyURL() == "" || r.jobs.health.running || !r.isReady() || r.status.Suspected || !r.pacer.HealthValid(previous, r.signs(), r.pool.IdentityInterval) {
+	if server == nil || server.ReadyURL() == "" || r.jobs.health.running || !r.isReady() || r.status.Suspected ||
+		!r.pacer.HealthValid(previous, r.signs(), r.pool.IdentityInterval) {
 		r.queryHealth(ctx)
 		return
 	}

@@ -40,10 +40,16 @@ func (r *Replica) assess(failed error) {
 	if string(v.State) != s.State {
 		s.StateSince = time.Now()
 	}
-	s.State, s.StateReason, s.Severity, s.Runbook = string(v.State), v.Reason, string(v.Severity), v.Runbook
+	s.State = string(v.State)
+	s.StateReason = v.Reason
+	s.Severity = string(v.Severity)
+	s.Runbook = v.Runbook
 	s.Suspected, s.Deliberate = v.Suspected, v.Deliberate
 	r.deriver.Convict(v.Proven())
-	s.Judged, s.ProbeReady, s.ProbeLive, s.Accused = v.Probes.Judged, v.Probes.Ready, v.Probes.Live, v.Probes.Accused
+	s.Judged = v.Probes.Judged
+	s.ProbeReady = v.Probes.Ready
+	s.ProbeLive = v.Probes.Live
+	s.Accused = v.Probes.Accused
 	r.updateCanaryOrder()
 }
 
@@ -70,9 +76,17 @@ func (r *Replica) updateConclusions(failed error) {
 func (r *Replica) basis(failed error) assess.Basis {
 	id, expect := r.reader.identity, &r.pool.Expect
 	b := assess.Basis{
-		Engine: r.server.Engine, Topology: id.Topology, EngineVersion: id.EngineVersion, TRTLLMVersion: id.TRTLLMVersion,
+		Engine:        r.server.Engine,
+		Topology:      id.Topology,
+		EngineVersion: id.EngineVersion,
+		TRTLLMVersion: id.TRTLLMVersion,
 		Knowledge: engine.Knowledge{
-			Facts: r.answers.Facts, APIGiven: r.target.APIURL != "", MissingPage: answered(failed, http.StatusNotFound), Canary: r.pool.Canary.Enabled, Confirms: r.pool.Canary.Confirm, Iterations: r.pool.IterationStats,
+			Facts:       r.answers.Facts,
+			APIGiven:    r.target.APIURL != "",
+			MissingPage: answered(failed, http.StatusNotFound),
+			Canary:      r.pool.Canary.Enabled,
+			Confirms:    r.pool.Canary.Confirm,
+			Iterations:  r.pool.IterationStats,
 		},
 		Expect: expect,
 		Declared: engine.Pins{
@@ -100,8 +114,13 @@ func (r *Replica) evidence(failed error) assess.Evidence {
 		StallAfter: r.pool.StallAfter,
 		Window:     r.pool.Window,
 		Previous: assess.Judgment{
-			State:  assess.State(s.State),
-			Probes: assess.Probes{Judged: s.Judged, Ready: s.ProbeReady, Live: s.ProbeLive, Accused: s.Accused},
+			State: assess.State(s.State),
+			Probes: assess.Probes{
+				Judged:  s.Judged,
+				Ready:   s.ProbeReady,
+				Live:    s.ProbeLive,
+				Accused: s.Accused,
+			},
 		},
 		Scrape: assess.Scrape{
 			OK:       failed == nil,
@@ -168,7 +187,8 @@ func (r *Replica) reassess() {
 	}
 	previous, conclusions := r.status, r.published.conclusions
 	r.assess(r.published.err)
-	if r.published.conclusions == conclusions && r.status.State == previous.State && r.status.StateReason == previous.StateReason {
+	if r.published.conclusions == conclusions && r.status.State == previous.State &&
+		r.status.StateReason == previous.StateReason {
 		return
 	}
 	r.publish(r.published.snapshot)

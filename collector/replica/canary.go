@@ -87,12 +87,19 @@ func (r *Replica) observeLoad(p *scrape.Fetched) {
 		return
 	}
 	c := r.deriver.Conditions()
-	r.memory.Canary.Observe(canary.Load{Requested: p.Start, Received: p.Received, InFlight: c.InFlight, Known: c.InFlightKnown})
+	r.memory.Canary.Observe(canary.Load{
+		Requested: p.Start,
+		Received:  p.Received,
+		InFlight:  c.InFlight,
+		Known:     c.InFlightKnown,
+	})
 }
 
 // canaryOrder returns the order for requests to a model, to the entry model if it is empty.
 func (r *Replica) canaryOrder(model string) *canary.Order {
-	return assess.CanaryOrder(r.server.Engine, r.reader.identity, r.answers.ConfirmedURL(r.api()), model, assess.State(r.status.State))
+	return assess.CanaryOrder(
+		r.server.Engine, r.reader.identity, r.answers.ConfirmedURL(r.api()), model, assess.State(r.status.State),
+	)
 }
 
 func (r *Replica) updateCanaryOrder() {

@@ -35,8 +35,10 @@ type counters struct {
 
 func newCounters(t *target.Target, label exposition.Labeler) counters {
 	return counters{
-		start: time.Now(), failures: make(map[scrape.Reason]uint64),
-		labels: labels.FromStrings("pool_id", t.PoolID, "replica_id", t.ReplicaID), values: exposition.NewValues(label),
+		start:    time.Now(),
+		failures: make(map[scrape.Reason]uint64),
+		labels:   labels.FromStrings("pool_id", t.PoolID, "replica_id", t.ReplicaID),
+		values:   exposition.NewValues(label),
 	}
 }
 

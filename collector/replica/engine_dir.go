@@ -28,7 +28,8 @@ func buildVersion(dir string) string {
 		Version string `json:"version"`
 	}
 	text, err := io.ReadAll(io.LimitReader(f, maxBuildConfig))
-	if err != nil || json.Unmarshal(text, &config) != nil || len(config.Version) > 64 || strings.ContainsFunc(config.Version, unicode.IsControl) {
+	if err != nil || json.Unmarshal(text, &config) != nil || len(config.Version) > 64 ||
+		strings.ContainsFunc(config.Version, unicode.IsControl) {
 		return ""
 	}
 	return config.Version

@@ -20,15 +20,26 @@ func (c *counters) setLeftOut(shape *exposition.Shape, derived derive.Dropped) [
 	var sentences []string
 	if c.leftOut.Series > 0 {
 		sentences = append(sentences, fmt.Sprintf(
-			"%d series of the page, all of %s: more than three quarters of limits.output_series or limits.output_bytes. Drop series with metric_relabel_configs, or raise the limit",
+			"%d series of the page, all of %s: more than three quarters of limits.output_series or "+
+				"limits.output_bytes. Drop series with metric_relabel_configs, or raise the limit",
 			c.leftOut.Series, familyNames(c.leftOut),
 		))
 	}
 	if derived.Series > 0 {
-		sentences = append(sentences, fmt.Sprintf("%d derived series: with those of the page they are more than limits.output_series or limits.output_bytes", derived.Series))
+		sentences = append(
+			sentences,
+			fmt.Sprintf(
+				"%d derived series: with those of the page they are more than "+
+					"limits.output_series or limits.output_bytes",
+				derived.Series,
+			),
+		)
 	}
 	if derived.Models > 0 {
-		sentences = append(sentences, fmt.Sprintf("the derived series of %d models: more models than limits.output_models", derived.Models))
+		sentences = append(
+			sentences,
+			fmt.Sprintf("the derived series of %d models: more models than limits.output_models", derived.Models),
+		)
 	}
 	return sentences
 }

@@ -16,7 +16,8 @@ func (r *Replica) connection(p *scrape.Fetched) derive.Connection {
 	switch {
 	case p.Page.Kept:
 		return derive.Kept
-	case s.Health == target.HealthDown && (s.LastReason == string(scrape.ReasonConnect) || s.LastReason == string(scrape.ReasonReset)):
+	case s.Health == target.HealthDown &&
+		(s.LastReason == string(scrape.ReasonConnect) || s.LastReason == string(scrape.ReasonReset)):
 		return derive.Reopened
 	}
 	return derive.Opened

@@ -34,7 +34,8 @@ func (r *Replica) noteScrape(p *scrape.Fetched, failed error) {
 // own word: a paused one must not be asked. Only the newest answer since then counts.
 func (r *Replica) askIfAccused(ctx context.Context) {
 	now := time.Now()
-	if !r.pool.Canary.Asks() || r.jobs.canary.running || r.status.Health != target.HealthUp || r.deriver.Processes() > 0 {
+	if !r.pool.Canary.Asks() || r.jobs.canary.running || r.status.Health != target.HealthUp ||
+		r.deriver.Processes() > 0 {
 		return
 	}
 	c := r.deriver.Conditions()

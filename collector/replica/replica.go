@@ -90,7 +90,9 @@ type jobs struct {
 func New(t *target.Target, p *Pool, slot *snapshot.Slot, log *slog.Logger) *Replica {
 	label := assess.ReplicaLabeler(t, &p.Labels)
 	r := &Replica{
-		target: t, pool: p, slot: slot,
+		target:    t,
+		pool:      p,
+		slot:      slot,
 		log:       log.With("pool_id", t.PoolID, "replica_id", t.ReplicaID),
 		server:    scrape.NewServer(t.Engine),
 		published: published{about: assess.NewReplicaSeries(label)},
@@ -133,16 +135,22 @@ func (r *Replica) Schedules() []Schedule {
 	all := []Schedule{{key, interval, soon, r.scheduled(r.scrapeDue)}}
 	if r.pool.IterationStats {
 		iterationsInterval := min(interval, maxIterationsInterval)
-		all = append(all, Schedule{key + "/iterations", iterationsInterval, iterationsInterval, r.scheduled(r.iterationsDue)})
+		all = append(
+			all, Schedule{key + "/iterations", iterationsInterval, iterationsInterval, r.scheduled(r.iterationsDue)},
+		)
 	}
 	if r.pool.Canary.Enabled {
-		all = append(all, Schedule{key + "/canary", time.Duration(r.pool.Canary.Interval), canarySoon, r.scheduled(r.canaryDue)})
+		all = append(
+			all, Schedule{key + "/canary", time.Duration(r.pool.Canary.Interval), canarySoon, r.scheduled(r.canaryDue)},
+		)
 	}
 	return all
 }
 
 // scheduled wraps work so that it runs under the lock without blocking the caller.
-func (r *Replica) scheduled(work func(ctx context.Context, missed uint64, b *lane.Batch)) func(context.Context, uint64, *lane.Batch) {
+func (r *Replica) scheduled(
+	work func(ctx context.Context, missed uint64, b *lane.Batch),
+) func(context.Context, uint64, *lane.Batch) {
 	return func(ctx context.Context, missed uint64, b *lane.Batch) {
 		run := func() {
 			if ctx.Err() == nil {

@@ -35,8 +35,12 @@ func (r *Replica) scrape(ctx context.Context, b *lane.Batch) {
 
 func (r *Replica) fetcher() *scrape.Fetcher {
 	return &scrape.Fetcher{
-		Scraper: r.pool.Scraper, Target: r.target, Marker: r.pool.Marker, Patience: r.pool.IdentityInterval,
-		Up: r.status.Health == target.HealthUp, Fetched: scrape.Fetched{Server: r.server, Start: time.Now()},
+		Scraper:  r.pool.Scraper,
+		Target:   r.target,
+		Marker:   r.pool.Marker,
+		Patience: r.pool.IdentityInterval,
+		Up:       r.status.Health == target.HealthUp,
+		Fetched:  scrape.Fetched{Server: r.server, Start: time.Now()},
 	}
 }
 
@@ -171,7 +175,10 @@ func (r *Replica) recordScrape(p *scrape.Fetched, failed error) {
 	s.Scrapes++
 	s.EngineEvidence = r.server.Evidence
 	if failed == nil {
-		s.Health, s.LastSuccess, s.LastError, s.LastReason = target.HealthUp, p.Received, "", ""
+		s.Health = target.HealthUp
+		s.LastSuccess = p.Received
+		s.LastError = ""
+		s.LastReason = ""
 		return
 	}
 	reason := scrape.ReasonOf(failed)

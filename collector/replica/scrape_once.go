@@ -16,7 +16,9 @@ func (r *Replica) ScrapeOnce(ctx context.Context) target.Status {
 	}
 	complete := func() bool {
 		// The labels of the published page are based on an answer about the identity.
-		return !r.server.Known() || r.status.Health == target.HealthUp && !r.jobs.identity.answered.IsZero() && r.reader.identity.Facts == r.answers.Facts
+		return !r.server.Known() ||
+			r.status.Health == target.HealthUp && !r.jobs.identity.answered.IsZero() &&
+				r.reader.identity.Facts == r.answers.Facts
 	}
 	published := func() bool { return !r.jobs.page.running && !r.jobs.wait.running }
 	r.update(func() { r.runDue(ctx, 0, nil) })

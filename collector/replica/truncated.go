@@ -37,5 +37,12 @@ func (r *pageReader) checkTruncated(body *scrape.Page, refused bool) error {
 		return nil
 	}
 	r.truncated = last
-	return &scrape.Error{Reason: scrape.ReasonTruncated, Err: fmt.Errorf("the page ends after the first %d samples of the previous page and has no Content-Length, so it may be truncated; make the server send Content-Length or chunks", samples)}
+	return &scrape.Error{
+		Reason: scrape.ReasonTruncated,
+		Err: fmt.Errorf(
+			"the page ends after the first %d samples of the previous page and has no Content-Length, so it may be "+
+				"truncated; make the server send Content-Length or chunks",
+			samples,
+		),
+	}
 }
