@@ -30,7 +30,9 @@ func (c *Client) maxBody(limit int64) int64 {
 }
 
 // readBody appends the body of a response to buf. It returns buf even if it fails.
-func (c *Client) readBody(s *scope, resp *http.Response, memory *reservation, buf []byte, limit int64) ([]byte, *Error) {
+func (c *Client) readBody(
+	s *scope, resp *http.Response, memory *reservation, buf []byte, limit int64,
+) ([]byte, *Error) {
 	limit = c.maxBody(limit)
 	memory.maxSize = limit
 	defer memory.settle()
@@ -40,8 +42,10 @@ func (c *Client) readBody(s *scope, resp *http.Response, memory *reservation, bu
 	case "gzip", "x-gzip":
 		return c.readGzip(s, resp, memory, buf, limit)
 	default:
-		return buf, failf(ReasonDecompress, "", "the body is encoded as %.40q; have the server honour Accept-Encoding: gzip",
-			s.sent.redact(resp.Header.Get("Content-Encoding")))
+		return buf, failf(
+			ReasonDecompress, "", "the body is encoded as %.40q; have the server honour Accept-Encoding: gzip",
+			s.sent.redact(resp.Header.Get("Content-Encoding")),
+		)
 	}
 }
 
@@ -52,7 +56,9 @@ func encodingOf(resp *http.Response) string {
 	return ""
 }
 
-func (c *Client) readPlain(ctx context.Context, resp *http.Response, memory *reservation, buf []byte, limit int64) ([]byte, *Error) {
+func (c *Client) readPlain(
+	ctx context.Context, resp *http.Response, memory *reservation, buf []byte, limit int64,
+) ([]byte, *Error) {
 	switch length := resp.ContentLength; {
 	case limit > 0 && length > limit:
 		return buf, c.tooLarge(fmt.Sprintf("has %d bytes,", length), limit)
@@ -78,9 +84,18 @@ func (c *Client) readPlain(ctx context.Context, resp *http.Response, memory *res
 
 func (c *Client) tooLarge(predicate string, limit int64) *Error {
 	if limit == c.resources.maxBody {
-		return failf(ReasonBodyTooLarge, "", "the body %s over %s, the share of the exporter's memory limit for one body; raise that (GOMEMLIMIT, or the limit of the container) or reduce the metrics that the server exposes", predicate, Size(limit))
+		return failf(
+			ReasonBodyTooLarge, "",
+			"the body %s over %s, the share of the exporter's memory limit for one body; raise that (GOMEMLIMIT, or "+
+				"the limit of the container) or reduce the metrics that the server exposes",
+			predicate, Size(limit),
+		)
 	}
-	return failf(ReasonBodyTooLarge, "", "the body %s over the limit of %s; raise limits.body or reduce the metrics that the server exposes", predicate, Size(limit))
+	return failf(
+		ReasonBodyTooLarge, "",
+		"the body %s over the limit of %s; raise limits.body or reduce the metrics that the server exposes", predicate,
+		Size(limit),
+	)
 }
 
 func limited(r io.Reader, limit int64) io.Reader {
@@ -155,7 +170,9 @@ func (w *wireReader) Read(p []byte) (int, error) {
 
 // readGzip appends the decompressed body to buf. Both sizes are limited: an ordinary page may
 // compress 500 to 1, a bomb even more.
-func (c *Client) readGzip(ctx context.Context, resp *http.Response, memory *reservation, buf []byte, limit int64) ([]byte, *Error) {
+func (c *Client) readGzip(
+	ctx context.Context, resp *http.Response, memory *reservation, buf []byte, limit int64,
+) ([]byte, *Error) {
 	in := inflaters.Get().(*inflater) // The pool holds nothing else.
 	defer func() {
 		in.wire = wireReader{}
@@ -173,7 +190,12 @@ func (c *Client) readGzip(ctx context.Context, resp *http.Response, memory *rese
 	case err == nil:
 		return buf, nil
 	case isOverLimit(in.wire.err):
-		return buf, failf(ReasonBodyTooLarge, "", "the compressed body is over limits.compressed_body %s; raise it or reduce the metrics that the server exposes", c.config.Limits.CompressedBody)
+		return buf, failf(
+			ReasonBodyTooLarge, "",
+			"the compressed body is over limits.compressed_body %s; raise it or reduce the metrics "+
+				"that the server exposes",
+			c.config.Limits.CompressedBody,
+		)
 	case in.wire.err != nil:
 		return buf, classify(ctx, stageBody, in.wire.err)
 	case isOverLimit(err):
@@ -181,7 +203,10 @@ func (c *Client) readGzip(ctx context.Context, resp *http.Response, memory *rese
 	case failed:
 		return buf, failure
 	}
-	return buf, failf(ReasonDecompress, "", "the body is not the gzip that Content-Encoding announces: %w; check the server or a proxy in between", err)
+	return buf, failf(
+		ReasonDecompress, "",
+		"the body is not the gzip that Content-Encoding announces: %w; check the server or a proxy in between", err,
+	)
 }
 
 // checkEnd rejects a body that only the end of its connection delimits and that does not end like
@@ -190,12 +215,19 @@ func (c *Client) readGzip(ctx context.Context, resp *http.Response, memory *rese
 func checkEnd(page *Page) *Error {
 	body := page.Body
 	if page.Unframed && len(body) == 0 {
-		return failf(ReasonEmpty, "", "the page is empty; Triton answers so on every path but /metrics: check metrics_path")
+		return failf(
+			ReasonEmpty, "", "the page is empty; Triton answers so on every path but /metrics: check metrics_path",
+		)
 	}
 	if !page.Unframed || bytes.HasSuffix(body, []byte("\n")) || bytes.HasSuffix(body, []byte("# EOF")) {
 		return nil
 	}
-	return failf(ReasonTruncated, "", "the body of %d bytes has no length and does not end with a newline, so it may be truncated; have the server send Content-Length or chunks", len(body))
+	return failf(
+		ReasonTruncated, "",
+		"the body of %d bytes has no length and does not end with a newline, so it may be truncated; have the "+
+			"server send Content-Length or chunks",
+		len(body),
+	)
 }
 
 // unframed reports whether only the end of the connection delimits the body. A compressed

@@ -74,7 +74,11 @@ func (l *lease) suspend() {
 
 func newBudget(limit int64, reclaimed *Error) *Budget {
 	return &Budget{
-		limit: limit, interval: reclaimInterval, reclaimed: reclaimed, free: semaphore.NewWeighted(limit), leases: make(map[*lease]struct{}),
+		limit:     limit,
+		interval:  reclaimInterval,
+		reclaimed: reclaimed,
+		free:      semaphore.NewWeighted(limit),
+		leases:    make(map[*lease]struct{}),
 	}
 }
 
@@ -106,7 +110,12 @@ func (b *Budget) Start(ctx context.Context, interval time.Duration) (end func())
 func (b *Budget) usage() Usage {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return Usage{Used: b.used.Load(), Limit: b.limit, Waits: b.waits.Load(), Reclaimed: b.losses}
+	return Usage{
+		Used:      b.used.Load(),
+		Limit:     b.limit,
+		Waits:     b.waits.Load(),
+		Reclaimed: b.losses,
+	}
 }
 
 // TryAcquire acquires n without waiting, and reports whether it succeeded. A Budget implements

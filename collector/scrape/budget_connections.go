@@ -84,7 +84,10 @@ type shortageError struct{ error }
 func (shortageError) Short() bool { return true }
 
 func shortage(format string, limit int64) *Error {
-	return failf(ReasonResource, "", "%w", shortageError{fmt.Errorf(format+"; raise the limit of open files (ulimit -n) of the exporter", limit)})
+	return failf(
+		ReasonResource, "", "%w",
+		shortageError{fmt.Errorf(format+"; raise the limit of open files (ulimit -n) of the exporter", limit)},
+	)
 }
 
 // reclaimedFrom returns the failure of a request whose lease was reclaimed, else nil.

@@ -32,7 +32,15 @@ const (
 )
 
 func newBodyBudget(limit int64) *Budget {
-	return newBudget(limit, failf(ReasonMemory, "", "the body stalled while others waited and large responses used the whole %s budget; check why the server stops sending", Size(limit)))
+	return newBudget(
+		limit,
+		failf(
+			ReasonMemory, "",
+			"the body stalled while others waited and large responses used the whole %s budget; check why "+
+				"the server stops sending",
+			Size(limit),
+		),
+	)
 }
 
 func bodyMemory() int64 {
@@ -90,7 +98,12 @@ func (r *reservation) take(ctx context.Context, from *Budget, reserved *int64, n
 	}
 	n = min(n, from.limit)
 	if !from.acquire(ctx, n, r.lease) {
-		return failf(ReasonMemory, "", "large responses already use the whole %s budget; raise the memory limit of the exporter, or find targets with huge pages by trtllm_exporter_target_body_bytes", Size(from.limit))
+		return failf(
+			ReasonMemory, "",
+			"large responses already use the whole %s budget; raise the memory limit of the exporter, or find "+
+				"targets with huge pages by trtllm_exporter_target_body_bytes",
+			Size(from.limit),
+		)
 	}
 	*reserved = n
 	if s := scopeOf(ctx); s != nil && s.lease != nil {
@@ -141,8 +154,11 @@ func (r *Resources) ReservePage(held, bytes int64) (int64, error) {
 		bytes = 0
 	}
 	if growth := bytes - held; growth > 0 && !r.pages.TryAcquire(growth) {
-		return held, fmt.Errorf("%w: it takes about %s, and large pages share %s of the memory limit of the exporter; raise that (GOMEMLIMIT, or the limit of the container) or reduce the metrics that the server exposes",
-			ErrNoMemory, wholeMebibytes(bytes), wholeMebibytes(r.pages.limit))
+		return held, fmt.Errorf(
+			"%w: it takes about %s, and large pages share %s of the memory limit of the exporter; raise that "+
+				"(GOMEMLIMIT, or the limit of the container) or reduce the metrics that the server exposes",
+			ErrNoMemory, wholeMebibytes(bytes), wholeMebibytes(r.pages.limit),
+		)
 	} else if growth < 0 {
 		r.pages.Release(-growth)
 	}

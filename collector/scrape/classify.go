@@ -39,7 +39,11 @@ func classify(ctx context.Context, s stage, err error) *Error {
 	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok && refused.Response != nil {
 		// The response is left out because it may repeat the client secret.
 		code := strconv.Itoa(refused.Response.StatusCode)
-		return failf(ReasonHTTPStatus, code, "oauth2.token_url answered %s, error %.60q; check client_id, client_secret and scopes", code, refused.ErrorCode)
+		return failf(
+			ReasonHTTPStatus, code,
+			"oauth2.token_url answered %s, error %.60q; check client_id, client_secret and scopes", code,
+			refused.ErrorCode,
+		)
 	}
 	if strings.HasSuffix(err.Error(), "readLoopPeekFailLocked: %!w(<nil>)") {
 		// This is how net/http reports data that arrives before the request is sent.
@@ -67,7 +71,9 @@ func classifyContext(ctx context.Context, s stage, err error) *Error {
 	case cause == nil:
 		return nil
 	}
-	return failf(ReasonTimeout, "", "timed out %s: %w; raise scrape_timeout or check the load of the server", phase, cause)
+	return failf(
+		ReasonTimeout, "", "timed out %s: %w; raise scrape_timeout or check the load of the server", phase, cause,
+	)
 }
 
 // isTimeout reports whether err is a timeout of the dialer, the resolver or the handshake.
@@ -95,7 +101,11 @@ const (
 // server come first, so that the server cannot choose another reason.
 func causes(ctx context.Context, s stage) []cause {
 	return []cause{
-		{ReasonResource, "", isAny(syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.EADDRNOTAVAIL), "raise the limit of open files (ulimit -n), memory or local ports of the exporter"},
+		{
+			ReasonResource, "",
+			isAny(syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.EADDRNOTAVAIL),
+			"raise the limit of open files (ulimit -n), memory or local ports of the exporter",
+		},
 		{ReasonResource, "", hasType[*fs.PathError], "make the configured file readable"},
 		{ReasonDNS, "", hasType[*net.DNSError], "check the host name of the target and the resolver of the exporter"},
 
@@ -108,18 +118,47 @@ func causes(ctx context.Context, s stage) []cause {
 		{ReasonTLS, ClassHandshake, hasType[*tls.CertificateVerificationError], "check the certificate of the server"},
 
 		{ReasonProtocol, "", hasText("malformed HTTP"), adviceNotHTTP},
-		{ReasonHeadersTooLarge, "", hasText("response headers exceeded", "header list larger than"), "raise limits.headers if such headers are expected"},
-		{ReasonReset, "", hasText("GOAWAY", "stream error", "client connection lost"), "the server ended the HTTP/2 connection; it may be restarting"},
+		{
+			ReasonHeadersTooLarge, "", hasText("response headers exceeded", "header list larger than"),
+			"raise limits.headers if such headers are expected",
+		},
+		{
+			ReasonReset, "", hasText("GOAWAY", "stream error", "client connection lost"),
+			"the server ended the HTTP/2 connection; it may be restarting",
+		},
 
-		{ReasonTLS, ClassHandshake, hasText("unable to use specified"), "replace the file named in tls_config by a valid one"},
-		{ReasonTLS, ClassVersion, func(err error) bool { return strings.Contains(alertOf(err), "protocol version") }, "the server has no TLS 1.2 or later; update it"},
-		{ReasonTLS, ClassClientCert, func(err error) bool { return wantsCertificate(ctx, err) }, "set tls_config.cert_file and key_file to a certificate that the server trusts"},
+		{
+			ReasonTLS, ClassHandshake, hasText("unable to use specified"),
+			"replace the file named in tls_config by a valid one",
+		},
+		{
+			ReasonTLS, ClassVersion, func(err error) bool { return strings.Contains(alertOf(err), "protocol version") },
+			"the server has no TLS 1.2 or later; update it",
+		},
+		{
+			ReasonTLS, ClassClientCert, func(err error) bool { return wantsCertificate(ctx, err) },
+			"set tls_config.cert_file and key_file to a certificate that the server trusts",
+		},
 		{ReasonTLS, ClassHandshake, hasText("tls: "), "check tls_config against the server"},
 
-		{ReasonConnect, "", isAny(syscall.ECONNREFUSED, syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.EACCES, syscall.EPERM), adviceConnect},
-		{ReasonTruncated, "", func(err error) bool { return s == stageBody && errors.Is(err, io.ErrUnexpectedEOF) }, "the body ended before its Content-Length or last chunk; check the server or a proxy in between"},
-		{ReasonReset, "", isAny(syscall.ECONNRESET, syscall.EPIPE, syscall.ECONNABORTED, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed), "the server ended the connection; it may be restarting"},
-		{ReasonReset, "", hasText("server closed idle connection"), "the server ended the connection; it may be restarting"},
+		{
+			ReasonConnect, "",
+			isAny(syscall.ECONNREFUSED, syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.EACCES, syscall.EPERM),
+			adviceConnect,
+		},
+		{
+			ReasonTruncated, "", func(err error) bool { return s == stageBody && errors.Is(err, io.ErrUnexpectedEOF) },
+			"the body ended before its Content-Length or last chunk; check the server or a proxy in between",
+		},
+		{
+			ReasonReset, "",
+			isAny(syscall.ECONNRESET, syscall.EPIPE, syscall.ECONNABORTED, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed),
+			"the server ended the connection; it may be restarting",
+		},
+		{
+			ReasonReset, "", hasText("server closed idle connection"),
+			"the server ended the connection; it may be restarting",
+		},
 		{ReasonConnect, "", isDial, adviceConnect},
 		{ReasonReset, "", hasType[*net.OpError], "the connection failed; the server may be restarting"},
 	}

@@ -59,8 +59,12 @@ func unmapped(prefix netip.Prefix) netip.Prefix {
 func (g *guard) check(address netip.Addr) error {
 	address = address.Unmap().WithZone("")
 	for _, denied := range g.deny {
-		if denied.Contains(address) && !slices.ContainsFunc(g.allow, func(p netip.Prefix) bool { return p.Contains(address) }) {
-			return failf(ReasonConnect, ClassDenied, "%s is in dial.deny %s; add it to dial.allow if the target is intended", address, denied)
+		if denied.Contains(address) &&
+			!slices.ContainsFunc(g.allow, func(p netip.Prefix) bool { return p.Contains(address) }) {
+			return failf(
+				ReasonConnect, ClassDenied, "%s is in dial.deny %s; add it to dial.allow if the target is intended",
+				address, denied,
+			)
 		}
 	}
 	return nil

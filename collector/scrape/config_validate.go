@@ -20,8 +20,12 @@ const minHeaders = kibibyte
 // Validate returns all errors, each beginning with its key. It reads no files.
 func (c *Config) Validate() error {
 	client := promconfig.HTTPClientConfig{
-		BasicAuth: c.BasicAuth, Authorization: c.Authorization, OAuth2: c.OAuth2,
-		TLSConfig: c.TLS, ProxyConfig: c.Proxy, HTTPHeaders: c.Headers,
+		BasicAuth:     c.BasicAuth,
+		Authorization: c.Authorization,
+		OAuth2:        c.OAuth2,
+		TLSConfig:     c.TLS,
+		ProxyConfig:   c.Proxy,
+		HTTPHeaders:   c.Headers,
 	}
 	err := client.Validate()
 	if err != nil {
@@ -30,7 +34,10 @@ func (c *Config) Validate() error {
 	_, dialErr := c.Dial.guard()
 	var limitErr error
 	if c.Limits.Headers < minHeaders {
-		limitErr = fmt.Errorf("limits.headers: %s is too small; use %s or more, the default is %s", c.Limits.Headers, minHeaders, DefaultLimits.Headers)
+		limitErr = fmt.Errorf(
+			"limits.headers: %s is too small; use %s or more, the default is %s", c.Limits.Headers, minHeaders,
+			DefaultLimits.Headers,
+		)
 	}
 	return errors.Join(
 		err, c.validateOAuth2(), c.validateHeaders(), c.validateToken(),
@@ -88,7 +95,8 @@ func (c *Config) validateHeaders() error {
 // validateToken rejects a token that cannot be sent in a header, for example because of the
 // line break at the end of a YAML block.
 func (c *Config) validateToken() error {
-	if c.Authorization == nil || httpguts.ValidHeaderFieldValue(c.Authorization.Type+string(c.Authorization.Credentials)) {
+	if c.Authorization == nil ||
+		httpguts.ValidHeaderFieldValue(c.Authorization.Type+string(c.Authorization.Credentials)) {
 		return nil
 	}
 	return errors.New("authorization.credentials: " + adviceOneLine)
@@ -108,7 +116,13 @@ func validateTLS(key string, c *promconfig.TLSConfig) error {
 		errs = append(errs, fmt.Errorf("%s.max_version: %s is not safe; use TLS12 or TLS13", key, &c.MaxVersion))
 	}
 	if c.MinVersion != 0 && c.MaxVersion != 0 && c.MaxVersion < c.MinVersion {
-		errs = append(errs, fmt.Errorf("%s.max_version: %s is below min_version %s; raise it or leave it out", key, &c.MaxVersion, &c.MinVersion))
+		errs = append(
+			errs,
+			fmt.Errorf(
+				"%s.max_version: %s is below min_version %s; raise it or leave it out", key, &c.MaxVersion,
+				&c.MinVersion,
+			),
+		)
 	}
 	return errors.Join(errs...)
 }

@@ -66,7 +66,12 @@ func Diagnose(ctx context.Context, cfg Config, timeout time.Duration, t *target.
 	}
 	u.Host = hostPort(u)
 	// Parameters may contain a secret.
-	public := &url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}
+	public := &url.URL{
+		Scheme:  u.Scheme,
+		Host:    u.Host,
+		Path:    u.Path,
+		RawPath: u.RawPath,
+	}
 	f := &Diagnosis{Where: public.String()}
 	if s.Health == target.HealthUp {
 		f.What = "metrics are served here, but not by a known kind of server"
@@ -74,7 +79,8 @@ func Diagnose(ctx context.Context, cfg Config, timeout time.Duration, t *target.
 			"its series are passed through, but nothing is derived from them and it counts as no replica"
 		if s.Companion != "" {
 			f.What = "this is " + s.Companion + ", not an LLM server"
-			f.Do = "name the LLM servers behind it, each with its own metrics; the series of this one are passed through"
+			f.Do = "name the LLM servers behind it, each with its own metrics; the series of " +
+				"this one are passed through"
 			return f
 		}
 		p.elsewhere(ctx, f, u, true)
@@ -92,7 +98,9 @@ func Diagnose(ctx context.Context, cfg Config, timeout time.Duration, t *target.
 	}
 	p.elsewhere(ctx, f, u, proto != protocolTLS && c.class != ClassWantsTLS && c.class != ClassNotTLS)
 	if hint := missingPageHint(s, &c); hint != "" && f.Page == "" {
-		f.What, f.Where, f.Do = "the server runs, but serves no metrics", target.Public(s.PageURL), "change how it is started: "+hint
+		f.What = "the server runs, but serves no metrics"
+		f.Where = target.Public(s.PageURL)
+		f.Do = "change how it is started: " + hint
 	}
 	return f
 }

@@ -87,13 +87,16 @@ func (c *failedScrape) byReason(u *url.URL) (problem, advice string) {
 	port := u.Port()
 	switch c.reason { //nolint:exhaustive // The error text explains the others.
 	case ReasonDNS:
-		return fmt.Sprintf("the name %s does not resolve", u.Hostname()), "check its spelling, or how this machine resolves names: getent hosts " + u.Hostname()
+		return fmt.Sprintf("the name %s does not resolve", u.Hostname()),
+			"check its spelling, or how this machine resolves names: getent hosts " + u.Hostname()
 	case ReasonConnect:
 		switch {
 		case strings.Contains(c.text, "connection refused"):
-			return "nothing listens on port " + port, "start the server, wait until its models are loaded, or name the port of its metrics"
+			return "nothing listens on port " + port,
+				"start the server, wait until its models are loaded, or name the port of its metrics"
 		case c.class != ClassDenied:
-			return u.Hostname() + " cannot be reached", "check the address, routes and network policies between here and there"
+			return u.Hostname() + " cannot be reached",
+				"check the address, routes and network policies between here and there"
 		}
 	case ReasonTimeout:
 		return "no answer within the timeout", "check the address and firewalls in between, or give a longer --timeout"
@@ -106,12 +109,15 @@ func (c *failedScrape) byReason(u *url.URL) (problem, advice string) {
 	case ReasonHTTPStatus:
 		switch c.class {
 		case "401", "403":
-			return "the server wants credentials (status " + c.class + ")", "give --user and --password-file, --token-file, or --config.file with the credentials of the pool"
+			return "the server wants credentials (status " + c.class + ")",
+				"give --user and --password-file, --token-file, or --config.file with the credentials of the pool"
 		case "404":
 			if strings.Trim(u.Path, "/") == "" {
-				return "none of the usual paths has metrics (status 404)", "name the port of the metrics, or turn them on at the server"
+				return "none of the usual paths has metrics (status 404)",
+					"name the port of the metrics, or turn them on at the server"
 			}
-			return "there is no page at " + u.RequestURI() + " (status 404)", "check the path, or leave it out to have it detected"
+			return "there is no page at " + u.RequestURI() + " (status 404)",
+				"check the path, or leave it out to have it detected"
 		}
 	}
 	return "", ""

@@ -72,7 +72,8 @@ func (p *prober) handshakes(ctx context.Context, host string) bool {
 		return false
 	}
 	defer func() { _ = conn.Close() }()
-	return tls.Client(conn, &tls.Config{InsecureSkipVerify: true}).HandshakeContext(ctx) == nil //nolint:gosec // See above.
+	client := tls.Client(conn, &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // See above.
+	return client.HandshakeContext(ctx) == nil
 }
 
 func (p *prober) dial(ctx context.Context, host string) (net.Conn, bool) {

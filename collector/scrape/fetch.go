@@ -123,7 +123,8 @@ func (f *Fetcher) wantsTLS(ctx context.Context, scrapeErr error) error {
 	_, _, _, err = f.Scraper.Do(ctx, http.MethodGet, u.String(), nil, 0)
 	secure, failed := errors.AsType[*Error](err)
 	switch {
-	case err == nil, failed && secure.Reason == ReasonTLS && secure.Class != ClassNotTLS, failed && secure.Reason == ReasonHTTPStatus:
+	case err == nil, failed && secure.Reason == ReasonTLS && secure.Class != ClassNotTLS,
+		failed && secure.Reason == ReasonHTTPStatus:
 		return failf(ReasonTLS, ClassWantsTLS, "the port speaks TLS, and was asked without; %s", adviceTLS)
 	case plain.Reason == ReasonReset:
 		return failf(ReasonReset, plain.Class, "%w, or admits only TLS: %s", plain.Err, adviceTLS)
@@ -134,7 +135,8 @@ func (f *Fetcher) wantsTLS(ctx context.Context, scrapeErr error) error {
 // mayBeTLS reports whether a TLS server may have caused the failure of a plain request: most end
 // the connection, send an alert, or answer 400.
 func mayBeTLS(failure *Error) bool {
-	return failure.Reason == ReasonReset || failure.Reason == ReasonProtocol || failure.Reason == ReasonHTTPStatus && failure.Class == "400"
+	return failure.Reason == ReasonReset || failure.Reason == ReasonProtocol ||
+		failure.Reason == ReasonHTTPStatus && failure.Class == "400"
 }
 
 // scrape requests one page. Requests that follow it count neither in its duration nor in its age.
@@ -183,8 +185,12 @@ func (f *Fetcher) explain(ctx context.Context, body []byte, scrapeErr error) err
 		return scrapeErr
 	}
 	hint := engine.Hint(ctx, f.Scraper, f.base())
-	if u, err := url.Parse(f.Server.URL); scrapeErr == nil && err == nil && (hint != "" || len(bytes.TrimSpace(body)) == 0) {
-		scrapeErr = &Error{Reason: ReasonEmpty, Err: fmt.Errorf("no page of a known server at %s: set engine and metrics_path", root(u).Redacted())}
+	empty := len(bytes.TrimSpace(body)) == 0
+	if u, err := url.Parse(f.Server.URL); scrapeErr == nil && err == nil && (hint != "" || empty) {
+		scrapeErr = &Error{
+			Reason: ReasonEmpty,
+			Err:    fmt.Errorf("no page of a known server at %s: set engine and metrics_path", root(u).Redacted()),
+		}
 	}
 	if hint != "" {
 		failure, ok := errors.AsType[*Error](scrapeErr)

@@ -93,8 +93,11 @@ func (f *Fetcher) kindByAPI(ctx context.Context, body []byte, scrapeErr error) e
 	f.Server.detected = time.Now()
 	base := f.base()
 	detected := engine.Detect(ctx, f.Scraper, base, false)
-	if u, err := url.Parse(f.Server.URL); err == nil && detected.Kind == engine.Unknown && scrapeErr == nil && len(bytes.TrimSpace(body)) == 0 {
-		detected = engine.FromEmptyPage(ctx, f.Scraper, base, strings.TrimPrefix(u.Path, engine.BasePath(engine.None(), u.Path)))
+	empty := scrapeErr == nil && len(bytes.TrimSpace(body)) == 0
+	if u, err := url.Parse(f.Server.URL); err == nil && detected.Kind == engine.Unknown && empty {
+		detected = engine.FromEmptyPage(
+			ctx, f.Scraper, base, strings.TrimPrefix(u.Path, engine.BasePath(engine.None(), u.Path)),
+		)
 	}
 	f.Server.setKind(detected)
 	return detected.Kind
@@ -119,7 +122,8 @@ func withPath(u *url.URL, path string) string {
 }
 
 func answering(scrapeErr error) bool {
-	revealing := []Reason{ReasonHTTPStatus, ReasonContentType, ReasonRedirect, ReasonEmpty} // The other reasons do not show who answers.
+	// The other reasons do not show who answers.
+	revealing := []Reason{ReasonHTTPStatus, ReasonContentType, ReasonRedirect, ReasonEmpty}
 	return scrapeErr == nil || slices.Contains(revealing, ReasonOf(scrapeErr))
 }
 

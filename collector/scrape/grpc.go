@@ -36,7 +36,11 @@ func (c *Client) doGRPC(s *scope, method, rawURL string, limit int64) (status in
 func (c *Client) openGRPC(s *scope, method, rawURL string, body []byte, limit int64) (*http.Response, *Error) {
 	if method != http.MethodPost {
 		status, answer, failure := c.doGRPC(s, method, rawURL, limit)
-		return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(answer))}, failure
+		return &http.Response{
+			StatusCode: status,
+			Header:     http.Header{},
+			Body:       io.NopCloser(bytes.NewReader(answer)),
+		}, failure
 	}
 	server, path, failure := c.grpcServer(s, rawURL)
 	if failure != nil {
@@ -68,7 +72,10 @@ func (c *Client) grpcServer(s *scope, rawURL string) (server *kserve.Server, pat
 		return nil, "", failf(ReasonProtocol, "", "the URL of the API is not valid; write it like grpc://host:8001")
 	}
 	server = &kserve.Server{
-		Address: u.Host, UserAgent: userAgent(), Dial: c.dial, MaxHeader: uint32(min(int64(c.config.Limits.Headers), int64(1<<31))),
+		Address:   u.Host,
+		UserAgent: userAgent(),
+		Dial:      c.dial,
+		MaxHeader: uint32(min(int64(c.config.Limits.Headers), int64(1<<31))),
 	}
 	if server.Metadata, err = c.grpcMetadata(s); err != nil {
 		return nil, "", classify(s, stageHeaders, err)

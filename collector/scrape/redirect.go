@@ -35,7 +35,11 @@ func (c *Client) send(s *scope, rt http.RoundTripper, req *http.Request) (*http.
 		io.CopyN(io.Discard, resp.Body, maxDrained) //nolint:errcheck // Only the connection is at stake.
 		closeBody(resp)
 		if failure == nil && hop == maxHops {
-			failure = failf(ReasonRedirect, strconv.Itoa(resp.StatusCode), "stopped after %d redirects, the next was to %s; set the address of the page itself", maxHops, s.sent.redactURL(next))
+			failure = failf(
+				ReasonRedirect, strconv.Itoa(resp.StatusCode),
+				"stopped after %d redirects, the next was to %s; set the address of the page itself", maxHops,
+				s.sent.redactURL(next),
+			)
 		}
 		if failure != nil {
 			return nil, s.sent.redactFailure(failure)
@@ -58,10 +62,17 @@ func (s *scope) nextURL(resp *http.Response) (*url.URL, *Error) {
 	class, from := strconv.Itoa(resp.StatusCode), resp.Request.URL
 	next, err := resp.Location()
 	if err != nil {
-		return nil, failf(ReasonRedirect, class, "the server redirects without a valid Location; set the address of the page itself")
+		return nil, failf(
+			ReasonRedirect, class, "the server redirects without a valid Location; set the address of the page itself",
+		)
 	}
 	if next.Scheme != from.Scheme || !strings.EqualFold(hostPort(next), hostPort(from)) {
-		return nil, failf(ReasonRedirect, class, "the server redirects to %s, and follow_redirects stays on the same scheme, host and port; set the target to that address if it is right", s.sent.redactURL(next))
+		return nil, failf(
+			ReasonRedirect, class,
+			"the server redirects to %s, and follow_redirects stays on the same scheme, host and port; set the "+
+				"target to that address if it is right",
+			s.sent.redactURL(next),
+		)
 	}
 	next.User = nil
 	return next, nil
@@ -88,5 +99,9 @@ func (s *scope) redirectFailure(resp *http.Response) *Error {
 	if next, err := resp.Location(); err == nil {
 		destination = s.sent.redactURL(next)
 	}
-	return failf(ReasonRedirect, strconv.Itoa(resp.StatusCode), "the server redirects to %s; set the target to that address, or follow_redirects: true for the same host", destination)
+	return failf(
+		ReasonRedirect, strconv.Itoa(resp.StatusCode),
+		"the server redirects to %s; set the target to that address, or follow_redirects: true for the same host",
+		destination,
+	)
 }

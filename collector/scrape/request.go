@@ -36,7 +36,9 @@ func newRequest(ctx context.Context, method, rawURL, accept string, body []byte)
 	req, err := http.NewRequestWithContext(ctx, method, rawURL, bytes.NewReader(body))
 	if err != nil || req.URL.Host == "" || req.URL.Scheme != "http" && req.URL.Scheme != "https" {
 		// The cause is left out because it repeats the URL, which may contain credentials.
-		return nil, failf(ReasonProtocol, "", "the URL of the target is not valid; write it like http://host:8002/metrics")
+		return nil, failf(
+			ReasonProtocol, "", "the URL of the target is not valid; write it like http://host:8002/metrics",
+		)
 	}
 	req.Header.Set("Accept", accept)
 	req.Header.Set("User-Agent", userAgent())

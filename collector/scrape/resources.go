@@ -23,7 +23,12 @@ func NewResources() *Resources {
 func newResources(memory, maxBody int64, connections int) *Resources {
 	limit := int64(connections)
 	slow := shortage("the response took long while others waited for one of the %d connections to targets", limit)
-	return &Resources{large: newBodyBudget(memory), huge: newBodyBudget(memory), connections: newBudget(limit, slow), maxBody: maxBody}
+	return &Resources{
+		large:       newBodyBudget(memory),
+		huge:        newBodyBudget(memory),
+		connections: newBudget(limit, slow),
+		maxBody:     maxBody,
+	}
 }
 
 // Usage describes how much of a resource is in use.
@@ -38,7 +43,9 @@ type Usage struct {
 // Memory returns the memory that bodies over 256 KiB use.
 func (r *Resources) Memory() Usage {
 	large, huge := r.large.usage(), r.huge.usage()
-	return Usage{large.Used + huge.Used, large.Limit + huge.Limit, large.Waits + huge.Waits, large.Reclaimed + huge.Reclaimed}
+	return Usage{
+		large.Used + huge.Used, large.Limit + huge.Limit, large.Waits + huge.Waits, large.Reclaimed + huge.Reclaimed,
+	}
 }
 
 // Connections returns the connections to targets, including idle ones.

@@ -39,7 +39,10 @@ func newTokenSource(c *promconfig.OAuth2, rt http.RoundTripper) *tokenSource {
 		secret: secretReader(c.ClientSecret, c.ClientSecretFile),
 		lock:   make(chan struct{}, 1),
 		request: clientcredentials.Config{
-			ClientID: c.ClientID, TokenURL: c.TokenURL, Scopes: c.Scopes, EndpointParams: params,
+			ClientID:       c.ClientID,
+			TokenURL:       c.TokenURL,
+			Scopes:         c.Scopes,
+			EndpointParams: params,
 		},
 	}
 }

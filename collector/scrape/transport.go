@@ -65,7 +65,8 @@ func scoped(dial dialFunc) dialFunc {
 		ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 		defer cancel()
 		if scope := scopeOf(ctx); scope != nil {
-			stop := context.AfterFunc(scope, cancel) //nolint:contextcheck // It is the context that this one was detached from.
+			//nolint:contextcheck // It is the context that this one was detached from.
+			stop := context.AfterFunc(scope, cancel)
 			defer stop()
 		}
 		return dial(ctx, network, address)
@@ -75,7 +76,9 @@ func scoped(dial dialFunc) dialFunc {
 // newTransport returns the transport without credentials. It reads the files of the TLS
 // configuration again when they change. Prometheus' NewRoundTripperFromConfig cannot limit
 // response headers and counts dials in the default registry.
-func newTransport(c *Config, tlsConfig *promconfig.TLSConfig, proxy *promconfig.ProxyConfig, dial dialFunc, idle time.Duration) (http.RoundTripper, error) {
+func newTransport(
+	c *Config, tlsConfig *promconfig.TLSConfig, proxy *promconfig.ProxyConfig, dial dialFunc, idle time.Duration,
+) (http.RoundTripper, error) {
 	build := func(tlsClient *tls.Config) (http.RoundTripper, error) {
 		protocols := new(http.Protocols)
 		protocols.SetHTTP1(true)
