@@ -49,10 +49,16 @@ func (s *Store) Add(t *target.Target) (*Slot, error) {
 	defer s.mu.Unlock()
 	i, found := s.find(t.Key())
 	if found {
-		return nil, fmt.Errorf("replica %s already exists at %s: give one of the two another replica_id", t.Key(), target.Public(s.slots[i].Target().MetricsURL))
+		return nil, fmt.Errorf(
+			"replica %s already exists at %s: give one of the two another replica_id", t.Key(),
+			target.Public(s.slots[i].Target().MetricsURL),
+		)
 	}
 	if limit := debug.SetMemoryLimit(-1) / minReplicaBytes; int64(len(s.slots)) >= limit {
-		return nil, fmt.Errorf("the memory limit allows no more than %d replicas: raise it, or shard the targets over several exporters", limit)
+		return nil, fmt.Errorf(
+			"the memory limit allows no more than %d replicas: raise it, or shard the targets over several exporters",
+			limit,
+		)
 	}
 	slot := &Slot{store: s, key: t.Key()}
 	slot.target.Store(t)

@@ -10,7 +10,8 @@ import (
 // monotonic clock (CLOCK_MONOTONIC) does not count that time.
 func suspended() time.Duration {
 	var monotonic, boot unix.Timespec
-	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &monotonic) != nil || unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot) != nil {
+	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &monotonic) != nil ||
+		unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot) != nil {
 		return 0
 	}
 	return time.Duration(boot.Nano() - monotonic.Nano()).Truncate(time.Second)
