@@ -34,7 +34,14 @@ func compose(o *canary.Order, e *engine.Kind, id *Identity, base, model string) 
 			return reason
 		}
 	}
-	o.Question = canary.Question{Base: base, Model: model, Generate: stream.Generate, Usage: stream.Usage, Seed: stream.Seed, IgnoreEOS: stream.IgnoreEOS}
+	o.Question = canary.Question{
+		Base:      base,
+		Model:     model,
+		Generate:  stream.Generate,
+		Usage:     stream.Usage,
+		Seed:      stream.Seed,
+		IgnoreEOS: stream.IgnoreEOS,
+	}
 	o.ModelID = id.Topology.ModelID(model)
 	o.Group = strings.Join([]string{string(id.Kind), id.EngineVersion, id.TRTLLMVersion, model}, "\x00")
 	o.Identity = o.Group + "\x00"

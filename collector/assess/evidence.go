@@ -150,7 +150,12 @@ func (e *Evidence) Pages(c *derive.Conditions, at func(time.Duration) time.Time)
 			Last:     at(f.Last),
 		})
 	}
-	e.Still = Stillness{InFlight: c.Still.InFlight, Since: at(c.Still.Since), Partly: c.Still.Partly, Left: c.Still.Left}
+	e.Still = Stillness{
+		InFlight: c.Still.InFlight,
+		Since:    at(c.Still.Since),
+		Partly:   c.Still.Partly,
+		Left:     c.Still.Left,
+	}
 	e.Acquitted, e.Uncounted = at(c.Acquitted), c.Uncounted
 }
 

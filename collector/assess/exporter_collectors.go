@@ -53,7 +53,7 @@ func (m *Metric) Send(ch chan<- prometheus.Metric, v float64, labels ...string) 
 	if m.Type == model.MetricTypeCounter {
 		valueType = prometheus.CounterValue
 	}
-	ch <- prometheus.MustNewConstMetric(m.desc(), valueType, v, labels...) //nolint:promlinter // The table is tested instead.
+	ch <- prometheus.MustNewConstMetric(m.desc(), valueType, v, labels...) //nolint:promlinter // The table is tested.
 }
 
 func (m *Metric) desc() *prometheus.Desc {

@@ -63,9 +63,11 @@ func Examine(b *Basis) *Findings {
 
 // RestsOn reports whether b would lead to the same findings.
 func (f *Findings) RestsOn(b *Basis) bool {
-	return f != nil && f.Topology == b.Topology && f.EngineVersion == b.EngineVersion && f.TRTLLMVersion == b.TRTLLMVersion &&
+	return f != nil && f.Topology == b.Topology && f.EngineVersion == b.EngineVersion &&
+		f.TRTLLMVersion == b.TRTLLMVersion &&
 		f.Engine == b.Engine && f.Facts == b.Facts && f.Page == b.Page && f.MissingPage == b.MissingPage &&
-		f.Health.API == b.Health.API && f.Health.Detail == b.Health.Detail && slices.Equal(f.Health.Models, b.Health.Models) &&
+		f.Health.API == b.Health.API && f.Health.Detail == b.Health.Detail &&
+		slices.Equal(f.Health.Models, b.Health.Models) &&
 		maps.Equal(f.Health.LeftOut, b.Health.LeftOut) && slices.Equal(f.Objectives, b.Objectives)
 }
 
@@ -79,7 +81,8 @@ func (f *Findings) List(name string) []target.Check {
 
 // Unobservable explains why failing requests would go unnoticed, empty if they would not.
 func (f *Findings) Unobservable() string {
-	if _, unasked := f.Engine.Stream(cmp.Or(f.Facts, &engine.Facts{}).EngineVersion, f.Page); f.Canary && unasked == "" {
+	_, unasked := f.Engine.Stream(cmp.Or(f.Facts, &engine.Facts{}).EngineVersion, f.Page)
+	if f.Canary && unasked == "" {
 		return ""
 	}
 	for _, c := range f.List(Capabilities) {
@@ -118,12 +121,41 @@ const (
 // Lists returns the lists in order of presentation.
 func Lists() []List {
 	return []List{
-		{Name: Expected, Title: "EXPECTED", Question: "MET", Clause: "not as expected", Label: "fact", Negated: true, checks: expected},
-		{Name: Objectives, Title: "OBJECTIVE", Question: "MEASURED", Clause: "objective not measured", Label: "slo", checks: func(f *Findings) []target.Check { return f.Objectives }},
-		{Name: Capabilities, Title: "CAPABILITY", Question: "EXPOSED", Clause: "not exposed", Label: "capability", checks: func(f *Findings) []target.Check {
-			return engine.Capabilities(f.Engine, &f.Knowledge)
-		}},
-		{Name: Determinism, Title: "DETERMINISM", Question: "HOLDS", Clause: "answers may differ", Label: "check", checks: determinism},
+		{
+			Name:     Expected,
+			Title:    "EXPECTED",
+			Question: "MET",
+			Clause:   "not as expected",
+			Label:    "fact",
+			Negated:  true,
+			checks:   expected,
+		},
+		{
+			Name:     Objectives,
+			Title:    "OBJECTIVE",
+			Question: "MEASURED",
+			Clause:   "objective not measured",
+			Label:    "slo",
+			checks:   func(f *Findings) []target.Check { return f.Objectives },
+		},
+		{
+			Name:     Capabilities,
+			Title:    "CAPABILITY",
+			Question: "EXPOSED",
+			Clause:   "not exposed",
+			Label:    "capability",
+			checks: func(f *Findings) []target.Check {
+				return engine.Capabilities(f.Engine, &f.Knowledge)
+			},
+		},
+		{
+			Name:     Determinism,
+			Title:    "DETERMINISM",
+			Question: "HOLDS",
+			Clause:   "answers may differ",
+			Label:    "check",
+			checks:   determinism,
+		},
 		{Name: Unanswered, Title: "QUESTION", Question: "ANSWERED", checks: unanswered},
 	}
 }
@@ -136,7 +168,8 @@ func determinism(f *Findings) []target.Check {
 	return engine.Determinism(f.Engine, f.Facts, f.Page, f.Declared)
 }
 
-const cureVersion = "trtllm_version in the pool, or an image of your own with the metrics module of deploy/triton/llmapi, which reports it; Dynamo and trtllm-serve are NVIDIA's other ways to serve TensorRT-LLM"
+const cureVersion = "trtllm_version in the pool, or an image of your own with the metrics module of " +
+	"deploy/triton/llmapi, which reports it; Dynamo and trtllm-serve are NVIDIA's other ways to serve TensorRT-LLM"
 
 // unanswered returns the requests that the server did not answer.
 func unanswered(f *Findings) []target.Check {
@@ -169,7 +202,8 @@ func expected(f *Findings) []target.Check {
 	// What the server reports in its API or on its page takes precedence over what was declared.
 	facts := cmp.Or(f.Facts, &engine.Facts{})
 	engineVersion, trtllmVersion := cmp.Or(facts.EngineVersion, f.EngineVersion), f.TRTLLMVersion
-	if reported, source := facts.ResolveVersion(f.Engine, f.Page, ""); source != engine.SourceTable && source != engine.SourceUnknown {
+	reported, source := facts.ResolveVersion(f.Engine, f.Page, "")
+	if source != engine.SourceTable && source != engine.SourceUnknown {
 		trtllmVersion = reported
 	}
 	var all []target.Check

@@ -40,7 +40,13 @@ type Identity struct {
 
 // NewIdentity combines what is known about a replica; page and facts may be nil.
 func NewIdentity(t *target.Target, cfg *Labels, e *engine.Kind, page *engine.Page, facts *engine.Facts) *Identity {
-	id := &Identity{Kind: e.Name, Page: page, Facts: facts, target: t, config: cfg}
+	id := &Identity{
+		Kind:   e.Name,
+		Page:   page,
+		Facts:  facts,
+		target: t,
+		config: cfg,
+	}
 	if facts == nil {
 		facts = &engine.Facts{}
 	}
@@ -67,7 +73,8 @@ func NewIdentity(t *target.Target, cfg *Labels, e *engine.Kind, page *engine.Pag
 // Equal reports whether both identities lead to the same labels for every series.
 func (id *Identity) Equal(o *Identity) bool {
 	return o != nil && id.Kind == o.Kind && id.EngineVersion == o.EngineVersion &&
-		id.TRTLLMVersion == o.TRTLLMVersion && id.Source == o.Source && id.Topology.Equal(o.Topology) && labels.Equal(id.Labels, o.Labels)
+		id.TRTLLMVersion == o.TRTLLMVersion && id.Source == o.Source && id.Topology.Equal(o.Topology) &&
+		labels.Equal(id.Labels, o.Labels)
 }
 
 // ReplicaLabeler returns a labeler for our series about a target, which already have its
@@ -81,7 +88,12 @@ func ReplicaLabeler(t *target.Target, cfg *Labels) exposition.Labeler {
 }
 
 func labelled(r relabel.Result) exposition.Labeled {
-	return exposition.Labeled{Labels: r.Labels, Keep: r.Keep, Drop: r.Reason, Collisions: len(r.Collisions)}
+	return exposition.Labeled{
+		Labels:     r.Labels,
+		Keep:       r.Keep,
+		Drop:       r.Reason,
+		Collisions: len(r.Collisions),
+	}
 }
 
 // Labeler returns a labeler for the series of the replica's page.

@@ -106,7 +106,8 @@ func (m *Memory) MayAsk(now time.Time, c *derive.Conditions) (since time.Time, o
 	case m.accused.IsZero():
 		m.accused = now
 	}
-	due := m.asked.IsZero() || now.Sub(m.asked) >= canary.ConfirmEvery || m.again && m.stood && c.Movements > m.movements
+	due := m.asked.IsZero() || now.Sub(m.asked) >= canary.ConfirmEvery ||
+		m.again && m.stood && c.Movements > m.movements
 	return m.accused, (accused || m.again) && due
 }
 
@@ -162,7 +163,10 @@ func (m *Memory) latestQuestion() Question {
 		if !report.Asked.After(q.Asked) || report.Result.Doubtful() && !m.Canary.Succeeded() {
 			continue
 		}
-		q.Asked, q.Answer, q.Reason, q.Overload = report.Asked, Answered, "", false
+		q.Asked = report.Asked
+		q.Answer = Answered
+		q.Reason = ""
+		q.Overload = false
 		if !report.Result.Answered() {
 			q.Answer, q.Reason = Failed, report.Reason
 			q.Overload = report.Result == canary.Overload

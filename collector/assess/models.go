@@ -105,8 +105,11 @@ func (b *Basis) versions() (all []engine.ModelState) {
 func (b *Basis) model(name, version, index string) target.Model {
 	loaded, known := b.Page.Loaded(name)
 	m := target.Model{
-		Name: name, Version: version, ModelID: b.Topology.ModelID(name), Role: string(b.Topology.Role(name)),
-		State: modelState(index, loaded, known),
+		Name:    name,
+		Version: version,
+		ModelID: b.Topology.ModelID(name),
+		Role:    string(b.Topology.Role(name)),
+		State:   modelState(index, loaded, known),
 	}
 	if b.Facts == nil {
 		return m

@@ -16,8 +16,11 @@ type remark struct{ wrong, runbook string }
 func (e *Evidence) remarks(state State, w Witnesses, r *Ruling) []remark {
 	var all []remark
 	if e.Processes > 0 {
-		text := fmt.Sprintf("at least %d processes answer at this address in turn, so that nothing is derived from their pages: "+
-			"give each its own address", e.Processes)
+		text := fmt.Sprintf(
+			"at least %d processes answer at this address in turn, so that nothing is derived from their pages: "+
+				"give each its own address",
+			e.Processes,
+		)
 		all = append(all, remark{text, processesRunbook})
 	}
 	all = append(all, remark{e.Unmet, unmetRunbook})
@@ -39,20 +42,27 @@ func (e *Evidence) accused(w Witnesses) remark {
 	case w.Accusation == OnlyFailures && w.Acquitted:
 		return remark{e.allFail() + ", and others are served", failingRunbook}
 	case w.Accusation == OnlyFailures && w.Question == Answered:
-		return remark{e.allFail() + ", and the exporter's own was answered: the requests may be to blame", failingRunbook}
+		return remark{
+			e.allFail() + ", and the exporter's own was answered: the requests may be to blame", failingRunbook,
+		}
 	case w.Accusation == PartFails && w.Question == Answered:
 		return remark{e.allFail() + ", and the exporter's own was answered: it may do without", failingRunbook}
 	case w.Accusation == PartFails:
 		return remark{e.allFail(), suspectedRunbook}
 	case w.Accusation == NothingMoves && w.Question == Answered:
-		return remark{e.stands() + "; the exporter's own request was answered: its counters stand still, and it answers", suspectedRunbook}
+		return remark{
+			e.stands() + "; the exporter's own request was answered: its counters stand still, and it answers",
+			suspectedRunbook,
+		}
 	case w.Accusation == NothingMoves:
 		return remark{e.stands() + "; they may be gone, or take long", suspectedRunbook}
 	case e.Canary.Late && w.Acquitted:
 		const slow = "slow: its canary waited too long, or was rejected, behind other requests, which make progress"
 		return remark{slow, saturatedRunbook}
 	case e.Canary.Others > 0:
-		return remark{fmt.Sprintf("%s; %g requests of others ended well since", e.Canary.Failed, e.Canary.Others), canaryRunbook}
+		return remark{
+			fmt.Sprintf("%s; %g requests of others ended well since", e.Canary.Failed, e.Canary.Others), canaryRunbook,
+		}
 	}
 	return remark{e.Canary.Failed, canaryRunbook}
 }
@@ -111,7 +121,8 @@ func (e *Evidence) proof(w Witnesses, r *Ruling) string {
 	case r.Live != Fail:
 		return ""
 	case w.Word == AdmitsFailure && w.Question != Failed:
-		return ", and the server has said since " + clock(e.API.NotReadySince) + " that it is not ready: " + e.API.Detail
+		return ", and the server has said since " + clock(e.API.NotReadySince) + " that it is not ready: " +
+			e.API.Detail
 	}
 	return ", and the exporter's own request failed: " + e.Question.Reason
 }
@@ -121,7 +132,8 @@ func (e *Evidence) drains() string {
 	case e.closed():
 		return e.API.Detail + " while the page still answers: the server is shutting down"
 	case e.ends():
-		return "the API reports that the server is no longer live while the page still answers: the server is shutting down"
+		return "the API reports that the server is no longer live while the page still answers: the " +
+			"server is shutting down"
 	}
 	return e.API.Detail
 }
@@ -129,7 +141,8 @@ func (e *Evidence) drains() string {
 func (e *Evidence) failing() string {
 	switch {
 	case e.RefusedFailed:
-		return e.allFail() + ", or all are rejected for lack of capacity: the page counts both alike, and the server's log tells which"
+		return e.allFail() +
+			", or all are rejected for lack of capacity: the page counts both alike, and the server's log tells which"
 	case e.API.API == engine.APIReady:
 		return e.allFail() + ", although its API reports ready"
 	case e.API.API == engine.APINotReady:
@@ -157,7 +170,8 @@ func (e *Evidence) withoutPage(state State) string {
 	case state == Blind:
 		return "its page cannot be read any more, which says little about its requests: " + failure
 	case state == Unknown && e.Scrape.Refused:
-		return "nothing listens, and this exporter has never seen it up; servers open their ports when their models are loaded"
+		return "nothing listens, and this exporter has never seen it up; servers open their ports when " +
+			"their models are loaded"
 	case state == Unknown:
 		return "this exporter has never read its page: " + failure
 	case e.Scrape.Refused && e.Scrape.Seen:
@@ -184,7 +198,8 @@ func (e *Evidence) entries() string {
 // allFail says which requests fail.
 func (e *Evidence) allFail() string {
 	if part := e.part(); part != "" {
-		return "all requests to " + part + " are failing, a part of " + e.entries() + ", which does not count how its own end"
+		return "all requests to " + part + " are failing, a part of " + e.entries() +
+			", which does not count how its own end"
 	}
 	text := "all requests are failing"
 	if models := e.entries(); models != "" {
@@ -196,7 +211,11 @@ func (e *Evidence) allFail() string {
 // stands says since when nothing moves.
 func (e *Evidence) stands() string {
 	if e.Still.Left {
-		return fmt.Sprintf("%g requests were given up, and nothing has moved since %s", e.Still.InFlight, clock(e.Still.Since))
+		return fmt.Sprintf(
+			"%g requests were given up, and nothing has moved since %s", e.Still.InFlight, clock(e.Still.Since),
+		)
 	}
-	return fmt.Sprintf("%g requests are in flight, but nothing has moved since %s", e.Still.InFlight, clock(e.Still.Since))
+	return fmt.Sprintf(
+		"%g requests are in flight, but nothing has moved since %s", e.Still.InFlight, clock(e.Still.Since),
+	)
 }

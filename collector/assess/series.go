@@ -78,7 +78,10 @@ func (a *ReplicaSeries) Block(now *Situation, existing ...*exposition.Shape) *ex
 		}
 	}
 	now.Canary.Series(func(family, modelID, result string, v float64) {
-		a.values.Add(metadata[derive.Prefix+family], v, now.Labels, labels.Label{Name: relabel.LabelModelID, Value: modelID}, labels.Label{Name: "result", Value: result})
+		a.values.Add(
+			metadata[derive.Prefix+family], v, now.Labels, labels.Label{Name: relabel.LabelModelID, Value: modelID},
+			labels.Label{Name: "result", Value: result},
+		)
 	})
 	return a.values.Block(existing...)
 }

@@ -52,7 +52,12 @@ const (
 // raise the severity of a replica that serves.
 func Judge(e *Evidence) Verdict {
 	if silent := e.silent(); silent != "" {
-		return Verdict{State: Silent, Reason: silent, Severity: OK, Probes: Probes{Judged: true, Ready: true, Live: true}}
+		return Verdict{
+			State:    Silent,
+			Reason:   silent,
+			Severity: OK,
+			Probes:   Probes{Judged: true, Ready: true, Live: true},
+		}
 	}
 	w := e.witnesses()
 	r := Decide(w)
@@ -150,7 +155,9 @@ func Announce(log *slog.Logger, previous, now *target.Status, page string, kind 
 	up := now.Health == target.HealthUp
 	switch {
 	case now.State != previous.State:
-		attrs := []any{"state", now.State, "was", previous.State, "severity", now.Severity, "reason", now.StateReason, "url", page}
+		attrs := []any{
+			"state", now.State, "was", previous.State, "severity", now.Severity, "reason", now.StateReason, "url", page,
+		}
 		if up {
 			attrs = append(attrs, "engine", string(kind), "samples", now.Samples)
 		} else if now.LastReason != "" {
@@ -167,7 +174,8 @@ func Announce(log *slog.Logger, previous, now *target.Status, page string, kind 
 		log.Info("Replica is not suspected any more", "state", now.State, "reason", now.StateReason, "url", page)
 	case up && previous.Health != target.HealthUp:
 		log.Info("Target is up", "url", page, "engine", string(kind), "samples", now.Samples)
-	case now.Health == target.HealthDown && (previous.Health != target.HealthDown || previous.LastReason != now.LastReason):
+	case now.Health == target.HealthDown &&
+		(previous.Health != target.HealthDown || previous.LastReason != now.LastReason):
 		log.Warn("Target is down", "url", page, "failure", now.LastReason, "err", now.LastError)
 	}
 }

@@ -116,26 +116,42 @@ var rulings = []Ruling{
 
 	// A router. What it passes on convicts nobody but its workers.
 	{
-		Accusations: accusations(OnlyFailures), Acquitted: no, Questions: noAnswer, Words: words(SaysNoWorkers),
-		State: Failing, Ready: Fail, Live: Pass,
+		Accusations: accusations(OnlyFailures),
+		Acquitted:   no,
+		Questions:   noAnswer,
+		Words:       words(SaysNoWorkers),
+		State:       Failing,
+		Ready:       Fail,
+		Live:        Pass,
 	},
 	{Words: words(SaysNoWorkers), State: NotReady, Ready: Fail, Live: Pass},
 
 	// Convictions.
 	{
-		Accusations: counters, Acquitted: no, Questions: failed,
-		Ready: Fail, Live: Fail,
+		Accusations: counters,
+		Acquitted:   no,
+		Questions:   failed,
+		Ready:       Fail,
+		Live:        Fail,
 	},
 	{
-		Accusations: passive, Acquitted: no, Questions: answers(NotAsked, Awaited), Words: words(AdmitsFailure),
-		Ready: Fail, Live: Fail,
+		Accusations: passive,
+		Acquitted:   no,
+		Questions:   answers(NotAsked, Awaited),
+		Words:       words(AdmitsFailure),
+		Ready:       Fail,
+		Live:        Fail,
 	},
 
 	// Only failures end: a count, so a fact, though one client's bad requests look the same. A server
 	// that says between them that it is not ready is not better off than one that says nothing.
 	{
-		Accusations: accusations(OnlyFailures), Acquitted: no, Questions: answers(NotAsked, Awaited),
-		State: Failing, Ready: Fail, Live: Pass,
+		Accusations: accusations(OnlyFailures),
+		Acquitted:   no,
+		Questions:   answers(NotAsked, Awaited),
+		State:       Failing,
+		Ready:       Fail,
+		Live:        Pass,
 	},
 	{Words: words(SaysNotReady, AdmitsFailure), State: NotReady, Ready: Fail, Live: Pass},
 	{Accusations: accusations(OnlyFailures), State: Ready, Look: true, Ready: Pass, Live: Pass},
@@ -144,15 +160,24 @@ var rulings = []Ruling{
 	{Accusations: accusations(Silence), State: Down, Ready: Fail, Live: Keep},
 	{Accusations: accusations(SilentOnce), State: Down, Ready: Keep, Live: Keep},
 	{
-		Accusations: accusations(NoPage), Acquitted: no, Questions: answers(FailedTwice),
-		State: CanaryFailing, Ready: Fail, Live: Keep,
+		Accusations: accusations(NoPage),
+		Acquitted:   no,
+		Questions:   answers(FailedTwice),
+		State:       CanaryFailing,
+		Ready:       Fail,
+		Live:        Keep,
 	},
 	{Accusations: accusations(NoPage), State: Blind, Ready: Keep, Live: Keep},
 
 	// Nothing moves, or a part only fails: a guess.
 	{
-		Accusations: signs, Questions: answers(NotAsked, Awaited),
-		State: Ready, Look: true, Suspected: true, Ready: Pass, Live: Pass,
+		Accusations: signs,
+		Questions:   answers(NotAsked, Awaited),
+		State:       Ready,
+		Look:        true,
+		Suspected:   true,
+		Ready:       Pass,
+		Live:        Pass,
 	},
 	{Accusations: signs, State: Ready, Look: true, Ready: Pass, Live: Pass},
 
