@@ -83,9 +83,14 @@ func New(opts Options) (*Collector, error) {
 	shared := scrape.NewResources()
 	c := &Collector{
 		opts:    opts,
-		applied: make(chan []*pool, 1), grace: handover,
-		newScraper: func(cfg scrape.Config, log *slog.Logger) (scrape.Scraper, error) { return shared.Client(cfg, log) },
-		running:    make(map[string]*pool), replicas: make(map[string]*runningReplica), contests: make(contests),
+		applied: make(chan []*pool, 1),
+		grace:   handover,
+		newScraper: func(cfg scrape.Config, log *slog.Logger) (scrape.Scraper, error) {
+			return shared.Client(cfg, log)
+		},
+		running:  make(map[string]*pool),
+		replicas: make(map[string]*runningReplica),
+		contests: make(contests),
 	}
 	id := rand.Text()
 	m, err := newMetrics(opts.Registerer, id, shared)
@@ -93,8 +98,11 @@ func New(opts Options) (*Collector, error) {
 		return nil, fmt.Errorf("registering the collector's metrics: %w", err)
 	}
 	c.base = replica.Pool{
-		Starts: scrape.NewStarts(int64(startsPerCPU * runtime.GOMAXPROCS(0))), Resources: shared, Origin: time.Now(),
-		Marker: fmt.Sprintf("%sinstance_info{instance_id=%q}", assess.MetricPrefix, id), Panicked: m.panics.Inc,
+		Starts:    scrape.NewStarts(int64(startsPerCPU * runtime.GOMAXPROCS(0))),
+		Resources: shared,
+		Origin:    time.Now(),
+		Marker:    fmt.Sprintf("%sinstance_info{instance_id=%q}", assess.MetricPrefix, id),
+		Panicked:  m.panics.Inc,
 	}
 	c.metrics, c.scheduler = m, newScheduler(c.base.Origin)
 	c.freeMemory = time.AfterFunc(freeMemoryAfter, debug.FreeOSMemory)

@@ -27,8 +27,12 @@ type metrics struct {
 // page.
 func newMetrics(reg prometheus.Registerer, id string, shared *scrape.Resources) (*metrics, error) {
 	m := &metrics{
-		targets: assess.MetricTargets.NewGaugeVec(), dropped: assess.MetricTargetsDropped.NewGaugeVec(), empty: assess.MetricPoolWithoutTargets.NewGaugeVec(),
-		refused: assess.MetricTargetsRefused.NewGaugeVec(), shards: assess.MetricShards.NewGaugeVec(), panics: assess.MetricPanics.NewCounter(),
+		targets: assess.MetricTargets.NewGaugeVec(),
+		dropped: assess.MetricTargetsDropped.NewGaugeVec(),
+		empty:   assess.MetricPoolWithoutTargets.NewGaugeVec(),
+		refused: assess.MetricTargetsRefused.NewGaugeVec(),
+		shards:  assess.MetricShards.NewGaugeVec(),
+		panics:  assess.MetricPanics.NewCounter(),
 	}
 	instance := assess.MetricInstanceInfo.NewGaugeVec()
 	instance.WithLabelValues(id).Set(1)

@@ -55,7 +55,14 @@ func (c *Collector) build(cfg *config.File, pc *config.Pool) (*pool, error) {
 		scraper.Close()
 		return nil, err
 	}
-	return &pool{cfg: *pc, shard: cfg.Sharding, shared: c.shared(cfg, pc, scraper), scraper: scraper, sources: sources, users: 1}, nil
+	return &pool{
+		cfg:     *pc,
+		shard:   cfg.Sharding,
+		shared:  c.shared(cfg, pc, scraper),
+		scraper: scraper,
+		sources: sources,
+		users:   1,
+	}, nil
 }
 
 // shared returns the settings that the replicas of a pool have in common.
@@ -65,11 +72,16 @@ func (c *Collector) shared(cfg *config.File, pc *config.Pool, scraper scrape.Scr
 	p.Window, p.StallAfter, p.FailingMin = time.Duration(cfg.Global.Window), time.Duration(pc.StallAfter), pc.FailingMin
 	p.Page, p.Limits, p.Output = cfg.Exposition, pc.Limits.Series, pc.Limits.Output.Derived()
 	p.Labels = assess.Labels{
-		Versions: cfg.Identity.Versions, Rules: pc.MetricRelabelConfigs, Honor: pc.HonorLabels, ModelIDs: pc.ModelIDs,
+		Versions: cfg.Identity.Versions,
+		Rules:    pc.MetricRelabelConfigs,
+		Honor:    pc.HonorLabels,
+		ModelIDs: pc.ModelIDs,
 	}
 	p.StartBudget, p.Objectives = time.Duration(pc.StartBudget), pc.SLO.Objectives()
 	p.Expect = assess.Expectations{
-		EngineVersion: pc.Expect.EngineVersion, TRTLLMVersion: pc.Expect.TRTLLMVersion, Determinism: pc.Expect.Determinism,
+		EngineVersion: pc.Expect.EngineVersion,
+		TRTLLMVersion: pc.Expect.TRTLLMVersion,
+		Determinism:   pc.Expect.Determinism,
 	}
 	p.IdentityInterval, p.EngineDir = time.Duration(pc.IdentityInterval), pc.EngineDir
 	p.GRPC, p.IterationStats = pc.APIProtocol == config.ProtocolGRPC, pc.IterationStats
@@ -104,7 +116,11 @@ func (p *pool) treatsAlike(o *pool) bool {
 	for _, c := range []*config.Pool{&a, &b} {
 		// These show in the targets.
 		c.Discovery, c.RelabelConfigs = discovery.Config{}, nil
-		c.Scheme, c.MetricsPath, c.APIPort, c.APIPath, c.APIScheme = "", "", 0, "", ""
+		c.Scheme = ""
+		c.MetricsPath = ""
+		c.APIPort = 0
+		c.APIPath = ""
+		c.APIScheme = ""
 	}
 	x, y := p.shared, o.shared
 	vocabularies := func(e *exposition.Config) any { return []any{e.Raw, e.Normalised, e.WindowGauges, e.Aliases} }

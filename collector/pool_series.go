@@ -41,11 +41,15 @@ func (c *Collector) allPoolSeries() []poolSeries {
 // poolConfigSeries returns the series of one pool: its start budget, its objectives and
 // the expected number of replicas.
 func poolConfigSeries(cfg *config.Pool) []poolSeries {
-	all := []poolSeries{{family: "pool_start_budget_seconds", pool: cfg.PoolID, value: time.Duration(cfg.StartBudget).Seconds()}}
+	all := []poolSeries{
+		{family: "pool_start_budget_seconds", pool: cfg.PoolID, value: time.Duration(cfg.StartBudget).Seconds()},
+	}
 	for _, o := range cfg.SLO.Objectives() {
 		all = append(all, poolSeries{"slo_objective", cfg.PoolID, "slo", string(o.Name), o.Share})
 		if o.Within > 0 {
-			all = append(all, poolSeries{"slo_threshold_seconds", cfg.PoolID, "slo", string(o.Name), o.Within.Seconds()})
+			all = append(
+				all, poolSeries{"slo_threshold_seconds", cfg.PoolID, "slo", string(o.Name), o.Within.Seconds()},
+			)
 		}
 	}
 	if r := cfg.Expect.Replicas; r != nil {

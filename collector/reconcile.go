@@ -183,7 +183,9 @@ func (c *Collector) place(ctx context.Context, p *pool, found []*target.Target, 
 // assign gives the targets found for a pool their names. It returns those to scrape, and cancels
 // the replicas that end, all before it waits for one, so that they end at the same time: those whose
 // targets are gone, and those that others replace.
-func (c *Collector) assign(p *pool, found []*target.Target) (kept []*target.Target, removed, replaced []*runningReplica) {
+func (c *Collector) assign(
+	p *pool, found []*target.Target,
+) (kept []*target.Target, removed, replaced []*runningReplica) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.refusalsLogged = 0
@@ -297,14 +299,25 @@ func duplicateOf(t *target.Target) string {
 func (c *Collector) logRefused(t *target.Target, reason string) {
 	c.refusalsLogged++
 	if c.refusalsLogged <= maxLogged {
-		c.opts.Logger.Warn("Target refused", "pool_id", t.PoolID, "replica_id", t.ReplicaID, "url", target.Public(t.MetricsURL), "reason", reason)
+		c.opts.Logger.Warn(
+			"Target refused", "pool_id", t.PoolID, "replica_id", t.ReplicaID, "url", target.Public(t.MetricsURL),
+			"reason", reason,
+		)
 	}
 }
 
 // startReplica starts a replica with the history of its predecessor.
-func (c *Collector) startReplica(ctx context.Context, p *pool, t *target.Target, slot *snapshot.Slot, history replica.History) {
+func (c *Collector) startReplica(
+	ctx context.Context, p *pool, t *target.Target, slot *snapshot.Slot, history replica.History,
+) {
 	ctx, cancel := context.WithCancel(ctx)
-	r := &runningReplica{Replica: replica.New(t, p.shared, slot, c.opts.Logger), slot: slot, pool: p, foundBy: p, cancel: cancel}
+	r := &runningReplica{
+		Replica: replica.New(t, p.shared, slot, c.opts.Logger),
+		slot:    slot,
+		pool:    p,
+		foundBy: p,
+		cancel:  cancel,
+	}
 	c.replicas[t.Key()] = r
 	p.users++
 	c.freeMemory.Reset(freeMemoryAfter)
@@ -313,7 +326,10 @@ func (c *Collector) startReplica(ctx context.Context, p *pool, t *target.Target,
 		r.PublishSilent()
 	}
 	for _, s := range r.Schedules() {
-		r.tasks = append(r.tasks, c.scheduler.add(s.Key, s.Interval, s.Soon, func(missed uint64, b *lane.Batch) { s.Due(ctx, missed, b) }))
+		r.tasks = append(
+			r.tasks,
+			c.scheduler.add(s.Key, s.Interval, s.Soon, func(missed uint64, b *lane.Batch) { s.Due(ctx, missed, b) }),
+		)
 	}
 }
 

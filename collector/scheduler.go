@@ -29,7 +29,11 @@ type scheduler struct {
 
 // newScheduler returns a scheduler whose times count from origin.
 func newScheduler(origin time.Time) *scheduler {
-	return &scheduler{origin: origin, wake: make(chan struct{}, 1), batches: sync.Pool{New: func() any { return new(lane.Batch) }}}
+	return &scheduler{
+		origin:  origin,
+		wake:    make(chan struct{}, 1),
+		batches: sync.Pool{New: func() any { return new(lane.Batch) }},
+	}
 }
 
 // task is a function that is called once per interval. Its fields are guarded by the scheduler's
@@ -47,9 +51,10 @@ type task struct {
 // block; requests go into the batch, which runs after all tasks of the slot.
 func (s *scheduler) add(key string, interval, soon time.Duration, due func(missed uint64, b *lane.Batch)) *task {
 	t := &task{
-		interval: interval, phase: slotStart(offset(key, interval), interval),
-		next: slotStart(time.Since(s.origin)+offset(key, min(interval, soon)), interval),
-		due:  due,
+		interval: interval,
+		phase:    slotStart(offset(key, interval), interval),
+		next:     slotStart(time.Since(s.origin)+offset(key, min(interval, soon)), interval),
+		due:      due,
 	}
 	s.mu.Lock()
 	s.tasks = append(s.tasks, t)

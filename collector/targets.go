@@ -25,7 +25,9 @@ import (
 // targetsOf returns the targets of a shard from the groups that discovery found for a pool, and a
 // summary. It logs targets that cannot be used. It does not change the groups and is safe for
 // concurrent use.
-func targetsOf(cfg *config.Pool, part config.Sharding, groups []*targetgroup.Group, log *slog.Logger) ([]*target.Target, target.PoolDiscovery) {
+func targetsOf(
+	cfg *config.Pool, part config.Sharding, groups []*targetgroup.Group, log *slog.Logger,
+) ([]*target.Target, target.PoolDiscovery) {
 	var found []*target.Target
 	p, search := targetMaker{cfg}, target.PoolDiscovery{PoolID: cfg.PoolID, Answered: true}
 	for _, g := range groups {
@@ -119,7 +121,9 @@ func (p targetMaker) target(lset labels.Labels) (*target.Target, error) {
 	if address == "" {
 		// Parameters may contain a secret.
 		public := lset.DropReserved(func(name string) bool { return strings.HasPrefix(name, model.ParamLabelPrefix) })
-		return nil, fmt.Errorf("target %s has no %s after relabel_configs: set it or drop the target", public, model.AddressLabel)
+		return nil, fmt.Errorf(
+			"target %s has no %s after relabel_configs: set it or drop the target", public, model.AddressLabel,
+		)
 	}
 	t := &target.Target{
 		PoolID:        cmp.Or(lset.Get(relabel.LabelPoolID), p.PoolID),
@@ -132,7 +136,10 @@ func (p targetMaker) target(lset labels.Labels) (*target.Target, error) {
 		Timeout:       time.Duration(p.ScrapeTimeout),
 	}
 	if kinds := config.Engines(); !slices.Contains(kinds, t.Engine) {
-		return nil, fmt.Errorf("target %q has %s %q: write one of %s", withoutSecrets(address), relabel.LabelEngine, t.Engine, strings.Join(kinds, ", "))
+		return nil, fmt.Errorf(
+			"target %q has %s %q: write one of %s", withoutSecrets(address), relabel.LabelEngine, t.Engine,
+			strings.Join(kinds, ", "),
+		)
 	}
 	t.Pod = pod != "" && t.ReplicaID == pod
 	var err error
@@ -157,14 +164,20 @@ func pageOf(address string, lset labels.Labels) (*url.URL, error) {
 		}
 	})
 	page := &url.URL{
-		Scheme: strings.ToLower(lset.Get(model.SchemeLabel)), Host: address, Path: lset.Get(model.MetricsPathLabel),
+		Scheme:   strings.ToLower(lset.Get(model.SchemeLabel)),
+		Host:     address,
+		Path:     lset.Get(model.MetricsPathLabel),
 		RawQuery: params.Encode(),
 	}
 	if public := withoutSecrets(address); public != address {
-		return nil, fmt.Errorf("target %q is not an address: it has a user, a password or a query; write host:port", public)
+		return nil, fmt.Errorf(
+			"target %q is not an address: it has a user, a password or a query; write host:port", public,
+		)
 	}
 	if page.Scheme != "http" && page.Scheme != "https" {
-		return nil, fmt.Errorf("target %q has %s %q: write http or https", address, model.SchemeLabel, lset.Get(model.SchemeLabel))
+		return nil, fmt.Errorf(
+			"target %q has %s %q: write http or https", address, model.SchemeLabel, lset.Get(model.SchemeLabel),
+		)
 	}
 	if _, err := url.Parse(page.String()); err != nil {
 		// A url.Error repeats the URL, whose query may contain a secret.
