@@ -52,7 +52,8 @@ func TestC04NothingOldAfterSuspend(t *testing.T) {
 		scraped := func(d time.Duration) {
 			s.change(served(d))
 			s.due()
-			for _, m := range regexp.MustCompile(`(?m)^llm_server_requests_per_second{.*} (.*)$`).FindAllStringSubmatch(s.page(), -1) {
+			rate := regexp.MustCompile(`(?m)^llm_server_requests_per_second{.*} (.*)$`)
+			for _, m := range rate.FindAllStringSubmatch(s.page(), -1) {
 				require.Equal(t, "100", m[1], "at %d", count)
 				rates++
 			}

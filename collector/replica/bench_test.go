@@ -67,7 +67,9 @@ func (*canned) Do(context.Context, string, string, []byte, int64) (int, http.Hea
 }
 
 // DoBrief implements scrape.Scraper.
-func (c *canned) DoBrief(ctx context.Context, method, url string, body []byte, limit int64) (int, http.Header, []byte, error) {
+func (c *canned) DoBrief(
+	ctx context.Context, method, url string, body []byte, limit int64,
+) (int, http.Header, []byte, error) {
 	return c.Do(ctx, method, url, body, limit)
 }
 
@@ -118,15 +120,24 @@ func loneReplica(tb testing.TB, s scrape.Scraper, address string) (*Replica, *sn
 		store = snapshot.NewStoreWithSuspend(m.asleep)
 	}
 	p := &Pool{
-		Scraper: s, Origin: time.Now(), Marker: "no page has this", Panicked: func() {},
-		Window: time.Minute, StallAfter: 30 * time.Second,
-		Page: exposition.DefaultConfig, Limits: exposition.DefaultLimits,
+		Scraper:          s,
+		Origin:           time.Now(),
+		Marker:           "no page has this",
+		Panicked:         func() {},
+		Window:           time.Minute,
+		StallAfter:       30 * time.Second,
+		Page:             exposition.DefaultConfig,
+		Limits:           exposition.DefaultLimits,
 		IdentityInterval: 30 * time.Second,
 	}
 	t := &target.Target{
-		PoolID: "llama-70b-prod", ReplicaID: "r0", Engine: "triton",
-		MetricsURL: fmt.Sprintf("http://%s/metrics", address), APIURL: "http://" + address,
-		Interval: 5 * time.Second, Timeout: 4 * time.Second,
+		PoolID:     "llama-70b-prod",
+		ReplicaID:  "r0",
+		Engine:     "triton",
+		MetricsURL: fmt.Sprintf("http://%s/metrics", address),
+		APIURL:     "http://" + address,
+		Interval:   5 * time.Second,
+		Timeout:    4 * time.Second,
 	}
 	slot, err := store.Add(t)
 	require.NoError(tb, err)

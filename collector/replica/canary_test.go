@@ -64,7 +64,10 @@ func TestDifferentOutputNeedsFreshIdentity(t *testing.T) {
 		require.Equal(t, 3, s.memory.Canary.Last().Answers())
 		require.False(t, s.memory.Canary.Last().Alike())
 		s.due()
-		s.shows(`llm_server_canary_deterministic{engine="trtllm-serve",engine_version="1.1.0",model_id="llama",pool_id="llama-70b-prod",replica_id="r0",trtllm_version="1.1.0"} 0`)
+		s.shows(
+			`llm_server_canary_deterministic{engine="trtllm-serve",engine_version="1.1.0",model_id="llama",` +
+				`pool_id="llama-70b-prod",replica_id="r0",trtllm_version="1.1.0"} 0`,
+		)
 	}))
 	t.Run("another version may answer otherwise", bubble(func(t *testing.T) {
 		s := withCanary(t)
@@ -122,7 +125,8 @@ func TestOneRequestDistinguishesHangFromStaleGauge(t *testing.T) {
 		t.Helper()
 		now := serveAnswers("0.32.0", "one")
 		now.hung = hung
-		now.page = "vllm:num_requests_running{model_name=\"llama\"} 3\nvllm:generation_tokens_total{model_name=\"llama\"} 9\n"
+		now.page = "vllm:num_requests_running{model_name=\"llama\"} 3\n" +
+			"vllm:generation_tokens_total{model_name=\"llama\"} 9\n"
 		now.api["/v1/models"] = `{"object":"list","data":[{"id":"llama","object":"model","owned_by":"vllm"}]}`
 		s := step(t, now, func(tgt *target.Target, p *Pool) {
 			tgt.Engine, tgt.MetricsURL = "vllm", "http://10.0.0.1:8000/metrics"
@@ -184,7 +188,8 @@ func TestQuestionGoesToTheModelThatFails(t *testing.T) {
 	ask := func(t *testing.T, configured, inputs string) *stepped {
 		t.Helper()
 		now := tritonAnswers()
-		now.api["/v2/repository/index"] = `[{"name":"a","version":"1","state":"READY"},{"name":"b","version":"1","state":"READY"}]`
+		now.api["/v2/repository/index"] = `[{"name":"a","version":"1","state":"READY"},{"name":"b",` +
+			`"version":"1","state":"READY"}]`
 		now.stream = inputs
 		s := step(t, now, func(_ *target.Target, p *Pool) {
 			p.Canary = canary.DefaultConfig
@@ -192,7 +197,8 @@ func TestQuestionGoesToTheModelThatFails(t *testing.T) {
 		})
 		for failures := range 6 {
 			s.change(func(now *answering) {
-				now.page = "nv_inference_request_success{model=\"a\",version=\"1\"} 5\nnv_inference_request_success{model=\"b\",version=\"1\"} 5\n" +
+				now.page = "nv_inference_request_success{model=\"a\",version=\"1\"} 5\n" +
+					"nv_inference_request_success{model=\"b\",version=\"1\"} 5\n" +
 					"nv_inference_request_failure{model=\"a\",version=\"1\"} 0\n" +
 					fmt.Sprintf("nv_inference_request_failure{model=\"b\",version=\"1\"} %d\n", 3*failures)
 			})
@@ -229,9 +235,17 @@ func TestServerThatRemembersFailureIsAskedOnceItMoves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const check = "/health_generate"
 		page := func(tokens int) string {
-			return fmt.Sprintf("sglang:num_running_reqs{model_name=\"m\"} 3\nsglang:generation_tokens_total{model_name=\"m\"} %d\n", tokens)
+			return fmt.Sprintf(
+				"sglang:num_running_reqs{model_name=\"m\"} 3\nsglang:generation_tokens_total{model_name=\"m\"} %d\n",
+				tokens,
+			)
 		}
-		now := answering{page: page(9), api: map[string]string{"/v1/models": `{"object":"list","data":[{"id":"m","object":"model","owned_by":"sglang"}]}`}}
+		now := answering{
+			page: page(9),
+			api: map[string]string{
+				"/v1/models": `{"object":"list","data":[{"id":"m","object":"model","owned_by":"sglang"}]}`,
+			},
+		}
 		s := step(t, now, func(tgt *target.Target, p *Pool) {
 			tgt.Engine, tgt.MetricsURL = "sglang", "http://10.0.0.1:8000/metrics"
 			p.Canary = canary.DefaultConfig
@@ -305,7 +319,10 @@ func TestKindChangeIsShownBeforeCanary(t *testing.T) {
 		s.anotherKind()
 		s.due()
 		require.Equal(t, "ready", s.after(time.Second).State)
-		s.shows(`llm_server_state{engine="trtllm-serve",engine_version="1.1.0",pool_id="llama-70b-prod",replica_id="r0",state="ready",trtllm_version="1.1.0"} 1`)
+		s.shows(
+			`llm_server_state{engine="trtllm-serve",engine_version="1.1.0",pool_id="llama-70b-prod",replica_id="r0",` +
+				`state="ready",trtllm_version="1.1.0"} 1`,
+		)
 	})
 }
 

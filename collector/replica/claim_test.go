@@ -21,7 +21,9 @@ import (
 func vllmAt(path, model, version string) map[string]string {
 	return map[string]string{
 		path + "/health": "", path + "/version": fmt.Sprintf(`{"version":%q}`, version),
-		path + "/v1/models": fmt.Sprintf(`{"object":"list","data":[{"id":%[1]q,"root":%[1]q,"owned_by":"vllm"}]}`, model),
+		path + "/v1/models": fmt.Sprintf(
+			`{"object":"list","data":[{"id":%[1]q,"root":%[1]q,"owned_by":"vllm"}]}`, model,
+		),
 	}
 }
 
@@ -33,7 +35,9 @@ func TestForeignAPIIsNotUsed(t *testing.T) {
 		loaded     = `[{"name":"m","version":"1","state":"READY"}]`
 	)
 	triton := func(index string) map[string]string {
-		return map[string]string{"/v2": meta, "/v2/repository/index": index, "/v2/health/ready": "", "/v2/health/live": ""}
+		return map[string]string{
+			"/v2": meta, "/v2/repository/index": index, "/v2/health/ready": "", "/v2/health/live": "",
+		}
 	}
 	merge := func(all ...map[string]string) map[string]string {
 		merged := make(map[string]string)
@@ -51,40 +55,147 @@ func TestForeignAPIIsNotUsed(t *testing.T) {
 		// version, ready and state are what is shown; ready is empty for nothing.
 		version, ready, state string
 	}{
-		{"a guessed Triton with the models of the page", "triton", "/metrics", "", triton(loaded), 404, "", "2.51.0", "1", "ready"},
-		{"a guessed Triton with other models", "triton", "/metrics", "", triton(`[{"name":"other","version":"1","state":"READY"}]`), 404, "", "unknown", "", "ready"},
-		{"a guessed Triton with the model of the page and a missing one", "triton", "/metrics", "", triton(`[{"name":"m","state":"READY"},{"name":"other","state":"READY"}]`), 404, "", "unknown", "", "ready"},
-		{"a guessed Triton that also lists an unloaded model", "triton", "/metrics", "", triton(`[{"name":"m","state":"READY"},{"name":"other"}]`), 404, "", "2.51.0", "1", "ready"},
-		{"a guessed Triton without index", "triton", "/metrics", "", map[string]string{"/v2": meta, "/v2/health/ready": ""}, 403, "", "unknown", "", "ready"},
-		{"a guessed Triton that is not ready", "triton", "/metrics", "", map[string]string{"/v2": meta, "/v2/repository/index": loaded}, 400, "", "2.51.0", "0", "not_ready"},
-		{"a proxy at a guessed port", "triton", "/metrics", "", nil, 503, "upstream connect error", "unknown", "", "ready"},
+		{
+			"a guessed Triton with the models of the page", "triton", "/metrics", "", triton(loaded), 404, "", "2.51.0",
+			"1", "ready",
+		},
+		{
+			"a guessed Triton with other models", "triton", "/metrics", "",
+			triton(`[{"name":"other","version":"1","state":"READY"}]`), 404, "", "unknown", "", "ready",
+		},
+		{
+			"a guessed Triton with the model of the page and a missing one", "triton", "/metrics", "",
+			triton(`[{"name":"m","state":"READY"},{"name":"other","state":"READY"}]`), 404, "", "unknown", "", "ready",
+		},
+		{
+			"a guessed Triton that also lists an unloaded model", "triton", "/metrics", "",
+			triton(`[{"name":"m","state":"READY"},{"name":"other"}]`), 404, "", "2.51.0", "1", "ready",
+		},
+		{
+			"a guessed Triton without index", "triton", "/metrics", "",
+			map[string]string{"/v2": meta, "/v2/health/ready": ""},
+			403, "", "unknown", "", "ready",
+		},
+		{
+			"a guessed Triton that is not ready", "triton", "/metrics", "",
+			map[string]string{"/v2": meta, "/v2/repository/index": loaded},
+			400, "", "2.51.0", "0", "not_ready",
+		},
+		{
+			"a proxy at a guessed port", "triton", "/metrics", "", nil, 503, "upstream connect error", "unknown", "",
+			"ready",
+		},
 		{"silence at a guessed port", "triton", "/metrics", "", nil, 503, "", "unknown", "", "ready"},
-		{"a web server at a guessed port", "triton", "/metrics", "", map[string]string{"/v2/health/ready": "<html>", "/v2/health/live": "<html>"}, 404, "", "unknown", "", "ready"},
-		{"a proxy at a given address", "triton", "/metrics", "http://10.0.0.1:9000", nil, 503, "upstream connect error", "unknown", "", "ready"},
-		{"a Triton at a given address that is not ready", "triton", "/metrics", "http://10.0.0.1:9000", map[string]string{"/v2": meta}, 400, "", "2.51.0", "0", "not_ready"},
-		{"a given address with empty 503", "triton", "/metrics", "http://10.0.0.1:9000", nil, 503, "", "unknown", "", "ready"},
-		{"a given address with empty answers", "triton", "/metrics", "http://10.0.0.1:8002", nil, 200, "", "unknown", "", "ready"},
-		{"a given address with HTML", "triton", "/metrics", "http://10.0.0.1:80", nil, 200, "<html>", "unknown", "", "ready"},
-		{"a vLLM on the port of its page", "vllm", "/metrics", "", vllmAt("", "m", "0.12.0"), 404, "", "0.12.0", "1", "ready"},
-		{"a vLLM whose engine is dead", "vllm", "/metrics", "", map[string]string{"/version": `{"version":"0.12.0"}`}, 503, "", "0.12.0", "0", "not_ready"},
-		{"a vLLM behind a proxy without a route to its API", "vllm", "/metrics", "", nil, 503, "", "unknown", "", "ready"},
-		{"a vLLM behind a proxy that refuses all but the page", "vllm", "/metrics", "", nil, 503, "<html>", "unknown", "", "ready"},
-		{"a vLLM that requires a key", "vllm", "/metrics", "", nil, 401, `{"error":"Unauthorized"}`, "unknown", "", "ready"},
-		{"another vLLM on the port of the page", "vllm", "/metrics", "", vllmAt("", "other", "0.12.0"), 404, "", "unknown", "", "ready"},
-		{"a vLLM on the port of its page, which calls its model by its path", "vllm", "/metrics", "", map[string]string{"/health": "", "/version": `{"version":"0.30.0"}`, "/v1/models": `{"data":[{"id":"mine","root":"m","owned_by":"vllm"}]}`}, 404, "", "0.30.0", "1", "ready"},
-		{"a vLLM whose engine is dead, and which calls its model by its path", "vllm", "/metrics", "", map[string]string{"/version": `{"version":"0.30.0"}`, "/v1/models": `{"data":[{"id":"mine","root":"m","owned_by":"vllm"}]}`}, 503, "", "0.30.0", "0", "not_ready"},
-		{"a Triton with other models at a given address", "triton", "/metrics", "http://10.0.0.1:9000", triton(`[{"name":"other"}]`), 404, "", "2.51.0", "1", "ready"},
-		{"a vLLM next to its page, another at the root", "vllm", "/a/b/metrics", "", merge(vllmAt("", "other", "0.9.1"), vllmAt("/a/b", "m", "0.12.0")), 404, "", "0.12.0", "1", "ready"},
-		{"another vLLM at the root", "vllm", "/b/metrics", "", vllmAt("", "other", "0.9.1"), 404, "", "unknown", "", "ready"},
-		{"a vLLM at the root of its page", "vllm", "/b/metrics", "", vllmAt("", "m", "0.12.0"), 404, "", "0.12.0", "1", "ready"},
-		{"another vLLM with the same model and a page at the root", "vllm", "/b/metrics", "", merge(vllmAt("", "m", "0.9.1"), map[string]string{"/metrics": vllmPage}), 404, "", "unknown", "", "ready"},
+		{
+			"a web server at a guessed port", "triton", "/metrics", "",
+			map[string]string{"/v2/health/ready": "<html>", "/v2/health/live": "<html>"},
+			404, "", "unknown", "",
+			"ready",
+		},
+		{
+			"a proxy at a given address", "triton", "/metrics", "http://10.0.0.1:9000", nil, 503,
+			"upstream connect error", "unknown", "", "ready",
+		},
+		{
+			"a Triton at a given address that is not ready", "triton", "/metrics", "http://10.0.0.1:9000",
+			map[string]string{"/v2": meta},
+			400, "", "2.51.0", "0", "not_ready",
+		},
+		{
+			"a given address with empty 503", "triton", "/metrics", "http://10.0.0.1:9000", nil, 503, "", "unknown", "",
+			"ready",
+		},
+		{
+			"a given address with empty answers", "triton", "/metrics", "http://10.0.0.1:8002", nil, 200, "", "unknown",
+			"", "ready",
+		},
+		{
+			"a given address with HTML", "triton", "/metrics", "http://10.0.0.1:80", nil, 200, "<html>", "unknown", "",
+			"ready",
+		},
+		{
+			"a vLLM on the port of its page", "vllm", "/metrics", "", vllmAt("", "m", "0.12.0"), 404, "", "0.12.0", "1",
+			"ready",
+		},
+		{
+			"a vLLM whose engine is dead", "vllm", "/metrics", "",
+			map[string]string{"/version": `{"version":"0.12.0"}`},
+			503, "", "0.12.0", "0", "not_ready",
+		},
+		{
+			"a vLLM behind a proxy without a route to its API", "vllm", "/metrics", "", nil, 503, "", "unknown", "",
+			"ready",
+		},
+		{
+			"a vLLM behind a proxy that refuses all but the page", "vllm", "/metrics", "", nil, 503, "<html>",
+			"unknown", "", "ready",
+		},
+		{
+			"a vLLM that requires a key", "vllm", "/metrics", "", nil, 401, `{"error":"Unauthorized"}`, "unknown", "",
+			"ready",
+		},
+		{
+			"another vLLM on the port of the page", "vllm", "/metrics", "", vllmAt("", "other", "0.12.0"), 404, "",
+			"unknown", "", "ready",
+		},
+		{
+			"a vLLM on the port of its page, which calls its model by its path", "vllm", "/metrics", "",
+			map[string]string{
+				"/health": "", "/version": `{"version":"0.30.0"}`,
+				"/v1/models": `{"data":[{"id":"mine","root":"m","owned_by":"vllm"}]}`,
+			},
+			404, "", "0.30.0", "1", "ready",
+		},
+		{
+			"a vLLM whose engine is dead, and which calls its model by its path", "vllm", "/metrics", "",
+			map[string]string{
+				"/version":   `{"version":"0.30.0"}`,
+				"/v1/models": `{"data":[{"id":"mine","root":"m","owned_by":"vllm"}]}`,
+			},
+			503, "", "0.30.0", "0", "not_ready",
+		},
+		{
+			"a Triton with other models at a given address", "triton", "/metrics", "http://10.0.0.1:9000",
+			triton(`[{"name":"other"}]`), 404, "", "2.51.0", "1", "ready",
+		},
+		{
+			"a vLLM next to its page, another at the root", "vllm", "/a/b/metrics", "",
+			merge(vllmAt("", "other", "0.9.1"), vllmAt("/a/b", "m", "0.12.0")), 404, "", "0.12.0", "1", "ready",
+		},
+		{
+			"another vLLM at the root", "vllm", "/b/metrics", "", vllmAt("", "other", "0.9.1"), 404, "", "unknown", "",
+			"ready",
+		},
+		{
+			"a vLLM at the root of its page", "vllm", "/b/metrics", "", vllmAt("", "m", "0.12.0"), 404, "", "0.12.0",
+			"1", "ready",
+		},
+		{
+			"another vLLM with the same model and a page at the root", "vllm", "/b/metrics", "",
+			merge(vllmAt("", "m", "0.9.1"), map[string]string{"/metrics": vllmPage}), 404, "", "unknown", "", "ready",
+		},
 		{"a proxy at the root", "vllm", "/b/metrics", "", nil, 503, "no backend", "unknown", "", "ready"},
-		{"an engine of the same models at the root", "vllm", "/b/metrics", "", map[string]string{"/health": "", "/version": `{"version":"1"}`, "/v1/models": `{"data":[{"id":"m","owned_by":"tensorrt_llm"}]}`}, 404, "", "unknown", "", "ready"},
-		{"a vLLM under a given path", "vllm", "/b/metrics", "http://10.0.0.1:8002/api", vllmAt("/api", "m", "0.12.0"), 404, "", "0.12.0", "1", "ready"},
+		{
+			"an engine of the same models at the root", "vllm", "/b/metrics", "",
+			map[string]string{
+				"/health": "", "/version": `{"version":"1"}`,
+				"/v1/models": `{"data":[{"id":"m","owned_by":"tensorrt_llm"}]}`,
+			},
+			404, "", "unknown", "", "ready",
+		},
+		{
+			"a vLLM under a given path", "vllm", "/b/metrics", "http://10.0.0.1:8002/api",
+			vllmAt("/api", "m", "0.12.0"), 404, "", "0.12.0", "1", "ready",
+		},
 	} {
 		t.Run(c.name, bubble(func(t *testing.T) {
 			page := map[string]string{"triton": tritonPage, "vllm": vllmPage}[c.engine]
-			s := step(t, answering{page: page, api: c.answers, status: c.status, body: c.body}, func(t *target.Target, _ *Pool) {
+			s := step(t, answering{
+				page:   page,
+				api:    c.answers,
+				status: c.status,
+				body:   c.body,
+			}, func(t *target.Target, _ *Pool) {
 				t.Engine, t.MetricsURL, t.APIURL = c.engine, "http://10.0.0.1:8002"+c.url, c.api
 			})
 			for range 4 {
@@ -113,7 +224,9 @@ func TestRefusedPortMeansDrainingOnlyForKnownAPI(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			now := tritonAnswers()
 			now.api["/v2/repository/index"] = index
-			s := step(t, now, func(t *target.Target, _ *Pool) { t.MetricsURL, t.APIURL = "http://10.0.0.1:8002/metrics", "" })
+			s := step(t, now, func(t *target.Target, _ *Pool) {
+				t.MetricsURL, t.APIURL = "http://10.0.0.1:8002/metrics", ""
+			})
 			s.due()
 			s.after(5 * time.Second)
 			s.change(func(now *answering) { now.refused = true })
@@ -132,10 +245,16 @@ func TestConfiguredKindHasToShow(t *testing.T) {
 
 		severity string
 	}{
-		"the page of another exporter":               {answering{page: "node_load1 1\n"}, "look"},
-		"a page without statistics, beside its API":  {answering{page: "process_open_fds 1\n", api: vllmAt("", "m", "0.12.0")}, "ok"},
-		"a page of the kind, without an API":         {answering{page: "vllm:num_requests_running{model_name=\"m\"} 0\n"}, "ok"},
-		"a page without statistics, and without API": {answering{page: "process_open_fds 1\n", status: http.StatusUnauthorized}, "look"},
+		"the page of another exporter": {answering{page: "node_load1 1\n"}, "look"},
+		"a page without statistics, beside its API": {
+			answering{page: "process_open_fds 1\n", api: vllmAt("", "m", "0.12.0")}, "ok",
+		},
+		"a page of the kind, without an API": {
+			answering{page: "vllm:num_requests_running{model_name=\"m\"} 0\n"}, "ok",
+		},
+		"a page without statistics, and without API": {
+			answering{page: "process_open_fds 1\n", status: http.StatusUnauthorized}, "look",
+		},
 	} {
 		t.Run(name, bubble(func(t *testing.T) {
 			s := step(t, c.answering, func(t *target.Target, _ *Pool) {
@@ -145,7 +264,13 @@ func TestConfiguredKindHasToShow(t *testing.T) {
 			status := s.after(5 * time.Second)
 			require.Equal(t, c.severity, status.Severity)
 			require.Equal(t, "ready", status.State, "state and probes rest on the page")
-			require.Equal(t, c.severity == "look", strings.HasPrefix(status.StateReason, "neither the page nor an API shows that it is vllm, as engine says"), status.StateReason)
+			require.Equal(
+				t, c.severity == "look",
+				strings.HasPrefix(
+					status.StateReason, "neither the page nor an API shows that it is vllm, as engine says",
+				),
+				status.StateReason,
+			)
 		}))
 	}
 }
@@ -164,18 +289,20 @@ func TestServerThatWithholdsItsPageIsNoAbsentOne(t *testing.T) {
 		"behind a login page":           {scrape.Error{Reason: scrape.ReasonContentType}, "blind"},
 		"behind a redirect":             {scrape.Error{Reason: scrape.ReasonRedirect}, "blind"},
 		"with a certificate of another": {scrape.Error{Reason: scrape.ReasonTLS, Class: scrape.ClassName}, "blind"},
-		"that wants our certificate":    {scrape.Error{Reason: scrape.ReasonTLS, Class: scrape.ClassClientCert}, "blind"},
-		"with TLS, asked without":       {scrape.Error{Reason: scrape.ReasonTLS, Class: scrape.ClassWantsTLS}, "blind"},
-		"without TLS, asked with":       {scrape.Error{Reason: scrape.ReasonTLS, Class: scrape.ClassNotTLS}, "blind"},
-		"with a page beyond our limit":  {scrape.Error{Reason: scrape.ReasonSampleLimit}, "blind"},
-		"that ends every connection":    {scrape.Error{Reason: scrape.ReasonReset}, "unknown"},
-		"that is not ready yet":         {scrape.Error{Reason: scrape.ReasonHTTPStatus, Class: "503"}, "unknown"},
-		"behind a gateway without it":   {scrape.Error{Reason: scrape.ReasonHTTPStatus, Class: "502"}, "unknown"},
-		"that is not there":             {scrape.Error{Reason: scrape.ReasonConnect}, "unknown"},
-		"whose name nobody knows":       {scrape.Error{Reason: scrape.ReasonDNS}, "unknown"},
-		"that is this exporter":         {scrape.Error{Reason: scrape.ReasonSelfScrape}, "unknown"},
-		"in a network that is denied":   {scrape.Error{Reason: scrape.ReasonConnect, Class: scrape.ClassDenied}, "down"},
-		"that hangs":                    {scrape.Error{Reason: scrape.ReasonTimeout}, "down"},
+		"that wants our certificate": {
+			scrape.Error{Reason: scrape.ReasonTLS, Class: scrape.ClassClientCert}, "blind",
+		},
+		"with TLS, asked without":      {scrape.Error{Reason: scrape.ReasonTLS, Class: scrape.ClassWantsTLS}, "blind"},
+		"without TLS, asked with":      {scrape.Error{Reason: scrape.ReasonTLS, Class: scrape.ClassNotTLS}, "blind"},
+		"with a page beyond our limit": {scrape.Error{Reason: scrape.ReasonSampleLimit}, "blind"},
+		"that ends every connection":   {scrape.Error{Reason: scrape.ReasonReset}, "unknown"},
+		"that is not ready yet":        {scrape.Error{Reason: scrape.ReasonHTTPStatus, Class: "503"}, "unknown"},
+		"behind a gateway without it":  {scrape.Error{Reason: scrape.ReasonHTTPStatus, Class: "502"}, "unknown"},
+		"that is not there":            {scrape.Error{Reason: scrape.ReasonConnect}, "unknown"},
+		"whose name nobody knows":      {scrape.Error{Reason: scrape.ReasonDNS}, "unknown"},
+		"that is this exporter":        {scrape.Error{Reason: scrape.ReasonSelfScrape}, "unknown"},
+		"in a network that is denied":  {scrape.Error{Reason: scrape.ReasonConnect, Class: scrape.ClassDenied}, "down"},
+		"that hangs":                   {scrape.Error{Reason: scrape.ReasonTimeout}, "down"},
 	} {
 		t.Run(name, bubble(func(t *testing.T) {
 			c.failure.Err = errors.New("why")
@@ -194,7 +321,9 @@ func TestServerThatWithholdsItsPageIsNoAbsentOne(t *testing.T) {
 }
 
 func TestGatewayAnswersForItsServer(t *testing.T) {
-	for status, state := range map[int]string{429: "blind", 500: "not_ready", 502: "down", 503: "not_ready", 504: "down"} {
+	for status, state := range map[int]string{
+		429: "blind", 500: "not_ready", 502: "down", 503: "not_ready", 504: "down",
+	} {
 		t.Run(strconv.Itoa(status), bubble(func(t *testing.T) {
 			s := step(t, tritonAnswers(), nil)
 			s.due()
@@ -211,7 +340,9 @@ func TestGatewayAnswersForItsServer(t *testing.T) {
 
 func TestAPIBelongsToPageWhileModelsChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := step(t, tritonAnswers(), func(t *target.Target, _ *Pool) { t.MetricsURL, t.APIURL = "http://10.0.0.1:8002/metrics", "" })
+		s := step(t, tritonAnswers(), func(t *target.Target, _ *Pool) {
+			t.MetricsURL, t.APIURL = "http://10.0.0.1:8002/metrics", ""
+		})
 		lists := func(model string) {
 			s.change(func(now *answering) {
 				now.api["/v2/repository/index"] = fmt.Sprintf(`[{"name":%q,"version":"1","state":"READY"}]`, model)
@@ -258,7 +389,9 @@ func TestForeignAddressIsRequestedRarely(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		now := tritonAnswers()
 		now.api, now.status, now.body = nil, http.StatusServiceUnavailable, "no backend"
-		s := step(t, now, func(t *target.Target, _ *Pool) { t.MetricsURL, t.APIURL = "http://10.0.0.1:8002/metrics", "" })
+		s := step(t, now, func(t *target.Target, _ *Pool) {
+			t.MetricsURL, t.APIURL = "http://10.0.0.1:8002/metrics", ""
+		})
 		for range 120 {
 			s.due()
 			s.after(5 * time.Second)

@@ -32,7 +32,11 @@ func dropping(name string) exposition.Labeler {
 
 // bare returns the lines of a block without the common prefix and labels.
 func bare(b *exposition.Block) string {
-	return strings.NewReplacer(`{pool_id="p",replica_id="r"}`, "", `pool_id="p",`, "", `,replica_id="r"`, "", "trtllm_exporter_target_", "").Replace(text(b))
+	return strings.NewReplacer(
+		`{pool_id="p",replica_id="r"}`, "", `pool_id="p",`, "", `,replica_id="r"`, "", "trtllm_exporter_target_", "",
+	).Replace(
+		text(b),
+	)
 }
 
 func TestTargetCounters(t *testing.T) {
@@ -48,9 +52,24 @@ func TestTargetCounters(t *testing.T) {
 	c.failures[scrape.ReasonTimeout]++
 	c.failures[scrape.ReasonParse]++
 	up := &target.Status{
-		Scraping: target.Scraping{Health: target.HealthUp, LastDuration: 1500 * time.Millisecond, Samples: 7, BodyBytes: 8, Scrapes: 9, LastSuccess: time.Unix(1000, 5e8)},
+		Scraping: target.Scraping{
+			Health:       target.HealthUp,
+			LastDuration: 1500 * time.Millisecond,
+			Samples:      7,
+			BodyBytes:    8,
+			Scrapes:      9,
+			LastSuccess:  time.Unix(1000, 5e8),
+		},
 	}
-	stats := derive.Stats{ClockJumps: 1, Gaps: 2, BrokenHistograms: 3, Negative: 4, NonFinite: 5, Resets: 6, Restarts: 7}
+	stats := derive.Stats{
+		ClockJumps:       1,
+		Gaps:             2,
+		BrokenHistograms: 3,
+		Negative:         4,
+		NonFinite:        5,
+		Resets:           6,
+		Restarts:         7,
+	}
 	require.Equal(t, `body_bytes 8
 counter_resets_total 6
 derived_skipped_total{reason="clock"} 1

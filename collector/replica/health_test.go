@@ -96,7 +96,8 @@ func TestUnchangedHealthPublishesNothing(t *testing.T) {
 // was paused.
 func TestSuspectedServerIsAskedWhetherItIsPaused(t *testing.T) {
 	bubble(func(t *testing.T) {
-		const page = "vllm:num_requests_running{engine=\"0\",model_name=\"m\"} 2\nvllm:generation_tokens_total{engine=\"0\",model_name=\"m\"} "
+		const page = "vllm:num_requests_running{engine=\"0\",model_name=\"m\"} 2\n" +
+			"vllm:generation_tokens_total{engine=\"0\",model_name=\"m\"} "
 		api := vllmAt("", "m", "0.32.0")
 		api["/is_paused"] = `{"is_paused":false}`
 		s := step(t, answering{page: page + "1\n", api: api}, func(tgt *target.Target, p *Pool) {

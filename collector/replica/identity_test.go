@@ -19,7 +19,11 @@ const indexOfM = `[{"name":"m","version":"1","state":"READY"}]`
 func TestAlternatingProcessesHoldNoPage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		counters := func(n int, more string) string {
-			return fmt.Sprintf("nv_inference_request_success{model=\"m\"} %d\nnv_inference_count{model=\"m\"} %d\nnv_inference_exec_count{model=\"m\"} %d\n%s", n, n, n, more)
+			return fmt.Sprintf(
+				"nv_inference_request_success{model=\"m\"} %d\nnv_inference_count{model=\"m\"} %d\n"+
+					"nv_inference_exec_count{model=\"m\"} %d\n%s",
+				n, n, n, more,
+			)
 		}
 		s := step(t, tritonAnswers(), func(_ *target.Target, p *Pool) { p.IdentityInterval = time.Hour })
 		waited, requests := 0, 0
@@ -53,7 +57,8 @@ func TestAlternatingProcessesHoldNoPage(t *testing.T) {
 // The restart ends before the next page, its first sign.
 func TestNewProcessNeverHasOldVersion(t *testing.T) {
 	const (
-		many  = "nv_inference_request_success{model=\"m\"} 100\nnv_inference_count{model=\"m\"} 200\nnv_inference_exec_count{model=\"m\"} 300\n"
+		many = "nv_inference_request_success{model=\"m\"} 100\nnv_inference_count{model=\"m\"} 200\n" +
+			"nv_inference_exec_count{model=\"m\"} 300\n"
 		other = "nv_inference_request_failure{model=\"m\"} 0\n"
 	)
 	lower := strings.NewReplacer("00\n", "\n")
@@ -62,13 +67,19 @@ func TestNewProcessNeverHasOldVersion(t *testing.T) {
 		another            bool
 	}{
 		{"all counters fall", many, lower.Replace(many), true},
-		{"the only counter falls", "nv_inference_count{model=\"m\"} 200\n", "nv_inference_count{model=\"m\"} 2\n", true},
+		{
+			"the only counter falls", "nv_inference_count{model=\"m\"} 200\n", "nv_inference_count{model=\"m\"} 2\n",
+			true,
+		},
 		{"counters decrease on a page of another shape", many, lower.Replace(many) + other, true},
 		{"without the counters", many, "nv_energy_consumption{gpu_uuid=\"GPU-1\"} 0\n", true},
 		{"one of them falls", many, strings.Replace(many, "300", "3", 1), false},
 		{"all grow", many, strings.ReplaceAll(many, "00\n", "01\n"), false},
 		{"a counter is new", many, many + other, false},
-		{"none counted anything before", lower.Replace(strings.NewReplacer("1", "0", "2", "0", "3", "0").Replace(many)), many, false},
+		{
+			"none counted anything before",
+			lower.Replace(strings.NewReplacer("1", "0", "2", "0", "3", "0").Replace(many)), many, false,
+		},
 	} {
 		t.Run(c.name, bubble(func(t *testing.T) {
 			now := tritonAnswers()
@@ -115,7 +126,8 @@ func TestCounterThatFallsForEverHoldsOnePage(t *testing.T) {
 }
 
 func TestVersionExpiresAfterPossibleRestart(t *testing.T) {
-	const counters = "nv_inference_request_success{model=\"m\"} %[1]d\nnv_inference_count{model=\"m\"} %[1]d\nnv_inference_exec_count{model=\"m\"} %[1]d\n"
+	const counters = "nv_inference_request_success{model=\"m\"} %[1]d\nnv_inference_count{model=\"m\"} %[1]d\n" +
+		"nv_inference_exec_count{model=\"m\"} %[1]d\n"
 	for _, c := range []struct {
 		name    string
 		happens func(s *stepped)
@@ -180,7 +192,11 @@ func TestIdentityIsRequestedOncePerInterval(t *testing.T) {
 func TestRestartedServerIsIdentifiedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		counters := func(n int) string {
-			return fmt.Sprintf("nv_inference_request_success{model=\"m\"} %d\nnv_inference_count{model=\"m\"} %d\nnv_inference_exec_count{model=\"m\"} %d\n", n, n, n)
+			return fmt.Sprintf(
+				"nv_inference_request_success{model=\"m\"} %d\nnv_inference_count{model=\"m\"} %d\n"+
+					"nv_inference_exec_count{model=\"m\"} %d\n",
+				n, n, n,
+			)
 		}
 		now := tritonAnswers()
 		now.page, now.api["/v2/repository/index"] = counters(100), indexOfM

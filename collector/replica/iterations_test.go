@@ -17,7 +17,13 @@ import (
 func rows(numbers ...int) string {
 	var all []string
 	for _, n := range numbers {
-		all = append(all, fmt.Sprintf(`{"iter":%d,"numActiveRequests":1,"numQueuedRequests":3,"inflightBatchingStats":{"numGenRequests":1}}`, n))
+		all = append(
+			all,
+			fmt.Sprintf(
+				`{"iter":%d,"numActiveRequests":1,"numQueuedRequests":3,"inflightBatchingStats":{"numGenRequests":1}}`,
+				n,
+			),
+		)
 	}
 	return "[" + strings.Join(all, ",") + "]"
 }
@@ -50,8 +56,14 @@ func TestIterationsAreReadAndSummed(t *testing.T) {
 		require.True(t, now.Read)
 		require.EqualValues(t, 3, now.Iterations)
 		s.due()
-		s.shows(`llm_server_iteration_stats_read_total{engine="trtllm-serve",engine_version="1.1.0",pool_id="llama-70b-prod",replica_id="r0",trtllm_version="1.1.0"} 3`)
-		s.shows(`llm_server_iteration_stats_queued_requests{engine="trtllm-serve",engine_version="1.1.0",pool_id="llama-70b-prod",replica_id="r0",trtllm_version="1.1.0"} 3`)
+		s.shows(
+			`llm_server_iteration_stats_read_total{engine="trtllm-serve",engine_version="1.1.0",` +
+				`pool_id="llama-70b-prod",replica_id="r0",trtllm_version="1.1.0"} 3`,
+		)
+		s.shows(
+			`llm_server_iteration_stats_queued_requests{engine="trtllm-serve",engine_version="1.1.0",` +
+				`pool_id="llama-70b-prod",replica_id="r0",trtllm_version="1.1.0"} 3`,
+		)
 		require.True(t, s.reads("[]").Read)
 		s.due()
 		require.NotContains(t, s.page(), "llm_server_iteration_stats_queued_requests", "no iteration is new")
@@ -61,7 +73,8 @@ func TestIterationsAreReadAndSummed(t *testing.T) {
 
 func TestOtherReaderOfIterations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const foreign = `llm_server_iteration_stats_foreign_reader{engine="trtllm-serve",engine_version="1.1.0",pool_id="llama-70b-prod",replica_id="r0",trtllm_version="1.1.0"} `
+		const foreign = `llm_server_iteration_stats_foreign_reader{engine="trtllm-serve",engine_version="1.1.0",` +
+			`pool_id="llama-70b-prod",replica_id="r0",trtllm_version="1.1.0"} `
 		s := iterating(t)
 		s.reads(rows(1, 2))
 		s.due()

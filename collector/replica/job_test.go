@@ -111,10 +111,15 @@ func TestConcurrentStartsAreLimited(t *testing.T) {
 		second.due()
 		third.due()
 		second.due()
-		require.Equal(t, []int{1, 0, 0}, []int{hangs.count("/metrics"), second.count("/metrics"), third.count("/metrics")})
+		require.Equal(
+			t, []int{1, 0, 0}, []int{hangs.count("/metrics"), second.count("/metrics"), third.count("/metrics")},
+		)
 		time.Sleep(time.Second / 4)
 		synctest.Wait()
-		require.Equal(t, []int{1, 1, 1}, []int{hangs.count("/metrics"), second.count("/metrics"), third.count("/metrics")}, "one that hangs keeps the others for a moment only")
+		require.Equal(
+			t, []int{1, 1, 1}, []int{hangs.count("/metrics"), second.count("/metrics"), third.count("/metrics")},
+			"one that hangs keeps the others for a moment only",
+		)
 		second.due()
 		require.Equal(t, 2, second.count("/metrics"))
 	})

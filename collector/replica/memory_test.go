@@ -34,7 +34,10 @@ func TestPageOverMemoryLimitIsRefused(t *testing.T) {
 		huge, large, small := tritonAnswers(), tritonAnswers(), tritonAnswers()
 		huge.page += names(40_000)
 		large.page += names(4_000)
-		first, second, third, alone := step(t, large, bounded), step(t, large, bounded), step(t, small, bounded), step(t, huge, bounded)
+		first := step(t, large, bounded)
+		second := step(t, large, bounded)
+		third := step(t, small, bounded)
+		alone := step(t, huge, bounded)
 		for _, r := range []*stepped{first, second, third, alone} {
 			r.due()
 			r.after(time.Second)

@@ -75,7 +75,10 @@ func TestPanicFailsOneScrape(t *testing.T) {
 			require.EqualValues(t, 1, status.Failures)
 			require.NotContains(t, s.page(), "nv_inference_request_success{", "the page is lost")
 			s.shows("llm_server_state{")
-			s.shows(`trtllm_exporter_target_scrape_failures_total{pool_id="llama-70b-prod",reason="panic",replica_id="r0"} 1`)
+			s.shows(
+				`trtllm_exporter_target_scrape_failures_total{pool_id="llama-70b-prod",` +
+					`reason="panic",replica_id="r0"} 1`,
+			)
 
 			s.update(func() {
 				if c.mends != nil {

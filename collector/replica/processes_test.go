@@ -40,12 +40,22 @@ func TestOtherProcessesAreFoundOverOtherConnections(t *testing.T) {
 		{"the same process has not counted more", func(n int) string { return pageOf(1000 + 10*n) }, true, "", nil},
 		{"one that has counted less", func(n int) string { return pageOf(990 + 10*n) }, false, "2", nil},
 		{"one that has counted more", func(n int) string { return pageOf(1011 + 10*n) }, false, "2", nil},
-		{"one with a series more", func(n int) string { return pageOf(990+10*n) + "nv_inference_exec_count{model=\"m\"} 3\n" }, false, "2", nil},
+		{
+			"one with a series more",
+			func(n int) string { return pageOf(990+10*n) + "nv_inference_exec_count{model=\"m\"} 3\n" }, false, "2",
+			nil,
+		},
 		{"an empty page", func(int) string { return "\n" }, true, "", nil},
 		{"no page", func(int) string { return "<html>" }, true, "", nil},
 		{"nobody", func(int) string { return "" }, true, "", nil},
-		{"one that answers too late", func(n int) string { return pageOf(10 * n) }, true, "", func(now *answering) { now.anotherTakes = never }},
-		{"one that answers during the next scrape", func(n int) string { return pageOf(990 + 10*n) }, true, "", func(now *answering) { now.anotherTakes = 3 * time.Second; now.pageTakes = 4 * time.Second }},
+		{
+			"one that answers too late", func(n int) string { return pageOf(10 * n) }, true, "",
+			func(now *answering) { now.anotherTakes = never },
+		},
+		{
+			"one that answers during the next scrape", func(n int) string { return pageOf(990 + 10*n) }, true, "",
+			func(now *answering) { now.anotherTakes = 3 * time.Second; now.pageTakes = 4 * time.Second },
+		},
 	} {
 		t.Run(c.name, bubble(func(t *testing.T) {
 			now := tritonAnswers()
@@ -54,7 +64,9 @@ func TestOtherProcessesAreFoundOverOtherConnections(t *testing.T) {
 				c.after(&now)
 			}
 			s := step(t, now, nil)
-			s.during(func(n int, now *answering) { now.page, now.another, now.kept = pageOf(1000+10*n), c.another(n), n > 0 })
+			s.during(func(n int, now *answering) {
+				now.page, now.another, now.kept = pageOf(1000+10*n), c.another(n), n > 0
+			})
 			page := s.page()
 			require.Equal(t, c.derived, strings.Contains(page, "llm_server_requests_total{"))
 			require.Contains(t, page, "nv_inference_count{", "the server's own series pass")
@@ -73,7 +85,9 @@ func TestFewPagesAreRequestedOverOtherConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := step(t, tritonAnswers(), nil)
 		for n := range 100 {
-			s.change(func(now *answering) { now.page, now.another, now.kept = pageOf(1000+10*n), pageOf(1000+10*n), n > 0 })
+			s.change(func(now *answering) {
+				now.page, now.another, now.kept = pageOf(1000+10*n), pageOf(1000+10*n), n > 0
+			})
 			s.due()
 			s.after(5 * time.Second)
 		}

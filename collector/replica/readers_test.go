@@ -29,13 +29,16 @@ type counting struct {
 // Scrape implements Scraper.
 func (c *counting) Scrape(_ context.Context, _ string, buf []byte) (scrape.Page, error) {
 	n := c.n.Add(1)
-	return scrape.Page{ContentType: "text/plain", Body: fmt.Appendf(buf[:0], `nv_inference_request_success{model="tensorrt_llm",version="1"} %d
+	return scrape.Page{
+		ContentType: "text/plain",
+		Body: fmt.Appendf(buf[:0], `nv_inference_request_success{model="tensorrt_llm",version="1"} %d
 nv_inference_pending_request_count{model="tensorrt_llm",version="1"} %d
 nv_trt_llm_request_metrics{model="tensorrt_llm",request_type="active",version="1"} %d
 nv_trt_llm_request_metrics{model="tensorrt_llm",request_type="max",version="1"} 64
 nv_trt_llm_request_metrics{model="tensorrt_llm",request_type="scheduled",version="1"} 0
 nv_trt_llm_request_metrics{model="tensorrt_llm",request_type="waiting",version="1"} %d
-`, n, n, 2*n, 2*n)}, nil
+`, n, n, 2*n, 2*n),
+	}, nil
 }
 
 func TestReadersSeeDerivedSeriesOfSamePage(t *testing.T) {
@@ -74,7 +77,8 @@ func consistent(t *testing.T, s *snapshot.Store) bool {
 			page = b.AppendFamily(page, i)
 		}
 	}
-	pending, depth := valueOf(t, page, "nv_inference_pending_request_count{"), valueOf(t, page, "llm_server_queue_depth{")
+	pending := valueOf(t, page, "nv_inference_pending_request_count{")
+	depth := valueOf(t, page, "llm_server_queue_depth{")
 	scrapes := valueOf(t, page, "trtllm_exporter_target_scrapes_total{")
 	if pending != scrapes || depth != 3*pending {
 		t.Errorf("scrape %d shows %d pending requests and a queue of %d", scrapes, pending, depth)

@@ -159,7 +159,12 @@ func (s *server) Scrape(ctx context.Context, address string, buf []byte) (scrape
 	if now.failed != nil {
 		return scrape.Page{}, now.failed
 	}
-	return scrape.Page{Body: append(buf[:0], now.page...), ContentType: "text/plain", Unframed: now.unframed, Kept: now.kept}, nil
+	return scrape.Page{
+		Body:        append(buf[:0], now.page...),
+		ContentType: "text/plain",
+		Unframed:    now.unframed,
+		Kept:        now.kept,
+	}, nil
 }
 
 // ScrapeFresh implements Scraper. It fails unless the server has another process.
@@ -194,7 +199,9 @@ func (s *server) Do(ctx context.Context, _, address string, _ []byte, _ int64) (
 }
 
 // DoBrief implements Scraper.
-func (s *server) DoBrief(ctx context.Context, method, address string, body []byte, limit int64) (int, http.Header, []byte, error) {
+func (s *server) DoBrief(
+	ctx context.Context, method, address string, body []byte, limit int64,
+) (int, http.Header, []byte, error) {
 	return s.Do(ctx, method, address, body, limit)
 }
 
@@ -207,8 +214,9 @@ func (s *server) Open(ctx context.Context, _, address string, _ []byte) (*http.R
 		return nil, context.Cause(ctx)
 	}
 	return &http.Response{
-		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/event-stream"}},
-		Body: io.NopCloser(strings.NewReader(now.stream)),
+		StatusCode: http.StatusOK,
+		Header:     http.Header{"Content-Type": {"text/event-stream"}},
+		Body:       io.NopCloser(strings.NewReader(now.stream)),
 	}, nil
 }
 

@@ -44,7 +44,10 @@ func TestUnchangedServerGetsReadinessRequestsOnly(t *testing.T) {
 		require.Equal(t, [4]int{10, 0, 0, 10}, s.rounds(10), "one question and one page an interval")
 		requests := s.rounds(90)
 		require.Equal(t, [2]int{90, 90}, [2]int{requests[0], requests[3]})
-		require.InDelta(t, 500/(engine.HealthRounds*30)+500/(engine.IdentityRounds*30), requests[1], 2, "and all the rest at a slow pace")
+		require.InDelta(
+			t, 500/(engine.HealthRounds*30)+500/(engine.IdentityRounds*30), requests[1], 2,
+			"and all the rest at a slow pace",
+		)
 		require.InDelta(t, 500/(engine.IdentityRounds*30), requests[2], 1)
 	})
 }
@@ -63,7 +66,8 @@ func TestChangeTriggersAllRequests(t *testing.T) {
 		{"nothing", func(*answering) {}, 0, "ready"},
 		{"a model is being loaded, as the page shows", func(now *answering) {
 			now.page += "nv_gpu_num 1\n"
-			now.api["/v2/repository/index"] = `[{"name":"tensorrt_llm","version":"1","state":"READY"},{"name":"b","version":"1","state":"LOADING"}]`
+			now.api["/v2/repository/index"] = `[{"name":"tensorrt_llm","version":"1","state":"READY"},{"name":"b",` +
+				`"version":"1","state":"LOADING"}]`
 		}, 5, "ready"},
 	} {
 		t.Run(c.name, bubble(func(t *testing.T) {

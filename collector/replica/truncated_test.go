@@ -36,7 +36,8 @@ func (s *stepped) dueWith(how func(*answering)) target.Status {
 
 func TestPossiblyTruncatedPageIsRefused(t *testing.T) {
 	unloaded := strings.NewReplacer(
-		"nv_inference_request_success{model=\"b\",version=\"1\"} 5\n", "", "nv_inference_count{model=\"b\",version=\"1\"} 5\n", "",
+		"nv_inference_request_success{model=\"b\",version=\"1\"} 5\n", "",
+		"nv_inference_count{model=\"b\",version=\"1\"} 5\n", "",
 	).Replace(wholePage)
 	for _, c := range []struct {
 		name     string
@@ -46,11 +47,18 @@ func TestPossiblyTruncatedPageIsRefused(t *testing.T) {
 		reason   string
 	}{
 		{name: "the beginning of the page before", page: cutPage, reason: "truncated"},
-		{name: "its beginning with other values", page: strings.ReplaceAll(cutPage, "} 5", "} 123"), reason: "truncated"},
+		{
+			name:   "its beginning with other values",
+			page:   strings.ReplaceAll(cutPage, "} 5", "} 123"),
+			reason: "truncated",
+		},
 		{name: "its beginning, framed", page: cutPage, framed: true},
 		{name: "its beginning, after refused connections", page: cutPage, refusing: true},
 		{name: "a model unloaded", page: unloaded},
-		{name: "a restarted process with the same TYPE lines", page: cutPage + "# TYPE nv_energy_consumption counter\n# TYPE x counter\n"},
+		{
+			name: "a restarted process with the same TYPE lines",
+			page: cutPage + "# TYPE nv_energy_consumption counter\n# TYPE x counter\n",
+		},
 		{name: "the same page", page: wholePage},
 		{name: "a longer page", page: wholePage + "nv_energy_consumption{gpu_uuid=\"GPU-2\"} 7\n"},
 	} {
@@ -66,7 +74,12 @@ func TestPossiblyTruncatedPageIsRefused(t *testing.T) {
 			status := s.dueWith(func(now *answering) { now.page, now.unframed, now.failed = c.page, !c.framed, nil })
 			require.Equal(t, c.reason, status.LastReason, status.LastError)
 			if c.reason != "" {
-				require.Equal(t, "truncated: the page ends after the first 3 samples of the previous page and has no Content-Length, so it may be truncated; make the server send Content-Length or chunks", status.LastError)
+				require.Equal(
+					t,
+					"truncated: the page ends after the first 3 samples of the previous page and has no "+
+						"Content-Length, so it may be truncated; make the server send Content-Length or chunks",
+					status.LastError,
+				)
 				require.NotContains(t, s.page(), "nv_inference_count{")
 			}
 			status = s.dueWith(func(now *answering) { now.page, now.unframed = wholePage, true })

@@ -28,7 +28,12 @@ func TestFirstPageWaitsForIdentity(t *testing.T) {
 		require.Less(t, status.LastSuccess.Sub(status.LastScrape), 250*time.Millisecond)
 		require.Equal(t, "http://10.0.0.1:8000/metrics", status.PageURL)
 		require.Equal(t, "ready", status.State)
-		require.Equal(t, "the API answers 200; whether its requests fail is unknown: the counters of durations are off, and with them every other counter stops", status.StateReason)
+		require.Equal(
+			t,
+			"the API answers 200; whether its requests fail is unknown: the counters of durations are off, and with "+
+				"them every other counter stops",
+			status.StateReason,
+		)
 		s.shows(`nv_inference_request_success{engine="triton",engine_version="2.51.0",model="tensorrt_llm"`)
 	})
 }
@@ -158,16 +163,58 @@ func TestPageStartsToBeRefused(t *testing.T) {
 		begins bool
 	}{
 		{"a page", nil, target.Status{Scraping: target.Scraping{Health: target.HealthUp}}, ready, false},
-		{"the port closed", failed(scrape.ReasonConnect), target.Status{Scraping: target.Scraping{Health: target.HealthUp}}, ready, true},
-		{"the connection ended", failed(scrape.ReasonReset), target.Status{Scraping: target.Scraping{Health: target.HealthUp}}, ready, true},
-		{"another failure", failed(scrape.ReasonTimeout), target.Status{Scraping: target.Scraping{Health: target.HealthUp}}, ready, false},
-		{"it was refused before", failed(scrape.ReasonConnect), target.Status{Scraping: target.Scraping{Health: target.HealthDown, LastReason: "connect"}}, ready, false},
-		{"it failed otherwise before", failed(scrape.ReasonConnect), target.Status{Scraping: target.Scraping{Health: target.HealthDown, LastReason: "reset"}}, ready, true},
-		{"its first scrape", failed(scrape.ReasonConnect), target.Status{Scraping: target.Scraping{Health: target.HealthUnknown}}, ready, true},
-		{"an API without a request", failed(scrape.ReasonConnect), target.Status{Scraping: target.Scraping{Health: target.HealthUp}}, nil, false},
-		{"an API that refused before", failed(scrape.ReasonConnect), target.Status{Scraping: target.Scraping{Health: target.HealthUp}}, &engine.Health{API: engine.APIRefused}, false},
-		{"an API without valid answers", failed(scrape.ReasonConnect), target.Status{Scraping: target.Scraping{Health: target.HealthUp}}, &engine.Health{}, false},
-		{"an API that returned an error", failed(scrape.ReasonConnect), target.Status{Scraping: target.Scraping{Health: target.HealthUp}}, &engine.Health{API: engine.APIFailed}, true},
+		{
+			"the port closed", failed(scrape.ReasonConnect),
+			target.Status{Scraping: target.Scraping{Health: target.HealthUp}},
+			ready, true,
+		},
+		{
+			"the connection ended", failed(scrape.ReasonReset),
+			target.Status{Scraping: target.Scraping{Health: target.HealthUp}},
+			ready, true,
+		},
+		{
+			"another failure", failed(scrape.ReasonTimeout),
+			target.Status{Scraping: target.Scraping{Health: target.HealthUp}},
+			ready, false,
+		},
+		{
+			"it was refused before", failed(scrape.ReasonConnect),
+			target.Status{Scraping: target.Scraping{Health: target.HealthDown, LastReason: "connect"}},
+			ready, false,
+		},
+		{
+			"it failed otherwise before", failed(scrape.ReasonConnect),
+			target.Status{Scraping: target.Scraping{Health: target.HealthDown, LastReason: "reset"}},
+			ready, true,
+		},
+		{
+			"its first scrape", failed(scrape.ReasonConnect),
+			target.Status{Scraping: target.Scraping{Health: target.HealthUnknown}},
+			ready, true,
+		},
+		{
+			"an API without a request", failed(scrape.ReasonConnect),
+			target.Status{Scraping: target.Scraping{Health: target.HealthUp}},
+			nil, false,
+		},
+		{
+			"an API that refused before", failed(scrape.ReasonConnect),
+			target.Status{Scraping: target.Scraping{Health: target.HealthUp}},
+			&engine.Health{API: engine.APIRefused},
+			false,
+		},
+		{
+			"an API without valid answers", failed(scrape.ReasonConnect),
+			target.Status{Scraping: target.Scraping{Health: target.HealthUp}},
+			&engine.Health{}, false,
+		},
+		{
+			"an API that returned an error", failed(scrape.ReasonConnect),
+			target.Status{Scraping: target.Scraping{Health: target.HealthUp}},
+			&engine.Health{API: engine.APIFailed},
+			true,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := &Replica{status: c.was, answers: engine.Answers{Health: c.health}}
