@@ -28,8 +28,9 @@ func FuzzGzip(f *testing.F) {
 	complete := squeezed(page)
 	bomb := squeezed(strings.Repeat("0", 1<<20))
 	for _, body := range [][]byte{
-		nil, complete, complete[:len(complete)-1], complete[:len(complete)/2], complete[:9], append(bytes.Clone(complete), "more"...), append(bytes.Clone(complete), complete...),
-		bomb, bomb[:len(bomb)-8], []byte(page), squeezed(""), squeezed(strings.Repeat("0", limit)), squeezed(strings.Repeat("0", limit+1)),
+		nil, complete, complete[:len(complete)-1], complete[:len(complete)/2], complete[:9],
+		append(bytes.Clone(complete), "more"...), append(bytes.Clone(complete), complete...), bomb, bomb[:len(bomb)-8],
+		[]byte(page), squeezed(""), squeezed(strings.Repeat("0", limit)), squeezed(strings.Repeat("0", limit+1)),
 	} {
 		f.Add(body)
 	}

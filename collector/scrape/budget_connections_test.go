@@ -44,7 +44,12 @@ const (
 // newCrowd returns a crowd with a limit of connections.
 func newCrowd(t *testing.T, connections int) *crowd {
 	t.Helper()
-	c := &crowd{t: t, shared: scrape.Bounded(1<<20, connections), takes: map[string]*atomic.Int64{}, results: map[string][]map[string]int{}}
+	c := &crowd{
+		t:       t,
+		shared:  scrape.Bounded(1<<20, connections),
+		takes:   map[string]*atomic.Int64{},
+		results: map[string][]map[string]int{},
+	}
 	client, err := scrape.BoundedClient(c.shared, scrape.DefaultConfig, quiet(), c.dial)
 	require.NoError(t, err)
 	c.client = client
@@ -79,7 +84,9 @@ func (*crowd) serve(conn net.Conn, takes *atomic.Int64) {
 			return
 		}
 		time.Sleep(wait)
-		if _, err := fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n%s", len(page), page); err != nil {
+		if _, err := fmt.Fprintf(
+			conn, "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n%s", len(page), page,
+		); err != nil {
 			return
 		}
 	}

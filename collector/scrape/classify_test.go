@@ -21,7 +21,9 @@ func TestErrorReason(t *testing.T) {
 	require.Equal(t, scrape.ReasonProtocol, scrape.ReasonOf(errors.New("strange")))
 	require.EqualError(t, failure, "parse: line 3")
 	require.EqualError(t, &scrape.Error{Reason: scrape.ReasonPanic}, "panic")
-	require.EqualError(t, &scrape.Error{Reason: scrape.ReasonTLS, Class: "name", Err: errors.New("a\r\nb")}, "tls (name): a  b")
+	require.EqualError(
+		t, &scrape.Error{Reason: scrape.ReasonTLS, Class: "name", Err: errors.New("a\r\nb")}, "tls (name): a  b",
+	)
 }
 
 func TestSystemErrorReasons(t *testing.T) {
@@ -92,7 +94,10 @@ func FuzzErrorClass(f *testing.F) {
 }
 
 func FuzzContentType(f *testing.F) {
-	for _, text := range []string{"", ";", "text/html", "TEXT/HTML;charset=x", "application/json", "application/problem+json", "text/plain; version=0.0.4", "application/openmetrics-text"} {
+	for _, text := range []string{
+		"", ";", "text/html", "TEXT/HTML;charset=x", "application/json", "application/problem+json",
+		"text/plain; version=0.0.4", "application/openmetrics-text",
+	} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -21,7 +21,9 @@ func TestDeniedAddressesInEverySpelling(t *testing.T) {
 	} {
 		t.Run(host, func(t *testing.T) {
 			_, err := scrapeWithin(t, client, "http://"+host+"/metrics", ample)
-			requireFailure(t, err, scrape.ReasonConnect, scrape.ClassDenied, "add it to dial.allow if the target is intended")
+			requireFailure(
+				t, err, scrape.ReasonConnect, scrape.ClassDenied, "add it to dial.allow if the target is intended",
+			)
 		})
 	}
 }
@@ -36,11 +38,27 @@ func TestConfiguredDenyAndAllow(t *testing.T) {
 		{"nothing denied", scrape.DialConfig{}, ""},
 		{"network denied", scrape.DialConfig{Deny: []string{"127.0.0.0/8"}}, "127.0.0.1 is in dial.deny 127.0.0.0/8"},
 		{"address denied", scrape.DialConfig{Deny: []string{"127.0.0.1"}}, "127.0.0.1 is in dial.deny 127.0.0.1/32"},
-		{"network denied, written as IPv6", scrape.DialConfig{Deny: []string{"::ffff:127.0.0.0/104"}}, "127.0.0.1 is in dial.deny 127.0.0.0/8"},
-		{"address denied, written as IPv6", scrape.DialConfig{Deny: []string{"::ffff:7f00:1"}}, "127.0.0.1 is in dial.deny 127.0.0.1/32"},
-		{"all denied, one allowed, written as IPv6", scrape.DialConfig{Deny: []string{"0.0.0.0/0"}, Allow: []string{"::ffff:127.0.0.1"}}, ""},
+		{
+			"network denied, written as IPv6",
+			scrape.DialConfig{Deny: []string{"::ffff:127.0.0.0/104"}},
+			"127.0.0.1 is in dial.deny 127.0.0.0/8",
+		},
+		{
+			"address denied, written as IPv6",
+			scrape.DialConfig{Deny: []string{"::ffff:7f00:1"}},
+			"127.0.0.1 is in dial.deny 127.0.0.1/32",
+		},
+		{
+			"all denied, one allowed, written as IPv6",
+			scrape.DialConfig{Deny: []string{"0.0.0.0/0"}, Allow: []string{"::ffff:127.0.0.1"}},
+			"",
+		},
 		{"all denied, one allowed", scrape.DialConfig{Deny: []string{"0.0.0.0/0"}, Allow: []string{"127.0.0.1"}}, ""},
-		{"all denied, another allowed", scrape.DialConfig{Deny: []string{"0.0.0.0/0"}, Allow: []string{"127.0.0.2"}}, "127.0.0.1 is in dial.deny 0.0.0.0/0"},
+		{
+			"all denied, another allowed",
+			scrape.DialConfig{Deny: []string{"0.0.0.0/0"}, Allow: []string{"127.0.0.2"}},
+			"127.0.0.1 is in dial.deny 0.0.0.0/0",
+		},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

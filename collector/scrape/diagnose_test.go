@@ -56,7 +56,9 @@ func accepting(t *testing.T, first string) string {
 
 // failed is a failed scrape.
 func failed(reason scrape.Reason, text string) *target.Status {
-	return &target.Status{Scraping: target.Scraping{Health: target.HealthDown, LastReason: string(reason), LastError: text}}
+	return &target.Status{
+		Scraping: target.Scraping{Health: target.HealthDown, LastReason: string(reason), LastError: text},
+	}
 }
 
 func TestProtocolOfPortIsDetected(t *testing.T) {
@@ -80,17 +82,22 @@ func TestPageAtSamePortIsFound(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	s := &http.Server{ReadHeaderTimeout: time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/metrics" {
-			_, _ = io.WriteString(w, "nv_inference_request_success{model=\"m\",version=\"1\"} 1\n")
-			return
-		}
-		http.NotFound(w, r)
-	})}
+	s := &http.Server{
+		ReadHeaderTimeout: time.Second,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/metrics" {
+				_, _ = io.WriteString(w, "nv_inference_request_success{model=\"m\",version=\"1\"} 1\n")
+				return
+			}
+			http.NotFound(w, r)
+		}),
+	}
 	go func() { _ = s.Serve(l) }()
 	t.Cleanup(func() { _ = s.Close() })
 	page := "http://" + l.Addr().String()
-	f := diagnoseWithin(t, time.Minute, page+"/typo", failed(scrape.ReasonHTTPStatus, "http_status (404): not found; check"))
+	f := diagnoseWithin(
+		t, time.Minute, page+"/typo", failed(scrape.ReasonHTTPStatus, "http_status (404): not found; check"),
+	)
 	require.Equal(t, page+"/metrics", f.Page)
 	require.Equal(t, "use "+page+"/metrics", f.Do)
 	require.Equal(t, page+"/typo", f.Where)
@@ -98,10 +105,18 @@ func TestPageAtSamePortIsFound(t *testing.T) {
 }
 
 func TestGoodPageHasNoFinding(t *testing.T) {
-	up := &target.Status{Scraping: target.Scraping{Health: target.HealthUp}, Server: target.Server{DetectedEngine: "triton"}}
+	up := &target.Status{
+		Scraping: target.Scraping{Health: target.HealthUp},
+		Server:   target.Server{DetectedEngine: "triton"},
+	}
 	require.Nil(t, look(t, "http://h:1", up))
 	silent := &target.Target{MetricsURL: "http://h:1", Silent: true}
-	require.Nil(t, scrape.Diagnose(t.Context(), scrape.DefaultConfig, time.Second, silent, failed(scrape.ReasonConnect, "connect: refused")))
+	require.Nil(
+		t,
+		scrape.Diagnose(
+			t.Context(), scrape.DefaultConfig, time.Second, silent, failed(scrape.ReasonConnect, "connect: refused"),
+		),
+	)
 }
 
 func TestUnknownHostIsNotProbed(t *testing.T) {
@@ -113,7 +128,10 @@ func TestUnknownHostIsNotProbed(t *testing.T) {
 
 func TestFallbackAdviceIsFromScrape(t *testing.T) {
 	t.Parallel()
-	f := look(t, "http://"+accepting(t, ""), failed(scrape.ReasonSampleLimit, "sample_limit: 2 samples; raise limits.samples"))
+	f := look(
+		t, "http://"+accepting(t, ""),
+		failed(scrape.ReasonSampleLimit, "sample_limit: 2 samples; raise limits.samples"),
+	)
 	require.Equal(t, "2 samples", f.What)
 	require.Equal(t, "raise limits.samples", f.Do)
 }
@@ -130,10 +148,22 @@ func TestURLParametersAreHidden(t *testing.T) {
 		{"there is no page", failed(scrape.ReasonHTTPStatus, "http_status (404): not found; check"), at},
 		{"what answers is not a page", failed(scrape.ReasonParse, "parse: odd; check"), at},
 		{"a recognized server without page", &target.Status{
-			Scraping: target.Scraping{Health: target.HealthDown, LastReason: string(scrape.ReasonHTTPStatus), LastError: "http_status (404): not found; check", PageURL: at + "?key=hunter2"},
-			Server:   target.Server{DetectedEngine: "trtllm-serve"},
+			Scraping: target.Scraping{
+				Health:     target.HealthDown,
+				LastReason: string(scrape.ReasonHTTPStatus),
+				LastError:  "http_status (404): not found; check",
+				PageURL:    at + "?key=hunter2",
+			},
+			Server: target.Server{DetectedEngine: "trtllm-serve"},
 		}, at},
-		{"a page of no known server", &target.Status{Scraping: target.Scraping{Health: target.HealthUp}, Server: target.Server{DetectedEngine: "unknown"}}, at},
+		{
+			"a page of no known server",
+			&target.Status{
+				Scraping: target.Scraping{Health: target.HealthUp},
+				Server:   target.Server{DetectedEngine: "unknown"},
+			},
+			at,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -154,7 +184,10 @@ func TestPageIsFoundWithoutURLParameters(t *testing.T) {
 		_, _ = io.WriteString(w, "nv_inference_request_success{model=\"m\",version=\"1\"} 1\n")
 	}))
 	t.Cleanup(s.Close)
-	f := diagnoseWithin(t, time.Minute, s.URL+"/metrics?key=hunter2", failed(scrape.ReasonHTTPStatus, "http_status (404): not found; check"))
+	f := diagnoseWithin(
+		t, time.Minute, s.URL+"/metrics?key=hunter2",
+		failed(scrape.ReasonHTTPStatus, "http_status (404): not found; check"),
+	)
 	require.Equal(t, s.URL+"/metrics", f.Page)
 	require.NotContains(t, fmt.Sprint(*f), "hunter2")
 }

@@ -14,7 +14,12 @@ import (
 func New(cfg Config, logger *slog.Logger) (*Client, error) { return NewResources().Client(cfg, logger) }
 
 // NewWithDial returns a client that uses the test's dialer.
-func NewWithDial(cfg Config, logger *slog.Logger, dialer func(control func(context.Context, string, string, syscall.RawConn) error) func(context.Context, string, string) (net.Conn, error)) (*Client, error) {
+func NewWithDial(
+	cfg Config, logger *slog.Logger,
+	dialer func(
+		control func(context.Context, string, string, syscall.RawConn) error,
+	) func(context.Context, string, string) (net.Conn, error),
+) (*Client, error) {
 	return NewResources().client(cfg, logger, func(control controlFunc) dialFunc { return dialer(control) })
 }
 
@@ -25,7 +30,9 @@ func Bounded(body int64, connections int) *Resources { return newResources(body,
 func BoundOne(r *Resources, size int64) { r.maxBody = size }
 
 // BoundedClient returns a client with these resources and the test's dialer.
-func BoundedClient(r *Resources, cfg Config, logger *slog.Logger, dial func(context.Context, string, string) (net.Conn, error)) (*Client, error) {
+func BoundedClient(
+	r *Resources, cfg Config, logger *slog.Logger, dial func(context.Context, string, string) (net.Conn, error),
+) (*Client, error) {
 	return r.client(cfg, logger, func(controlFunc) dialFunc { return dial })
 }
 
@@ -41,7 +48,11 @@ func CheckContentType(contentType string) *Error { return checkContentType(conte
 func Inflated(c *Client, body []byte) ([]byte, error) {
 	memory := reservation{resources: c.resources}
 	defer memory.release()
-	resp := &http.Response{Header: http.Header{"Content-Encoding": {"gzip"}}, ContentLength: int64(len(body)), Body: io.NopCloser(bytes.NewReader(body))}
+	resp := &http.Response{
+		Header:        http.Header{"Content-Encoding": {"gzip"}},
+		ContentLength: int64(len(body)),
+		Body:          io.NopCloser(bytes.NewReader(body)),
+	}
 	got, failure := c.readBody(&scope{Context: context.Background()}, resp, &memory, nil, int64(c.config.Limits.Body))
 	if failure != nil {
 		return nil, failure

@@ -106,8 +106,11 @@ func pathOf(address string) string {
 // fetcher returns a fetcher for a server whose target has this configured kind and URL.
 func fetcher(s *server, kind, address string) *Fetcher {
 	return &Fetcher{
-		Fetched: Fetched{Server: NewServer(kind), Start: time.Now()}, Scraper: s, Marker: marker, Patience: 30 * time.Second,
-		Target: &target.Target{Engine: kind, MetricsURL: address, Timeout: time.Minute},
+		Fetched:  Fetched{Server: NewServer(kind), Start: time.Now()},
+		Scraper:  s,
+		Marker:   marker,
+		Patience: 30 * time.Second,
+		Target:   &target.Target{Engine: kind, MetricsURL: address, Timeout: time.Minute},
 	}
 }
 
@@ -125,7 +128,11 @@ func found(t *testing.T, kind engine.Name, address string) Server {
 // next returns the fetcher of the next page.
 func next(before *Fetcher, s *Server, up bool) *Fetcher {
 	return &Fetcher{
-		Fetched: Fetched{Server: *s, Start: time.Now()}, Scraper: before.Scraper, Target: before.Target, Up: up,
-		Marker: before.Marker, Patience: before.Patience,
+		Fetched:  Fetched{Server: *s, Start: time.Now()},
+		Scraper:  before.Scraper,
+		Target:   before.Target,
+		Up:       up,
+		Marker:   before.Marker,
+		Patience: before.Patience,
 	}
 }

@@ -21,7 +21,9 @@ func api(paths ...map[string]string) map[string]string {
 
 // lists returns a list of models with an owner.
 func lists(owner string) map[string]string {
-	return map[string]string{"/v1/models": `{"object":"list","data":[{"id":"m","object":"model","owned_by":"` + owner + `"}]}`}
+	return map[string]string{
+		"/v1/models": `{"object":"list","data":[{"id":"m","object":"model","owned_by":"` + owner + `"}]}`,
+	}
 }
 
 // serving returns one answer.
@@ -32,12 +34,15 @@ func serving(path, body string) map[string]string { return map[string]string{pat
 // worse than none.
 func TestDetectServers(t *testing.T) {
 	const (
-		serve11   = "# TYPE e2e_request_latency_seconds histogram\nrequest_success_total{engine_type=\"undefined\",finished_reason=\"stop\",model_name=\"undefined\"} 1.0\n"
+		serve11 = "# TYPE e2e_request_latency_seconds histogram\n" +
+			"request_success_total{engine_type=\"undefined\",finished_reason=\"stop\",model_name=\"undefined\"} 1.0\n"
 		serveNow  = "trtllm_model_config_info{engine_type=\"pytorch\"} 1.0\n"
 		vllmOld   = "vllm:gpu_cache_usage_perc{engine=\"0\",model_name=\"m\"} 0.0\n"
 		vllmNow   = "python_info 1.0\nvllm:num_requests_running{engine=\"0\",model_name=\"m\"} 0.0\n"
-		vllmTypes = "# HELP vllm:num_requests_running x\n# TYPE vllm:num_requests_running gauge\nvllm:prompt_tokens_total{engine=\"0\",model_name=\"m\"} 0\n"
-		silent    = "python_info 1.0\nprocess_start_time_seconds 1.0\nhttp_requests_total{handler=\"/v1/completions\",method=\"POST\",status=\"2xx\"} 1.0\n"
+		vllmTypes = "# HELP vllm:num_requests_running x\n# TYPE vllm:num_requests_running gauge\n" +
+			"vllm:prompt_tokens_total{engine=\"0\",model_name=\"m\"} 0\n"
+		silent = "python_info 1.0\nprocess_start_time_seconds 1.0\n" +
+			"http_requests_total{handler=\"/v1/completions\",method=\"POST\",status=\"2xx\"} 1.0\n"
 		sglangNow = "sglang:num_running_reqs{engine_type=\"unified\",model_name=\"m\"} 0.0\n"
 		worker    = "dynamo_component_uptime_seconds 1\n"
 		json      = `[{"iter":1}]`
@@ -46,7 +51,9 @@ func TestDetectServers(t *testing.T) {
 	serveAPI := api(lists("tensorrt_llm"), version, serving("/metrics", json), serving("/health", ""))
 	vllmAPI := api(lists("vllm"), version, serving("/health", ""), serving("/ping", ""))
 	sglangAPI := api(lists("sglang"), serving("/model_info", `{"model_path":"/m","served_model_name":"m"}`))
-	nimAPI := api(lists("vllm"), serving("/v1/version", `{"release":"2.0.0","api":"2.0.0"}`), serving("/v1/health/ready", `{}`))
+	nimAPI := api(
+		lists("vllm"), serving("/v1/version", `{"release":"2.0.0","api":"2.0.0"}`), serving("/v1/health/ready", `{}`),
+	)
 	for _, c := range []struct {
 		name    string
 		answers map[string]string
@@ -55,50 +62,161 @@ func TestDetectServers(t *testing.T) {
 		kind engine.Name
 	}{
 		{"Triton, metrics port", api(serving("/metrics", tritonPage), serving("*", "")), "/metrics", engine.Triton},
-		{"Triton with vLLM inside", serving("/metrics", "vllm:num_requests_running 1\n"+tritonPage), "/metrics", engine.Triton},
+		{
+			"Triton with vLLM inside", serving("/metrics", "vllm:num_requests_running 1\n"+tritonPage), "/metrics",
+			engine.Triton,
+		},
 		{"Triton, API port", serving("/v2", tritonAPI), "/metrics", engine.Unknown},
 		{"Triton, gRPC port", nil, "/metrics", engine.Unknown},
-		{"Triton's OpenAI frontend", api(serving("/metrics", tritonPage), lists("Triton Inference Server")), "/metrics", engine.TritonOpenAI},
-		{"trtllm-serve 1.1, idle", api(serveAPI, serving("/prometheus/metrics", "")), "/prometheus/metrics", engine.TRTLLMServe},
-		{"trtllm-serve 1.1, busy", api(serveAPI, serving("/prometheus/metrics", serve11)), "/prometheus/metrics", engine.TRTLLMServe},
-		{"trtllm-serve 1.3", api(serveAPI, serving("/prometheus/metrics", serveNow)), "/prometheus/metrics", engine.TRTLLMServe},
+		{
+			"Triton's OpenAI frontend", api(serving("/metrics", tritonPage), lists("Triton Inference Server")),
+			"/metrics", engine.TritonOpenAI,
+		},
+		{
+			"trtllm-serve 1.1, idle", api(serveAPI, serving("/prometheus/metrics", "")), "/prometheus/metrics",
+			engine.TRTLLMServe,
+		},
+		{
+			"trtllm-serve 1.1, busy", api(serveAPI, serving("/prometheus/metrics", serve11)), "/prometheus/metrics",
+			engine.TRTLLMServe,
+		},
+		{
+			"trtllm-serve 1.3", api(serveAPI, serving("/prometheus/metrics", serveNow)), "/prometheus/metrics",
+			engine.TRTLLMServe,
+		},
 		{"trtllm-serve without its page", serveAPI, "/prometheus/metrics", engine.TRTLLMServe},
-		{"trtllm-serve disaggregated", api(version, serving("/health", ""), serving("/cluster_info", "{}"), serving("/prometheus/metrics", "# TYPE ctx_total_requests_total counter\nctx_total_requests_total 0.0\n")), "/prometheus/metrics", engine.TRTLLMDisaggregated},
-		{"trtllm-serve disaggregated at its mount path", api(serveAPI, serving("/prometheus/metrics/", "gen_total_requests_total 0.0\n")), "/prometheus/metrics/", engine.TRTLLMDisaggregated},
-		{"trtllm-serve disaggregated with a list of models", api(serveAPI, serving("/prometheus/metrics", "gen_total_requests_total 0.0\n")), "/prometheus/metrics", engine.TRTLLMDisaggregated},
-		{"NIM 1.x", api(serving("/v1/metrics", nimPage), lists("system"), serving("/v1/version", `{"release":"1.0.0","api":"1.0.0"}`)), "/v1/metrics", engine.NIM},
+		{
+			"trtllm-serve disaggregated",
+			api(
+				version, serving("/health", ""), serving("/cluster_info", "{}"),
+				serving(
+					"/prometheus/metrics", "# TYPE ctx_total_requests_total counter\nctx_total_requests_total 0.0\n",
+				),
+			),
+			"/prometheus/metrics", engine.TRTLLMDisaggregated,
+		},
+		{
+			"trtllm-serve disaggregated at its mount path",
+			api(serveAPI, serving("/prometheus/metrics/", "gen_total_requests_total 0.0\n")), "/prometheus/metrics/",
+			engine.TRTLLMDisaggregated,
+		},
+		{
+			"trtllm-serve disaggregated with a list of models",
+			api(serveAPI, serving("/prometheus/metrics", "gen_total_requests_total 0.0\n")), "/prometheus/metrics",
+			engine.TRTLLMDisaggregated,
+		},
+		{
+			"NIM 1.x",
+			api(
+				serving("/v1/metrics", nimPage), lists("system"),
+				serving("/v1/version", `{"release":"1.0.0","api":"1.0.0"}`),
+			),
+			"/v1/metrics", engine.NIM,
+		},
 		{"NIM 1.x, page only", serving("/v1/metrics", nimPage), "/v1/metrics", engine.NIM},
 		{"NIM 2 with vLLM", api(nimAPI, serving("/v1/metrics", vllmNow)), "/v1/metrics", engine.NIM},
 		{"NIM 2 with SGLang", api(nimAPI, serving("/v1/metrics", sglangNow)), "/v1/metrics", engine.NIM},
 		{"NIM 2 without statistics", api(nimAPI, serving("/v1/metrics", silent)), "/v1/metrics", engine.NIM},
 		{"NIM 2 without a page", nimAPI, "/v1/metrics", engine.NIM},
-		{"NIM 2 by its metadata", api(lists("vllm"), serving("/v1/metadata", `{"modelInfo":[{"shortName":"m"}]}`), serving("/v1/metrics", vllmNow)), "/v1/metrics", engine.NIM},
+		{
+			"NIM 2 by its metadata",
+			api(
+				lists("vllm"), serving("/v1/metadata", `{"modelInfo":[{"shortName":"m"}]}`),
+				serving("/v1/metrics", vllmNow),
+			),
+			"/v1/metrics", engine.NIM,
+		},
 		{"NIM 2, health port", serving("/v1/health/live", `{}`), "/v1/metrics", engine.Unknown},
-		{"Dynamo, frontend", api(serving("/metrics", "dynamo_frontend_model_ready 1\n"), lists("nvidia"), serving("/health", `{"instances":[]}`)), "/metrics", engine.Dynamo},
-		{"Dynamo, worker with TensorRT-LLM", serving("/metrics", worker+"trtllm_request_success_total{engine_type=\"trtllm\"} 1.0\n"), "/metrics", engine.Dynamo},
+		{
+			"Dynamo, frontend",
+			api(
+				serving("/metrics", "dynamo_frontend_model_ready 1\n"), lists("nvidia"),
+				serving("/health", `{"instances":[]}`),
+			),
+			"/metrics", engine.Dynamo,
+		},
+		{
+			"Dynamo, worker with TensorRT-LLM",
+			serving("/metrics", worker+"trtllm_request_success_total{engine_type=\"trtllm\"} 1.0\n"), "/metrics",
+			engine.Dynamo,
+		},
 		{"Dynamo, worker with vLLM", serving("/metrics", vllmNow+worker), "/metrics", engine.Dynamo},
 		{"Dynamo, worker with SGLang", serving("/metrics", sglangNow+worker), "/metrics", engine.Dynamo},
 		{"vLLM 0.8", api(vllmAPI, serving("/metrics", vllmOld)), "/metrics", engine.VLLM},
 		{"vLLM 0.32", api(vllmAPI, serving("/metrics", vllmNow)), "/metrics", engine.VLLM},
 		{"vLLM, page only", serving("/metrics", vllmNow), "/metrics", engine.VLLM},
-		{"vLLM, several API processes before the first request", api(vllmAPI, serving("/metrics", vllmTypes)), "/metrics", engine.VLLM},
+		{
+			"vLLM, several API processes before the first request", api(vllmAPI, serving("/metrics", vllmTypes)),
+			"/metrics", engine.VLLM,
+		},
 		{"vLLM without statistics", api(vllmAPI, serving("/metrics", silent)), "/metrics", engine.VLLM},
 		{"SGLang", api(sglangAPI, serving("/metrics", sglangNow)), "/metrics", engine.SGLang},
 		{"SGLang without a page", sglangAPI, "/metrics", engine.SGLang},
-		{"SGLang of old", api(lists("sglang"), serving("/get_model_info", `{"model_path":"/m"}`)), "/metrics", engine.SGLang},
+		{
+			"SGLang of old", api(lists("sglang"), serving("/get_model_info", `{"model_path":"/m"}`)), "/metrics",
+			engine.SGLang,
+		},
 
-		{"llama.cpp", api(lists("llamacpp"), serving("/metrics", "llamacpp:prompt_tokens_total 1\n"), serving("/health", `{"status":"ok"}`)), "/metrics", engine.Unknown},
-		{"TGI", api(serving("/metrics", "tgi_request_success 1\ntgi_queue_size 0\n"), serving("/info", `{"version":"3.0.0"}`), serving("/health", "")), "/metrics", engine.Unknown},
-		{"LMDeploy", api(lists("lmdeploy"), serving("/metrics", "lmdeploy:num_requests_running 1\n"), version), "/metrics", engine.Unknown},
-		{"Ray Serve with vLLM", api(lists("my-organization"), serving("/metrics", "ray_vllm:num_requests_running 1\nray_serve_num_http_requests 1\n")), "/metrics", engine.Unknown},
-		{"a gateway before vLLM", api(lists("vllm"), serving("/metrics", "gateway_requests_total 1\n")), "/metrics", engine.Unknown},
-		{"a gateway before SGLang", api(lists("sglang"), serving("/metrics", "gateway_requests_total 1\n"), version), "/metrics", engine.Unknown},
+		{
+			"llama.cpp",
+			api(
+				lists("llamacpp"), serving("/metrics", "llamacpp:prompt_tokens_total 1\n"),
+				serving("/health", `{"status":"ok"}`),
+			),
+			"/metrics", engine.Unknown,
+		},
+		{
+			"TGI",
+			api(
+				serving("/metrics", "tgi_request_success 1\ntgi_queue_size 0\n"),
+				serving("/info", `{"version":"3.0.0"}`), serving("/health", ""),
+			),
+			"/metrics", engine.Unknown,
+		},
+		{
+			"LMDeploy", api(lists("lmdeploy"), serving("/metrics", "lmdeploy:num_requests_running 1\n"), version),
+			"/metrics", engine.Unknown,
+		},
+		{
+			"Ray Serve with vLLM",
+			api(
+				lists("my-organization"),
+				serving("/metrics", "ray_vllm:num_requests_running 1\nray_serve_num_http_requests 1\n"),
+			),
+			"/metrics", engine.Unknown,
+		},
+		{
+			"a gateway before vLLM", api(lists("vllm"), serving("/metrics", "gateway_requests_total 1\n")), "/metrics",
+			engine.Unknown,
+		},
+		{
+			"a gateway before SGLang", api(lists("sglang"), serving("/metrics", "gateway_requests_total 1\n"), version),
+			"/metrics", engine.Unknown,
+		},
 		{"an unknown server with a version", api(version, serving("/metrics", "x 1\n")), "/metrics", engine.Unknown},
 		{"an unknown server with a version and no page", version, "/metrics", engine.Unknown},
-		{"an unknown server with its page at trtllm-serve's path", serving("/prometheus/metrics", "x 1\n"), "/prometheus/metrics", engine.Unknown},
-		{"an unknown server with its page at NIM's path", serving("/v1/metrics", "x 1\n"), "/v1/metrics", engine.Unknown},
-		{"an unknown server with common names", serving("/metrics", "request_success_total{code=\"200\"} 1\nhttp_requests_total 1\n"), "/metrics", engine.Unknown},
-		{"MindIE", serving("/metrics", "# TYPE e2e_request_latency_seconds histogram\ne2e_request_latency_seconds_sum{model_name=\"m\"} 1\nrequest_queue_time_seconds_sum{model_name=\"m\"} 1\n"), "/metrics", engine.Unknown},
+		{
+			"an unknown server with its page at trtllm-serve's path", serving("/prometheus/metrics", "x 1\n"),
+			"/prometheus/metrics", engine.Unknown,
+		},
+		{
+			"an unknown server with its page at NIM's path", serving("/v1/metrics", "x 1\n"), "/v1/metrics",
+			engine.Unknown,
+		},
+		{
+			"an unknown server with common names",
+			serving("/metrics", "request_success_total{code=\"200\"} 1\nhttp_requests_total 1\n"), "/metrics",
+			engine.Unknown,
+		},
+		{
+			"MindIE",
+			serving(
+				"/metrics",
+				"# TYPE e2e_request_latency_seconds histogram\ne2e_request_latency_seconds_sum{model_name=\"m\"} 1\n"+
+					"request_queue_time_seconds_sum{model_name=\"m\"} 1\n",
+			),
+			"/metrics", engine.Unknown,
+		},
 		{"nginx", serving("*", "<html><body>Welcome to nginx!</body></html>"), "/metrics", engine.Unknown},
 		{"an API with JSON for all paths", serving("*", `{"message":"ok","version":"1"}`), "/metrics", engine.Unknown},
 		{"a port with empty answers", serving("*", ""), "/prometheus/metrics", engine.Unknown},
@@ -136,10 +254,26 @@ func TestPageUnderPathPrefix(t *testing.T) {
 		kind       engine.Name
 	}{
 		{"a vLLM, a NIM at the root", "/b/metrics", api(nim, serving("/b/metrics", vllmPage)), engine.VLLM},
-		{"a NIM, a vLLM at the root", "/b/v1/metrics", api(lists("vllm"), version, serving("/metrics", vllmPage), under("/b", api(nim, serving("/v1/metrics", vllmPage)))), engine.NIM},
-		{"a vLLM without statistics", "/a/b/metrics", under("/a/b", api(lists("vllm"), version, serving("/metrics", silent))), engine.VLLM},
-		{"a stranger, a vLLM at the root", "/b/metrics", api(lists("vllm"), version, serving("/b/metrics", silent)), engine.Unknown},
-		{"a Triton, its OpenAI frontend at the root", "/b/metrics", api(lists("Triton Inference Server"), serving("/b/metrics", "nv_inference_count 1\n")), engine.Triton},
+		{
+			"a NIM, a vLLM at the root", "/b/v1/metrics",
+			api(
+				lists("vllm"), version, serving("/metrics", vllmPage),
+				under("/b", api(nim, serving("/v1/metrics", vllmPage))),
+			),
+			engine.NIM,
+		},
+		{
+			"a vLLM without statistics", "/a/b/metrics",
+			under("/a/b", api(lists("vllm"), version, serving("/metrics", silent))), engine.VLLM,
+		},
+		{
+			"a stranger, a vLLM at the root", "/b/metrics", api(lists("vllm"), version, serving("/b/metrics", silent)),
+			engine.Unknown,
+		},
+		{
+			"a Triton, its OpenAI frontend at the root", "/b/metrics",
+			api(lists("Triton Inference Server"), serving("/b/metrics", "nv_inference_count 1\n")), engine.Triton,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := fetcher(&server{answers: c.answers}, target.Auto, "http://a:1"+c.page).Fetch(t.Context(), nil)
@@ -150,7 +284,10 @@ func TestPageUnderPathPrefix(t *testing.T) {
 }
 
 func TestRouterIsNeverServer(t *testing.T) {
-	const router, engineOf = "vllm:num_requests_running{server=\"http://a:1\"} 5\nrouter_cpu_usage_percent 3\n", "vllm:num_requests_running{engine=\"0\"} 5\n"
+	const (
+		router   = "vllm:num_requests_running{server=\"http://a:1\"} 5\nrouter_cpu_usage_percent 3\n"
+		engineOf = "vllm:num_requests_running{engine=\"0\"} 5\n"
+	)
 	for _, kind := range []string{target.Auto, "vllm"} {
 		t.Run(kind, func(t *testing.T) {
 			s := &server{answers: api(lists("vllm"), serving("/metrics", router))}

@@ -25,31 +25,121 @@ func TestDetectAgainAfterFailure(t *testing.T) {
 		asks, moved, certain bool
 	}{
 		{name: "a page of its kind", page: tritonPage, certain: true},
-		{name: "another server", answers: serve, failed: failed(ReasonHTTPStatus), asks: true, moved: true, certain: true},
-		{name: "another server with JSON at the path", answers: serve, failed: failed(ReasonContentType), asks: true, moved: true, certain: true},
-		{name: "another server that redirects", answers: serve, failed: failed(ReasonRedirect), asks: true, moved: true, certain: true},
-		{name: "another server with an empty answer", answers: serve, failed: failed(ReasonEmpty), asks: true, moved: true, certain: true},
-		{name: "another server with a page without marks", answers: serve, page: "x 1\n", asks: true, moved: true, certain: true},
+		{
+			name:    "another server",
+			answers: serve,
+			failed:  failed(ReasonHTTPStatus),
+			asks:    true,
+			moved:   true,
+			certain: true,
+		},
+		{
+			name:    "another server with JSON at the path",
+			answers: serve,
+			failed:  failed(ReasonContentType),
+			asks:    true,
+			moved:   true,
+			certain: true,
+		},
+		{
+			name:    "another server that redirects",
+			answers: serve,
+			failed:  failed(ReasonRedirect),
+			asks:    true,
+			moved:   true,
+			certain: true,
+		},
+		{
+			name:    "another server with an empty answer",
+			answers: serve,
+			failed:  failed(ReasonEmpty),
+			asks:    true,
+			moved:   true,
+			certain: true,
+		},
+		{
+			name:    "another server with a page without marks",
+			answers: serve,
+			page:    "x 1\n",
+			asks:    true,
+			moved:   true,
+			certain: true,
+		},
 		{name: "another server with a page", answers: serve, page: servePage, asks: true, moved: true, certain: true},
-		{name: "the same server, with an ambiguous page", answers: map[string]string{"/metrics": tritonPage}, page: "x 1\n", asks: true, certain: true},
+		{
+			name:    "the same server, with an ambiguous page",
+			answers: map[string]string{"/metrics": tritonPage},
+			page:    "x 1\n",
+			asks:    true,
+			certain: true,
+		},
 		{name: "an unknown server", failed: failed(ReasonHTTPStatus), asks: true},
 		{name: "no answer", answers: serve, failed: failed(ReasonConnect)},
 		{name: "no answer in time", answers: serve, failed: failed(ReasonTimeout)},
 		{name: "a closed connection", answers: serve, failed: failed(ReasonReset)},
-		{name: "without an earlier failure", answers: serve, page: servePage, change: func(f *Fetcher) { f.Server.Uncertain = false }, certain: true},
-		{name: "a configured kind", answers: serve, page: servePage, change: func(f *Fetcher) { f.Target.Engine = "triton" }, certain: true},
-		{name: "a configured kind without page", answers: serve, failed: failed(ReasonHTTPStatus), change: func(f *Fetcher) { f.Target.Engine = "triton" }},
-		{name: "an unknown server with a page is kept", answers: serve, page: servePage, change: func(f *Fetcher) {
-			f.Server = NewServer(target.Auto)
-			f.Server.Uncertain = true
-		}},
-		{name: "a known server in place of an unknown one", answers: serve, failed: failed(ReasonHTTPStatus), change: func(f *Fetcher) {
-			f.Server = NewServer(target.Auto)
-			f.Server.Uncertain = true
-		}, asks: true, moved: true, certain: true},
-		{name: "a configured path", answers: serve, page: servePage, change: func(f *Fetcher) { f.Target.MetricsURL = "http://a:1/metrics" }, certain: true},
-		{name: "requested recently", answers: serve, page: servePage, change: func(f *Fetcher) { f.Server.detected = time.Now() }},
-		{name: "requested long ago", answers: serve, page: servePage, change: func(f *Fetcher) { f.Server.detected = time.Now().Add(-f.Patience) }, asks: true, moved: true, certain: true},
+		{
+			name:    "without an earlier failure",
+			answers: serve,
+			page:    servePage,
+			change:  func(f *Fetcher) { f.Server.Uncertain = false },
+			certain: true,
+		},
+		{
+			name:    "a configured kind",
+			answers: serve,
+			page:    servePage,
+			change:  func(f *Fetcher) { f.Target.Engine = "triton" },
+			certain: true,
+		},
+		{
+			name:    "a configured kind without page",
+			answers: serve,
+			failed:  failed(ReasonHTTPStatus),
+			change:  func(f *Fetcher) { f.Target.Engine = "triton" },
+		},
+		{
+			name:    "an unknown server with a page is kept",
+			answers: serve,
+			page:    servePage,
+			change: func(f *Fetcher) {
+				f.Server = NewServer(target.Auto)
+				f.Server.Uncertain = true
+			},
+		},
+		{
+			name:    "a known server in place of an unknown one",
+			answers: serve,
+			failed:  failed(ReasonHTTPStatus),
+			change: func(f *Fetcher) {
+				f.Server = NewServer(target.Auto)
+				f.Server.Uncertain = true
+			},
+			asks:    true,
+			moved:   true,
+			certain: true,
+		},
+		{
+			name:    "a configured path",
+			answers: serve,
+			page:    servePage,
+			change:  func(f *Fetcher) { f.Target.MetricsURL = "http://a:1/metrics" },
+			certain: true,
+		},
+		{
+			name:    "requested recently",
+			answers: serve,
+			page:    servePage,
+			change:  func(f *Fetcher) { f.Server.detected = time.Now() },
+		},
+		{
+			name:    "requested long ago",
+			answers: serve,
+			page:    servePage,
+			change:  func(f *Fetcher) { f.Server.detected = time.Now().Add(-f.Patience) },
+			asks:    true,
+			moved:   true,
+			certain: true,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := &server{answers: c.answers}
@@ -85,7 +175,9 @@ func TestDetectAgainAfterFailure(t *testing.T) {
 
 func TestDetectByPage(t *testing.T) {
 	api := map[string]string{"/v1/models": models}
-	serveAPI := map[string]string{"/v1/models": `{"data":[{"id":"m","owned_by":"tensorrt_llm"}]}`, "/version": `{"version":"1.1.0"}`}
+	serveAPI := map[string]string{
+		"/v1/models": `{"data":[{"id":"m","owned_by":"tensorrt_llm"}]}`, "/version": `{"version":"1.1.0"}`,
+	}
 	missing := &Error{Reason: ReasonHTTPStatus, Class: "404", Err: errors.New("404")}
 	refused := &Error{Reason: ReasonConnect, Err: errors.New("refused")}
 	for _, c := range []struct {
@@ -99,24 +191,73 @@ func TestDetectByPage(t *testing.T) {
 		kind       engine.Name
 		mismatch   string
 	}{
-		{name: "an unknown server is recognized by its API", known: engine.Unknown, answers: serveAPI, page: "x 1\n", kind: engine.TRTLLMServe},
-		{name: "also without page", known: engine.Unknown, answers: serveAPI, failed: missing, kind: engine.TRTLLMServe},
-		{name: "servers without answers are not requested", known: engine.Unknown, answers: serveAPI, failed: refused, kind: engine.Unknown},
-		{name: "a version alone is not enough", known: engine.Unknown, answers: map[string]string{"/version": `{"version":"1"}`}, page: "x 1\n", kind: engine.Unknown},
+		{
+			name:    "an unknown server is recognized by its API",
+			known:   engine.Unknown,
+			answers: serveAPI,
+			page:    "x 1\n",
+			kind:    engine.TRTLLMServe,
+		},
+		{
+			name:    "also without page",
+			known:   engine.Unknown,
+			answers: serveAPI,
+			failed:  missing,
+			kind:    engine.TRTLLMServe,
+		},
+		{
+			name:    "servers without answers are not requested",
+			known:   engine.Unknown,
+			answers: serveAPI,
+			failed:  refused,
+			kind:    engine.Unknown,
+		},
+		{
+			name:    "a version alone is not enough",
+			known:   engine.Unknown,
+			answers: map[string]string{"/version": `{"version":"1"}`},
+			page:    "x 1\n",
+			kind:    engine.Unknown,
+		},
 		{name: "an unknown server is recognized", known: engine.Unknown, page: tritonPage, kind: engine.Triton},
-		{name: "also by its API, if two kinds share a page", known: engine.Unknown, answers: api, page: tritonPage, kind: engine.TritonOpenAI},
+		{
+			name:    "also by its API, if two kinds share a page",
+			known:   engine.Unknown,
+			answers: api,
+			page:    tritonPage,
+			kind:    engine.TritonOpenAI,
+		},
 		{name: "a page without marks", known: engine.Unknown, page: "x 1\n", kind: engine.Unknown},
 		{name: "after a fault, another server", known: engine.Triton, page: servePage, kind: engine.TRTLLMServe},
 		{name: "after a fault, the same server", known: engine.Triton, page: tritonPage, kind: engine.Triton},
-		{name: "a kind with such a page is kept", known: engine.TritonOpenAI, page: tritonPage, kind: engine.TritonOpenAI},
-		{name: "no detection while it is up", known: engine.Triton, up: true, page: servePage, kind: engine.Triton},
-		{name: "detection while it is up and unknown", known: engine.Unknown, up: true, page: servePage, kind: engine.TRTLLMServe},
 		{
-			name: "what is configured stays, and is held against the page", configured: "trtllm-serve", page: nimPage, kind: engine.TRTLLMServe,
-			mismatch: "the page looks like that of nim, engine says trtllm-serve",
+			name:  "a kind with such a page is kept",
+			known: engine.TritonOpenAI,
+			page:  tritonPage,
+			kind:  engine.TritonOpenAI,
+		},
+		{name: "no detection while it is up", known: engine.Triton, up: true, page: servePage, kind: engine.Triton},
+		{
+			name:  "detection while it is up and unknown",
+			known: engine.Unknown,
+			up:    true,
+			page:  servePage,
+			kind:  engine.TRTLLMServe,
+		},
+		{
+			name:       "what is configured stays, and is held against the page",
+			configured: "trtllm-serve",
+			page:       nimPage,
+			kind:       engine.TRTLLMServe,
+			mismatch:   "the page looks like that of nim, engine says trtllm-serve",
 		},
 		{name: "what is configured is right", configured: "nim", page: nimPage, kind: engine.NIM},
-		{name: "what is configured may have such a page", configured: "triton-openai", page: tritonPage, kind: engine.TritonOpenAI},
+		{
+			name:       "what is configured may have such a page",
+			configured: "triton-openai",
+			page:       tritonPage,
+			kind:       engine.TritonOpenAI,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := fetcher(&server{answers: c.answers}, target.Auto, "http://a:1/metrics")
@@ -129,7 +270,9 @@ func TestDetectByPage(t *testing.T) {
 			before := f.Server
 			f.recognize(t.Context(), []byte(c.page), c.failed)
 			require.Equal(t, c.kind, f.Server.Engine.Name)
-			require.Equal(t, before.Engine.Name != c.kind, f.Server.Epoch == before.Epoch+1, "another kind is another epoch")
+			require.Equal(
+				t, before.Engine.Name != c.kind, f.Server.Epoch == before.Epoch+1, "another kind is another epoch",
+			)
 			require.Equal(t, c.mismatch, f.Server.Mismatch())
 			if c.mismatch != "" {
 				require.Equal(t, engine.NIM, f.Server.PageKind())
@@ -144,7 +287,9 @@ func TestDetectByPage(t *testing.T) {
 // TestKindIsProvisionalUntilAPIAnswers uses two kinds with the same page, which only the API
 // distinguishes.
 func TestKindIsProvisionalUntilAPIAnswers(t *testing.T) {
-	for name, address := range map[string]string{"the path of the page is configured": "http://a:1/metrics", "the page is located": "http://a:1"} {
+	for name, address := range map[string]string{
+		"the path of the page is configured": "http://a:1/metrics", "the page is located": "http://a:1",
+	} {
 		t.Run(name, bubble(func(t *testing.T) {
 			s := &server{answers: map[string]string{"/metrics": tritonPage, "/v1/models": models}, silent: "/v1/models"}
 			f := fetcher(s, target.Auto, address)

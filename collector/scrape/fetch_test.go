@@ -24,18 +24,51 @@ func TestPageAddress(t *testing.T) {
 		found engine.Name
 		url   string
 	}{
-		{"a path alone", target.Auto, "http://a:1/prometheus/metrics", nil, false, engine.Unknown, "http://a:1/prometheus/metrics"},
-		{"a path of several kinds", target.Auto, "http://a:1/metrics?x=y", nil, false, engine.Unknown, "http://a:1/metrics?x=y"},
-		{"an unknown server at the usual path", target.Auto, "http://a:1", nil, true, engine.Unknown, "http://a:1/metrics"},
+		{
+			"a path alone", target.Auto, "http://a:1/prometheus/metrics", nil, false, engine.Unknown,
+			"http://a:1/prometheus/metrics",
+		},
+		{
+			"a path of several kinds", target.Auto, "http://a:1/metrics?x=y", nil, false, engine.Unknown,
+			"http://a:1/metrics?x=y",
+		},
+		{
+			"an unknown server at the usual path", target.Auto, "http://a:1", nil, true, engine.Unknown,
+			"http://a:1/metrics",
+		},
 		{"a configured path is kept", "nim", "http://a:1/x", nil, false, engine.NIM, "http://a:1/x"},
 		{"a configured kind has its path", "nim", "http://a:1", nil, false, engine.NIM, "http://a:1/v1/metrics"},
 		{"a slash is not a path", "triton", "http://a:1/", nil, false, engine.Triton, "http://a:1/metrics"},
-		{"a query stays behind the path of the kind", "triton", "http://a:1?x=y%2Fz", nil, false, engine.Triton, "http://a:1/metrics?x=y%2Fz"},
-		{"also behind a detected one", target.Auto, "http://a:1/?x=y", map[string]string{"/v1/metrics": nimPage}, true, engine.NIM, "http://a:1/v1/metrics?x=y"},
-		{"also behind an unknown server", target.Auto, "http://u:p@a:1?x=y", nil, true, engine.Unknown, "http://u:p@a:1/metrics?x=y"},
-		{"otherwise the kind is detected", target.Auto, "http://a:1", map[string]string{"/metrics": tritonPage}, true, engine.Triton, "http://a:1/metrics"},
-		{"also by its API", target.Auto, "http://a:1/", map[string]string{"/metrics": tritonPage, "/v1/models": models}, true, engine.TritonOpenAI, "http://a:1/metrics"},
-		{"and its path", target.Auto, "http://a:1", map[string]string{"/v1/metrics": nimPage}, true, engine.NIM, "http://a:1/v1/metrics"},
+		{
+			"a query stays behind the path of the kind", "triton", "http://a:1?x=y%2Fz", nil, false, engine.Triton,
+			"http://a:1/metrics?x=y%2Fz",
+		},
+		{
+			"also behind a detected one", target.Auto, "http://a:1/?x=y",
+			map[string]string{"/v1/metrics": nimPage},
+			true, engine.NIM, "http://a:1/v1/metrics?x=y",
+		},
+		{
+			"also behind an unknown server", target.Auto, "http://u:p@a:1?x=y", nil, true, engine.Unknown,
+			"http://u:p@a:1/metrics?x=y",
+		},
+		{
+			"otherwise the kind is detected", target.Auto, "http://a:1",
+			map[string]string{"/metrics": tritonPage},
+			true, engine.Triton, "http://a:1/metrics",
+		},
+		{
+			"also by its API", target.Auto, "http://a:1/",
+			map[string]string{"/metrics": tritonPage, "/v1/models": models},
+			true, engine.TritonOpenAI,
+			"http://a:1/metrics",
+		},
+		{
+			"and its path", target.Auto, "http://a:1",
+			map[string]string{"/v1/metrics": nimPage},
+			true, engine.NIM,
+			"http://a:1/v1/metrics",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := &server{answers: c.answers}
@@ -65,10 +98,25 @@ func TestFailuresOfUnrecognizedServers(t *testing.T) {
 	}{
 		{"the failure of the page is reported", nil, refused, ReasonConnect, "connect: nobody listens"},
 		{"no page at all", nil, nil, ReasonHTTPStatus, "http_status (404): 404"},
-		{"an empty page", map[string]string{"/metrics": ""}, nil, ReasonEmpty, "no page of a known server at http://user:xxxxx@a:1: set engine and metrics_path"},
+		{
+			"an empty page",
+			map[string]string{"/metrics": ""},
+			nil, ReasonEmpty,
+			"no page of a known server at http://user:xxxxx@a:1: set engine and metrics_path",
+		},
 		{"the port of an API", map[string]string{"/v2": tritonAPI}, nil, ReasonHTTPStatus, "8002"},
-		{"what the page failed with and the port of an API", map[string]string{"/v2": tritonAPI}, nil, ReasonHTTPStatus, "http_status (404): 404; "},
-		{"the port of an API with a page", map[string]string{"/v2": tritonAPI, "/metrics": "x 1\n"}, nil, ReasonEmpty, "8002"},
+		{
+			"what the page failed with and the port of an API",
+			map[string]string{"/v2": tritonAPI},
+			nil,
+			ReasonHTTPStatus, "http_status (404): 404; ",
+		},
+		{
+			"the port of an API with a page",
+			map[string]string{"/v2": tritonAPI, "/metrics": "x 1\n"},
+			nil,
+			ReasonEmpty, "8002",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := &server{answers: c.answers, failed: c.failed}

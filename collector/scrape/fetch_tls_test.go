@@ -48,17 +48,68 @@ func TestPortThatWantsTLSIsNamed(t *testing.T) {
 		class   string
 		says    string
 	}{
-		{"a TLS server that ends plain connections", port{plain: reset, secure: nil}, "http://a:1/metrics", false, ReasonTLS, ClassWantsTLS, "scheme: https"},
-		{"a TLS server that sends an alert", port{plain: fails(ReasonProtocol, ""), secure: nil}, "http://a:1/metrics", false, ReasonTLS, ClassWantsTLS, "scheme: https"},
-		{"a TLS server that answers 400", port{plain: fails(ReasonHTTPStatus, "400"), secure: nil}, "http://a:1/metrics", false, ReasonTLS, ClassWantsTLS, "scheme: https"},
-		{"a TLS server with a private authority", port{plain: reset, secure: fails(ReasonTLS, ClassAuthority)}, "http://a:1/metrics", false, ReasonTLS, ClassWantsTLS, "scheme: https"},
-		{"a mesh that wants our certificate", port{plain: reset, secure: fails(ReasonTLS, ClassClientCert)}, "http://a:1/metrics", false, ReasonTLS, ClassWantsTLS, "mTLS"},
-		{"a mesh that ends every connection", port{plain: reset, secure: reset}, "http://a:1/metrics", false, ReasonReset, "", "mTLS"},
-		{"a path left to be detected", port{plain: reset, secure: nil}, "http://a:1", false, ReasonTLS, ClassWantsTLS, "scheme: https"},
-		{"a plain server that answers 400", port{plain: fails(ReasonHTTPStatus, "400"), secure: fails(ReasonTLS, ClassNotTLS)}, "http://a:1/metrics", false, ReasonHTTPStatus, "400", "why"},
-		{"a plain server that restarts", port{plain: reset, secure: nil}, "http://a:1/metrics", true, ReasonReset, "", "why"},
-		{"a server that is not there", port{plain: fails(ReasonConnect, ""), secure: nil}, "http://a:1/metrics", false, ReasonConnect, "", "why"},
-		{"a server that is asked with TLS", port{plain: nil, secure: reset}, "https://a:1/metrics", false, ReasonReset, "", "why"},
+		{
+			"a TLS server that ends plain connections",
+			port{plain: reset, secure: nil},
+			"http://a:1/metrics", false,
+			ReasonTLS, ClassWantsTLS, "scheme: https",
+		},
+		{
+			"a TLS server that sends an alert",
+			port{plain: fails(ReasonProtocol, ""), secure: nil},
+			"http://a:1/metrics", false, ReasonTLS, ClassWantsTLS, "scheme: https",
+		},
+		{
+			"a TLS server that answers 400",
+			port{plain: fails(ReasonHTTPStatus, "400"), secure: nil},
+			"http://a:1/metrics", false, ReasonTLS, ClassWantsTLS, "scheme: https",
+		},
+		{
+			"a TLS server with a private authority",
+			port{plain: reset, secure: fails(ReasonTLS, ClassAuthority)},
+			"http://a:1/metrics", false, ReasonTLS, ClassWantsTLS, "scheme: https",
+		},
+		{
+			"a mesh that wants our certificate",
+			port{plain: reset, secure: fails(ReasonTLS, ClassClientCert)},
+			"http://a:1/metrics", false, ReasonTLS, ClassWantsTLS, "mTLS",
+		},
+		{
+			"a mesh that ends every connection",
+			port{plain: reset, secure: reset},
+			"http://a:1/metrics", false,
+			ReasonReset, "", "mTLS",
+		},
+		{
+			"a path left to be detected",
+			port{plain: reset, secure: nil},
+			"http://a:1", false, ReasonTLS,
+			ClassWantsTLS, "scheme: https",
+		},
+		{
+			"a plain server that answers 400",
+			port{plain: fails(ReasonHTTPStatus, "400"), secure: fails(ReasonTLS, ClassNotTLS)},
+			"http://a:1/metrics",
+			false, ReasonHTTPStatus, "400", "why",
+		},
+		{
+			"a plain server that restarts",
+			port{plain: reset, secure: nil},
+			"http://a:1/metrics", true, ReasonReset,
+			"", "why",
+		},
+		{
+			"a server that is not there",
+			port{plain: fails(ReasonConnect, ""), secure: nil},
+			"http://a:1/metrics",
+			false, ReasonConnect, "", "why",
+		},
+		{
+			"a server that is asked with TLS",
+			port{plain: nil, secure: reset},
+			"https://a:1/metrics", false,
+			ReasonReset, "", "why",
+		},
 	} {
 		t.Run(c.name, bubble(func(t *testing.T) {
 			f := fetcher(nil, "vllm", c.address)

@@ -17,14 +17,27 @@ func following(c *scrape.Config) { c.FollowRedirects = true }
 
 func token(c *scrape.Config) {
 	c.Authorization = &promconfig.Authorization{Type: "Bearer", Credentials: "token-of-the-pool"}
-	c.Headers = &promconfig.Headers{Headers: map[string]promconfig.Header{"X-Api-Key": {Secrets: []promconfig.Secret{"key-of-the-pool"}}}}
+	c.Headers = &promconfig.Headers{
+		Headers: map[string]promconfig.Header{"X-Api-Key": {Secrets: []promconfig.Secret{"key-of-the-pool"}}},
+	}
 }
 
 func TestRedirectIsNotFollowedByDefault(t *testing.T) {
 	other := serve(t, nil, replies(answer("200 OK", "", page)))
-	server := serve(t, nil, replies(answer("302 Found", "Location: http://user:hunter2@"+strings.TrimPrefix(other.url, "http://")+"?key=hunter2\r\n", "")))
+	server := serve(
+		t, nil,
+		replies(
+			answer(
+				"302 Found",
+				"Location: http://user:hunter2@"+strings.TrimPrefix(other.url, "http://")+"?key=hunter2\r\n", "",
+			),
+		),
+	)
 	_, err := scrapeWithin(t, newClient(t), server.url, ample) // T19.
-	requireFailure(t, err, scrape.ReasonRedirect, "302", "the server redirects to "+other.url+"; set the target to that address, or follow_redirects: true")
+	requireFailure(
+		t, err, scrape.ReasonRedirect, "302",
+		"the server redirects to "+other.url+"; set the target to that address, or follow_redirects: true",
+	)
 	require.NotContains(t, err.Error(), "hunter2")
 	require.Empty(t, other.requests())
 }
@@ -38,7 +51,9 @@ func TestRedirectLoopStopsAfterThree(t *testing.T) {
 }
 
 func TestRedirectOnSameHostIsFollowed(t *testing.T) {
-	for _, status := range []string{"301 Moved Permanently", "302 Found", "303 See Other", "307 Temporary Redirect", "308 Permanent Redirect"} {
+	for _, status := range []string{
+		"301 Moved Permanently", "302 Found", "303 See Other", "307 Temporary Redirect", "308 Permanent Redirect",
+	} {
 		t.Run(status, func(t *testing.T) {
 			server := serve(t, nil, func(p *peer) {
 				for req := p.request(); req != nil; req = p.request() {
@@ -75,7 +90,9 @@ func TestRedirectToAnotherServerGetsNoRequest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := serve(t, nil, replies(answer("302 Found", "Location: "+location+"\r\n", "")))
 			_, err := scrapeWithin(t, newClient(t, following, token), server.url, ample) // T21.
-			requireFailure(t, err, scrape.ReasonRedirect, "302", "follow_redirects stays on the same scheme, host and port")
+			requireFailure(
+				t, err, scrape.ReasonRedirect, "302", "follow_redirects stays on the same scheme, host and port",
+			)
 			require.Empty(t, other.requests())
 			require.Equal(t, "Bearer token-of-the-pool", server.requests()[0].Header.Get("Authorization"))
 		})

@@ -19,7 +19,9 @@ type (
 	dial    = func(context.Context, string, string) (net.Conn, error)
 )
 
-func dialing(t *testing.T, dialer func(control) func(context.Context, string, string) (net.Conn, error)) *scrape.Client {
+func dialing(
+	t *testing.T, dialer func(control) func(context.Context, string, string) (net.Conn, error),
+) *scrape.Client {
 	t.Helper()
 	client, err := scrape.NewWithDial(scrape.DefaultConfig, quiet(), dialer)
 	require.NoError(t, err)
@@ -130,5 +132,8 @@ func TestHostResolvingToDeniedAddressGetsNoRequest(t *testing.T) {
 	held.Store(&metadata)
 	client := resolving(t, nameServer(t, held))
 	_, err := scrapeWithin(t, client, "http://"+strings.Repeat("a", 9)+".test.:80/metrics", ample)
-	requireFailure(t, err, scrape.ReasonConnect, scrape.ClassDenied, "169.254.169.254 is in dial.deny 169.254.0.0/16; add it to dial.allow")
+	requireFailure(
+		t, err, scrape.ReasonConnect, scrape.ClassDenied,
+		"169.254.169.254 is in dial.deny 169.254.0.0/16; add it to dial.allow",
+	)
 }

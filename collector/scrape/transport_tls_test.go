@@ -35,15 +35,23 @@ func newAuthority(t *testing.T) *authority {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority of the test"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+		SerialNumber:          big.NewInt(1),
+		Subject:               pkix.Name{CommonName: "authority of the test"},
+		NotBefore:             time.Now().Add(-time.Hour),
+		NotAfter:              time.Now().Add(time.Hour),
+		IsCA:                  true,
+		BasicConstraintsValid: true,
+		KeyUsage:              x509.KeyUsageCertSign,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	require.NoError(t, err)
 	cert, err := x509.ParseCertificate(der)
 	require.NoError(t, err)
-	return &authority{cert: cert, key: key, pem: string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))}
+	return &authority{
+		cert: cert,
+		key:  key,
+		pem:  string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})),
+	}
 }
 
 // issue signs a certificate; change may spoil it.
@@ -52,10 +60,13 @@ func (a *authority) issue(t *testing.T, change func(*x509.Certificate)) (cert, k
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "leaf"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, KeyUsage: x509.KeyUsageDigitalSignature,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		SerialNumber: big.NewInt(2),
+		Subject:      pkix.Name{CommonName: "leaf"},
+		NotBefore:    time.Now().Add(-time.Hour),
+		NotAfter:     time.Now().Add(time.Hour),
+		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1)},
+		KeyUsage:     x509.KeyUsageDigitalSignature,
+		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
 	if change != nil {
 		change(template)
@@ -90,7 +101,9 @@ func TestTLSFaultClasses(t *testing.T) {
 	good := ours.server(t, nil)
 	expired := ours.server(t, func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Minute) })
 	early := ours.server(t, func(c *x509.Certificate) { c.NotBefore = time.Now().Add(time.Minute) })
-	named := ours.server(t, func(c *x509.Certificate) { c.IPAddresses, c.DNSNames = nil, []string{"triton.example.com"} })
+	named := ours.server(t, func(c *x509.Certificate) {
+		c.IPAddresses, c.DNSNames = nil, []string{"triton.example.com"}
+	})
 	old := good.Clone()
 	old.MinVersion, old.MaxVersion = tls.VersionTLS10, tls.VersionTLS10
 	mutual := good.Clone()
@@ -113,10 +126,22 @@ func TestTLSFaultClasses(t *testing.T) {
 		{"T14 unknown authority", theirs.server(t, nil), none, scrape.ClassAuthority, "set tls_config.ca_file"},
 		{"T15 TLS 1.0 only", old, none, scrape.ClassVersion, "the server has no TLS 1.2 or later"},
 		{"T16 no TLS on the port", nil, none, scrape.ClassNotTLS, "set scheme: http"},
-		{"T17 client certificate missing, TLS 1.3", mutual, none, scrape.ClassClientCert, "set tls_config.cert_file and key_file"},
-		{"T17 client certificate missing, TLS 1.2", mutual12, none, scrape.ClassClientCert, "set tls_config.cert_file and key_file"},
-		{"T17 client certificate of another authority, TLS 1.3", mutual, strange, scrape.ClassClientCert, "that the server trusts"},
-		{"T17 client certificate of another authority, TLS 1.2", mutual12, strange, scrape.ClassClientCert, "that the server trusts"},
+		{
+			"T17 client certificate missing, TLS 1.3", mutual, none, scrape.ClassClientCert,
+			"set tls_config.cert_file and key_file",
+		},
+		{
+			"T17 client certificate missing, TLS 1.2", mutual12, none, scrape.ClassClientCert,
+			"set tls_config.cert_file and key_file",
+		},
+		{
+			"T17 client certificate of another authority, TLS 1.3", mutual, strange, scrape.ClassClientCert,
+			"that the server trusts",
+		},
+		{
+			"T17 client certificate of another authority, TLS 1.2", mutual12, strange, scrape.ClassClientCert,
+			"that the server trusts",
+		},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

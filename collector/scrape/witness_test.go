@@ -45,7 +45,9 @@ func TestPageShowsWhetherItsConnectionWasKept(t *testing.T) {
 	closes.Store(true)
 	require.True(t, kept(false))
 	require.False(t, kept(false), "the server closed it")
-	require.Eventually(t, func() bool { return scrape.Used(client) == 0 }, ample, time.Millisecond, "no connection is left")
+	require.Eventually(
+		t, func() bool { return scrape.Used(client) == 0 }, ample, time.Millisecond, "no connection is left",
+	)
 }
 
 func TestConnectionToProxyIsNoConnectionToServer(t *testing.T) {
