@@ -95,7 +95,9 @@ func TestSecondReplicaWithSameNameIsRefused(t *testing.T) {
 	before, news := pageOf(s, nil), s.Changes()
 	slot.SetTarget(&target.Target{PoolID: "p", ReplicaID: "a", MetricsURL: "http://a:8002/metrics?key=hunter2"})
 	_, err := s.Add(&target.Target{PoolID: "p", ReplicaID: "a", MetricsURL: "http://other"})
-	require.ErrorContains(t, err, "replica p/a already exists at http://a:8002/metrics: give one of the two another replica_id")
+	require.ErrorContains(
+		t, err, "replica p/a already exists at http://a:8002/metrics: give one of the two another replica_id",
+	)
 	require.Equal(t, before, pageOf(s, nil), "the page stays the same")
 	require.Equal(t, news, s.Changes())
 	s.Remove(slot)
@@ -121,9 +123,11 @@ func TestBlocksHaveFixedOrder(t *testing.T) {
 	require.Empty(t, pageOf(s, nil), "a replica without a scrape has no blocks")
 	require.Nil(t, slot.Derived())
 	slot.Publish(snapshot.Snapshot{
-		Raw: newSource("raw", "a").block(1), Derived: newSource("derived", "a").block(1),
-		About: newSource("about", "a").block(1), Health: newSource("health", "a").block(1),
-		Status: target.Status{Scraping: target.Scraping{Health: target.HealthUp, Scrapes: 1}},
+		Raw:     newSource("raw", "a").block(1),
+		Derived: newSource("derived", "a").block(1),
+		About:   newSource("about", "a").block(1),
+		Health:  newSource("health", "a").block(1),
+		Status:  target.Status{Scraping: target.Scraping{Health: target.HealthUp, Scrapes: 1}},
 	})
 	require.Equal(t, []string{"raw", "derived", "about", "health"}, families(pageOf(s, nil)))
 	moved, before, derived := replica("p", "a"), s.Blocks(nil), slot.Derived()
@@ -132,10 +136,13 @@ func TestBlocksHaveFixedOrder(t *testing.T) {
 	require.Equal(t, before, s.Blocks(nil), "another address changes nothing on the page")
 	require.Equal(t, target.HealthUp, slot.Status().Health)
 	slot.Publish(snapshot.Snapshot{
-		About: newSource("about", "a").block(2), Health: newSource("health", "a").block(2),
+		About:  newSource("about", "a").block(2),
+		Health: newSource("health", "a").block(2),
 		Status: target.Status{Scraping: target.Scraping{Health: target.HealthDown, Scrapes: 2}},
 	})
-	require.Equal(t, []string{"about", "health"}, families(pageOf(s, nil)), "a failure removes the replica's series at once")
+	require.Equal(
+		t, []string{"about", "health"}, families(pageOf(s, nil)), "a failure removes the replica's series at once",
+	)
 	require.Equal(t, target.HealthDown, slot.Status().Health)
 	require.EqualValues(t, 2, slot.Status().Scrapes)
 	require.Nil(t, slot.Derived())
@@ -189,7 +196,10 @@ func TestConcurrentReadersAndReplicas(t *testing.T) {
 					return
 				}
 				for range 20 {
-					slot.Publish(snapshot.Snapshot{Raw: src.block(float64(i)), Status: target.Status{Scraping: target.Scraping{Scrapes: uint64(i)}}})
+					slot.Publish(snapshot.Snapshot{
+						Raw:    src.block(float64(i)),
+						Status: target.Status{Scraping: target.Scraping{Scrapes: uint64(i)}},
+					})
 					slot.SetTarget(replica("p", name))
 				}
 				s.Remove(slot)
@@ -233,7 +243,11 @@ func TestChangesOtherThanNumbersAreReported(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEqual(t, before, store.Changes(), "a replica was added")
 
-	ready := target.Status{Scraping: target.Scraping{Health: target.HealthUp}, Assessment: target.Assessment{State: "ready"}, Canary: &target.Canary{Result: "ok"}}
+	ready := target.Status{
+		Scraping:   target.Scraping{Health: target.HealthUp},
+		Assessment: target.Assessment{State: "ready"},
+		Canary:     &target.Canary{Result: "ok"},
+	}
 	with := func(change func(*target.Status)) target.Status {
 		s := ready
 		change(&s)
@@ -247,13 +261,23 @@ func TestChangesOtherThanNumbersAreReported(t *testing.T) {
 		{"the first scrape", ready, true},
 		{"the same status", ready, false},
 		{"an equal canary", with(func(s *target.Status) { s.Canary = &target.Canary{Result: "ok"} }), false},
-		{"numbers and times", with(func(s *target.Status) { s.Scrapes, s.Samples, s.LastScrape = 5, 7, time.Unix(5, 0) }), false},
+		{
+			"numbers and times",
+			with(func(s *target.Status) { s.Scrapes, s.Samples, s.LastScrape = 5, 7, time.Unix(5, 0) }), false,
+		},
 		{"a canary that fails", with(func(s *target.Status) { s.Canary = &target.Canary{Result: "failed"} }), true},
 		{"no canary", with(func(s *target.Status) { s.Canary = nil }), true},
 		{"other facts", with(func(s *target.Status) { s.Canary, s.FactsVersion = nil, 1 }), true},
-		{"another reason", with(func(s *target.Status) { s.Canary, s.FactsVersion, s.StateReason = nil, 1, "why" }), true},
+		{
+			"another reason", with(func(s *target.Status) { s.Canary, s.FactsVersion, s.StateReason = nil, 1, "why" }),
+			true,
+		},
 		{"a failure", target.Status{Scraping: target.Scraping{Health: target.HealthDown, LastError: "no"}}, true},
-		{"the same failure, later", target.Status{Scraping: target.Scraping{Health: target.HealthDown, LastError: "no"}}, true},
+		{
+			"the same failure, later",
+			target.Status{Scraping: target.Scraping{Health: target.HealthDown, LastError: "no"}},
+			true,
+		},
 	} {
 		seen := store.Changes()
 		slot.Publish(snapshot.Snapshot{Status: c.next})
