@@ -52,7 +52,9 @@ func Rulings() []Ruling { return rulings }
 
 // AllAccusations returns all accusations.
 func AllAccusations() []Accusation {
-	return []Accusation{Nothing, OnlyFailures, PartFails, NothingMoves, NoPage, SilentOnce, Silence, RefusedOnce, Refusal}
+	return []Accusation{
+		Nothing, OnlyFailures, PartFails, NothingMoves, NoPage, SilentOnce, Silence, RefusedOnce, Refusal,
+	}
 }
 
 // AllAnswers returns all answers.
@@ -60,13 +62,17 @@ func AllAnswers() []Answer { return []Answer{NotAsked, Awaited, Answered, Failed
 
 // AllWords returns all words.
 func AllWords() []Word {
-	return []Word{SaysNothing, SaysReady, SaysNotReady, AdmitsFailure, SaysNoWorkers, SaysStarting, SaysDraining, SaysUnserved}
+	return []Word{
+		SaysNothing, SaysReady, SaysNotReady, AdmitsFailure, SaysNoWorkers, SaysStarting, SaysDraining, SaysUnserved,
+	}
 }
 
 // RulingsTable returns the table of verdicts as Markdown.
 func RulingsTable() string {
 	var b strings.Builder
-	b.WriteString("| accusation | acquitted | question | word | state | ready | live |\n|---|---|---|---|---|---|---|\n")
+	b.WriteString(
+		"| accusation | acquitted | question | word | state | ready | live |\n|---|---|---|---|---|---|---|\n",
+	)
 	for i := range rulings {
 		r := &rulings[i]
 		acquitted := ""

@@ -34,20 +34,40 @@ func triton(t *testing.T) assess.Basis {
 	require.True(t, ok)
 	page := pageOf(t, e, tritonText)
 	facts := &engine.Facts{
-		EngineVersion: "2.64.0", BuildVersion: "1.0.0", Listed: true,
+		EngineVersion: "2.64.0",
+		BuildVersion:  "1.0.0",
+		Listed:        true,
 		Models: []engine.ModelFacts{{
-			Name: "llm", Version: "1", State: "READY", Configured: true, Backend: "tensorrtllm", MaxBatchSize: 8, Decoupled: true,
-			Instances: []engine.InstanceGroup{{Kind: "KIND_GPU", Count: 1, GPUs: []int{0}}}, Batching: &engine.DynamicBatching{},
-			Parameters: map[string]string{"gpt_model_type": "inflight_fused_batching"}, ConfigHash: strings.Repeat("0123456789abcdef", 4),
+			Name:         "llm",
+			Version:      "1",
+			State:        "READY",
+			Configured:   true,
+			Backend:      "tensorrtllm",
+			MaxBatchSize: 8,
+			Decoupled:    true,
+			Instances:    []engine.InstanceGroup{{Kind: "KIND_GPU", Count: 1, GPUs: []int{0}}},
+			Batching:     &engine.DynamicBatching{},
+			Parameters:   map[string]string{"gpt_model_type": "inflight_fused_batching"},
+			ConfigHash:   strings.Repeat("0123456789abcdef", 4),
 		}},
 		Problems: []engine.Problem{{Question: "GET /v2", Reason: "no answer in time"}},
 	}
 	return assess.Basis{
-		Engine: e, Topology: engine.NewTopology(e, page.NamedModels(), facts.Models, nil),
-		EngineVersion: "2.64.0", TRTLLMVersion: "1.1.0", Expect: &assess.Expectations{},
+		Engine:        e,
+		Topology:      engine.NewTopology(e, page.NamedModels(), facts.Models, nil),
+		EngineVersion: "2.64.0",
+		TRTLLMVersion: "1.1.0",
+		Expect:        &assess.Expectations{},
 		Knowledge: engine.Knowledge{
-			Facts: facts, Page: page,
-			Health: engine.Health{API: engine.APIReady, Detail: "the API answers 200", Models: []engine.ModelState{{Name: "llm", Version: "1", State: "READY"}, {Name: "never", State: "LOADING"}}},
+			Facts: facts,
+			Page:  page,
+			Health: engine.Health{
+				API:    engine.APIReady,
+				Detail: "the API answers 200",
+				Models: []engine.ModelState{
+					{Name: "llm", Version: "1", State: "READY"}, {Name: "never", State: "LOADING"},
+				},
+			},
 		},
 	}
 }
@@ -79,8 +99,10 @@ func TestSeriesAreRecomputedOnlyAfterChange(t *testing.T) {
 	require.True(t, k.RestsOn(&again))
 	require.False(t, (*assess.Findings)(nil).RestsOn(&b), "nothing rests on nothing")
 	for name, change := range map[string]func(*assess.Basis){
-		"another kind":             func(b *assess.Basis) { b.Engine = engine.None() },
-		"other models":             func(b *assess.Basis) { b.Topology = engine.NewTopology(b.Engine, engine.NamedModels{}, nil, nil) },
+		"another kind": func(b *assess.Basis) { b.Engine = engine.None() },
+		"other models": func(b *assess.Basis) {
+			b.Topology = engine.NewTopology(b.Engine, engine.NamedModels{}, nil, nil)
+		},
 		"another version":          func(b *assess.Basis) { b.EngineVersion = "2.65.0" },
 		"another TensorRT-LLM":     func(b *assess.Basis) { b.TRTLLMVersion = "1.2.0" },
 		"other facts":              func(b *assess.Basis) { b.Facts = &engine.Facts{} },
@@ -99,7 +121,10 @@ func TestSeriesAreRecomputedOnlyAfterChange(t *testing.T) {
 func TestChecks(t *testing.T) {
 	k := after(t, same)
 	for i, name := range []string{"expectations", "objectives", "capabilities", "determinism", "unanswered"} {
-		require.Equal(t, []string{name, name}, []string{k.Checks[i].Name, assess.Lists()[i].Name}, "the order in which they are shown")
+		require.Equal(
+			t, []string{name, name}, []string{k.Checks[i].Name, assess.Lists()[i].Name},
+			"the order in which they are shown",
+		)
 	}
 	require.Len(t, k.Checks, len(assess.Lists()))
 	require.Equal(t, []target.Check{{Name: "GET /v2", Reason: "no answer in time"}}, k.List(assess.Unanswered))
@@ -113,7 +138,10 @@ func TestChecks(t *testing.T) {
 	require.Empty(t, down.List(assess.Determinism))
 	require.Empty(t, down.Generation)
 	missing := after(t, func(b *assess.Basis) { b.Page, b.MissingPage = nil, true })
-	require.Len(t, missing.List(assess.Capabilities), len(engine.CapabilityNames()), "for one without a page there is what would give it one")
+	require.Len(
+		t, missing.List(assess.Capabilities), len(engine.CapabilityNames()),
+		"for one without a page there is what would give it one",
+	)
 }
 
 // TestUnknownTensorRTLLMVersion uses releases of Triton whose stock image has none,
@@ -144,25 +172,59 @@ func TestExpectations(t *testing.T) {
 		want   []string
 		unmet  string
 	}{
-		{"the expected version", func(b *assess.Basis) { b.Expect.EngineVersion = "2.64.0" }, []string{"engine_version true 2.64.0, as the pool expects"}, ""},
-		{"another version", func(b *assess.Basis) { b.Expect.EngineVersion = "2.65.0" }, []string{"engine_version false 2.64.0, pool expects 2.65.0"}, "unexpected engine_version"},
-		{"a reported version takes precedence over a declared one", func(b *assess.Basis) { b.Expect.EngineVersion, b.EngineVersion = "2.64.0", "2.60.0" }, []string{"engine_version true 2.64.0, as the pool expects"}, ""},
-		{"a declared version without a reported one", func(b *assess.Basis) { b.Expect.EngineVersion, b.Facts = "2.64.0", nil }, []string{"engine_version true 2.64.0, as the pool expects"}, ""},
-		{"a reported version of TensorRT-LLM", func(b *assess.Basis) { b.Expect.TRTLLMVersion, b.Facts.TRTLLMVersion = "1.1.0", "1.2.0" }, []string{"trtllm_version false 1.2.0, pool expects 1.1.0"}, "unexpected trtllm_version"},
+		{
+			"the expected version", func(b *assess.Basis) { b.Expect.EngineVersion = "2.64.0" },
+			[]string{"engine_version true 2.64.0, as the pool expects"},
+			"",
+		},
+		{
+			"another version", func(b *assess.Basis) { b.Expect.EngineVersion = "2.65.0" },
+			[]string{"engine_version false 2.64.0, pool expects 2.65.0"},
+			"unexpected engine_version",
+		},
+		{
+			"a reported version takes precedence over a declared one",
+			func(b *assess.Basis) { b.Expect.EngineVersion, b.EngineVersion = "2.64.0", "2.60.0" },
+			[]string{"engine_version true 2.64.0, as the pool expects"},
+			"",
+		},
+		{
+			"a declared version without a reported one",
+			func(b *assess.Basis) { b.Expect.EngineVersion, b.Facts = "2.64.0", nil },
+			[]string{"engine_version true 2.64.0, as the pool expects"},
+			"",
+		},
+		{
+			"a reported version of TensorRT-LLM",
+			func(b *assess.Basis) { b.Expect.TRTLLMVersion, b.Facts.TRTLLMVersion = "1.1.0", "1.2.0" },
+			[]string{"trtllm_version false 1.2.0, pool expects 1.1.0"},
+			"unexpected trtllm_version",
+		},
 		{"a version of TensorRT-LLM on the page", func(b *assess.Basis) {
 			b.Page = pageOf(t, b.Engine, tritonText+"nv_llmapi_info{model=\"llm\",tensorrt_llm_version=\"1.2.0\"} 1\n")
 			b.Expect.TRTLLMVersion = "1.1.0"
 		}, []string{"trtllm_version false 1.2.0, pool expects 1.1.0"}, "unexpected trtllm_version"},
-		{"an unknown version is not a mismatch", func(b *assess.Basis) { b.Expect.TRTLLMVersion, b.TRTLLMVersion = "1.1.0", "unknown" }, nil, ""},
+		{
+			"an unknown version is not a mismatch",
+			func(b *assess.Basis) { b.Expect.TRTLLMVersion, b.TRTLLMVersion = "1.1.0", "unknown" }, nil, "",
+		},
 		{"nor is none", func(b *assess.Basis) { b.Expect.TRTLLMVersion, b.TRTLLMVersion = "1.1.0", "" }, nil, ""},
-		{"two different versions", func(b *assess.Basis) { b.Expect.EngineVersion, b.Expect.TRTLLMVersion = "1", "2" }, []string{"engine_version false 2.64.0, pool expects 1", "trtllm_version false 1.1.0, pool expects 2"}, "unexpected engine_version, trtllm_version"},
+		{
+			"two different versions",
+			func(b *assess.Basis) { b.Expect.EngineVersion, b.Expect.TRTLLMVersion = "1", "2" },
+			[]string{"engine_version false 2.64.0, pool expects 1", "trtllm_version false 1.1.0, pool expects 2"},
+			"unexpected engine_version, trtllm_version",
+		},
 		{
 			"unmet determinism", func(b *assess.Basis) { b.Expect.Determinism = true },
 			[]string{"determinism false failed checks of the determinism profile: single_request, versions_pinned"},
 			"unexpected determinism",
 		},
 		{"determinism of a down server", func(b *assess.Basis) { b.Expect.Determinism, b.Page = true, nil }, nil, ""},
-		{"an unrecognized replica", func(b *assess.Basis) { b.Expect.EngineVersion, b.Topology = "2.65.0", nil }, nil, ""},
+		{
+			"an unrecognized replica", func(b *assess.Basis) { b.Expect.EngineVersion, b.Topology = "2.65.0", nil },
+			nil, "",
+		},
 		{"no expectations", func(b *assess.Basis) { b.Expect = nil }, nil, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -179,14 +241,23 @@ func TestExpectations(t *testing.T) {
 		b.Expect.Determinism, b.Declared = true, engine.Pins{EngineVersion: true, TRTLLMVersion: true}
 		b.Engine = engine.None()
 	})
-	require.Equal(t, []target.Check{{Name: "determinism", OK: true, Reason: "all checks of the determinism profile hold"}}, met.List(assess.Expected))
+	require.Equal(
+		t, []target.Check{{Name: "determinism", OK: true, Reason: "all checks of the determinism profile hold"}},
+		met.List(assess.Expected),
+	)
 }
 
 func TestModelsFromIndexConfigsAndPage(t *testing.T) {
 	lines := func(k *assess.Findings) []string {
 		var all []string
 		for _, m := range k.Models {
-			all = append(all, fmt.Sprintf("%s %s %s of %s: %s, config %t", m.Name, m.Version, m.Role, m.ModelID, m.State, m.MaxBatchSize != nil))
+			all = append(
+				all,
+				fmt.Sprintf(
+					"%s %s %s of %s: %s, config %t", m.Name, m.Version, m.Role, m.ModelID, m.State,
+					m.MaxBatchSize != nil,
+				),
+			)
 		}
 		return all
 	}
@@ -195,19 +266,34 @@ func TestModelsFromIndexConfigsAndPage(t *testing.T) {
 		"llm 1 single of llm: ready, config true",
 		"never  single of never: loading, config false",
 	}, lines(after(t, same)))
+	require.Equal(
+		t,
+		[]string{
+			"gone  single of gone: unavailable, config false",
+			"llm 1 single of llm: ready, config true",
+		},
+		lines(after(t, func(b *assess.Basis) { b.Health.Models = nil })),
+		"facts stand in for an index that was not told",
+	)
 	require.Equal(t, []string{
-		"gone  single of gone: unavailable, config false",
-		"llm 1 single of llm: ready, config true",
-	}, lines(after(t, func(b *assess.Basis) { b.Health.Models = nil })), "facts stand in for an index that was not told")
-	require.Equal(t, []string{"llm 1 single of llm: ready, config true", "llm 2 single of llm: ready, config true"}, lines(after(t, func(b *assess.Basis) {
-		b.Page, b.Health.Models = nil, []engine.ModelState{{Name: "llm", Version: "2", State: "READY"}, {Name: "llm", Version: "1", State: "READY"}, {Name: "llm", Version: "1", State: "LOADING"}, {Name: engine.UnnamedModel}}
+		"llm 1 single of llm: ready, config true", "llm 2 single of llm: ready, config true",
+	}, lines(after(t, func(b *assess.Basis) {
+		b.Page = nil
+		b.Health.Models = []engine.ModelState{
+			{Name: "llm", Version: "2", State: "READY"},
+			{Name: "llm", Version: "1", State: "READY"},
+			{Name: "llm", Version: "1", State: "LOADING"},
+			{Name: engine.UnnamedModel},
+		}
 	})), "each version once, in order, and none without a name")
 	require.Nil(t, after(t, func(b *assess.Basis) { b.Topology = nil }).Models)
 
 	m := after(t, same).Models[1]
 	require.Equal(t, "tensorrtllm", m.Backend)
 	require.Equal(t, []any{8, true, true, 1}, []any{*m.MaxBatchSize, *m.Decoupled, *m.Batching, *m.Instances})
-	bare := after(t, func(b *assess.Basis) { b.Facts.Models[0].Instances, b.Facts.Models[0].Batching = nil, nil }).Models[1]
+	bare := after(t, func(b *assess.Basis) {
+		b.Facts.Models[0].Instances, b.Facts.Models[0].Batching = nil, nil
+	}).Models[1]
 	require.Nil(t, bare.Instances)
 	require.False(t, *bare.Batching)
 
@@ -240,13 +326,19 @@ func text(series []assess.Series) string {
 // TestIndexModelsHaveNoDuplicateSeries lists a model twice, or two versions of it.
 func TestIndexModelsHaveNoDuplicateSeries(t *testing.T) {
 	listed := func(second engine.ModelState) string {
-		return text(after(t, func(b *assess.Basis) { b.Health.Models = append(b.Health.Models[:1:1], second) }).Series(labels.EmptyLabels()))
+		return text(
+			after(t, func(b *assess.Basis) { b.Health.Models = append(b.Health.Models[:1:1], second) }).Series(
+				labels.EmptyLabels(),
+			),
+		)
 	}
 	twice := listed(engine.ModelState{Name: "llm", Version: "1", State: "UNAVAILABLE"})
 	require.Equal(t, 1, strings.Count(twice, "model_ready{"))
 	require.Contains(t, twice, `model_ready{model="llm", model_id="llm", version="1"} 1`)
 	versions := listed(engine.ModelState{Name: "llm", Version: "2", State: "READY"})
-	for family, n := range map[string]int{"model_parameters_info{": 1, "model_config_hash_info{": 1, "model_info{backend": 2, "model_ready{": 2} {
+	for family, n := range map[string]int{
+		"model_parameters_info{": 1, "model_config_hash_info{": 1, "model_info{backend": 2, "model_ready{": 2,
+	} {
 		require.Equal(t, n, strings.Count(versions, family), family)
 	}
 }
@@ -322,7 +414,9 @@ func TestReplicasWithoutOutcomes(t *testing.T) {
 	})
 	require.Empty(t, counted.Unobservable(), "the page shows them")
 	k := after(t, same)
-	i := slices.IndexFunc(k.List(assess.Capabilities), func(c target.Check) bool { return c.Name == engine.CanOutcomes })
+	i := slices.IndexFunc(k.List(assess.Capabilities), func(c target.Check) bool {
+		return c.Name == engine.CanOutcomes
+	})
 	require.Equal(t, k.List(assess.Capabilities)[i].Reason, k.Unobservable(), "a page without durations counts nothing")
 	require.NotEmpty(t, k.Unobservable())
 	k.Canary = true
@@ -343,8 +437,13 @@ func TestReplicaSkewFacts(t *testing.T) {
 		require.True(t, slices.Contains(assess.SkewFacts(), fact), fact)
 	}
 	require.Len(t, facts, len(assess.SkewFacts()))
-	require.NotContains(t, after(t, func(b *assess.Basis) { b.EngineVersion = "unknown" }).Skew(), "engine_version", "what is not known is compared with nothing")
-	require.Nil(t, after(t, func(b *assess.Basis) { b.Page = nil }).Skew(), "a replica that is gone is of no other version")
+	require.NotContains(
+		t, after(t, func(b *assess.Basis) { b.EngineVersion = "unknown" }).Skew(), "engine_version",
+		"what is not known is compared with nothing",
+	)
+	require.Nil(
+		t, after(t, func(b *assess.Basis) { b.Page = nil }).Skew(), "a replica that is gone is of no other version",
+	)
 	require.Nil(t, after(t, func(b *assess.Basis) { b.Topology = nil }).Skew())
 }
 
@@ -363,8 +462,16 @@ func TestSkewCountsDistinctValues(t *testing.T) {
 		{"equal replicas", "gpu", []target.SkewFacts{a, b}, 0},
 		{"a replica without the fact does not count", "gpu", []target.SkewFacts{a, c, nil}, 0},
 		{"the item with the most values counts", "config_hash", []target.SkewFacts{a, b, c}, 2},
-		{"another kind of server has its own versions", "engine_version", []target.SkewFacts{version("vllm", "0.32.0"), version("sglang", "0.5.23"), version("vllm", "0.32.0")}, 0},
-		{"and replicas of one kind differ in a pool of several", "engine_version", []target.SkewFacts{version("vllm", "0.32.0"), version("sglang", "0.5.23"), version("vllm", "0.31.0")}, 1},
+		{
+			"another kind of server has its own versions", "engine_version",
+			[]target.SkewFacts{version("vllm", "0.32.0"), version("sglang", "0.5.23"), version("vllm", "0.32.0")},
+			0,
+		},
+		{
+			"and replicas of one kind differ in a pool of several", "engine_version",
+			[]target.SkewFacts{version("vllm", "0.32.0"), version("sglang", "0.5.23"), version("vllm", "0.31.0")},
+			1,
+		},
 		{"no replica exposes it", "kv_block_tokens", []target.SkewFacts{a, b}, -1},
 		{"no replicas", "gpu", nil, -1},
 	} {

@@ -20,7 +20,8 @@ func identityOf(t *testing.T, change func(*target.Target, *assess.Labels, *engin
 	e, ok := engine.ByName("trtllm-serve")
 	require.True(t, ok)
 	target1 := &target.Target{PoolID: "p", ReplicaID: "r", Labels: map[string]string{"rack": "r1"}}
-	how, facts := &assess.Labels{ModelIDs: map[string][]string{"public": {"llama"}}}, &engine.Facts{EngineVersion: "1.1.0", TRTLLMVersion: "1.1.0"}
+	how := &assess.Labels{ModelIDs: map[string][]string{"public": {"llama"}}}
+	facts := &engine.Facts{EngineVersion: "1.1.0", TRTLLMVersion: "1.1.0"}
 	if change != nil {
 		change(target1, how, facts)
 	}
@@ -34,13 +35,17 @@ func TestReplicaIdentity(t *testing.T) {
 		change func(*target.Target, *assess.Labels, *engine.Facts)
 		rules  string
 	}{
-		{"reported by its server", nil, `{` + versions + `pool_id="p", rack="r1", replica_id="r", trtllm_version="1.1.0"}`},
+		{
+			"reported by its server", nil,
+			`{` + versions + `pool_id="p", rack="r1", replica_id="r", trtllm_version="1.1.0"}`,
+		},
 		{"declared by the operator", func(t *target.Target, _ *assess.Labels, _ *engine.Facts) {
 			t.EngineVersion, t.TRTLLMVersion = "2", "3"
 		}, `{engine="trtllm-serve", engine_version="2", pool_id="p", rack="r1", replica_id="r", trtllm_version="3"}`},
 		{"unknown values", func(_ *target.Target, _ *assess.Labels, f *engine.Facts) {
 			*f = engine.Facts{}
-		}, `{engine="trtllm-serve", engine_version="unknown", pool_id="p", rack="r1", replica_id="r", trtllm_version="unknown"}`},
+		}, `{engine="trtllm-serve", engine_version="unknown", pool_id="p", rack="r1", replica_id="r", ` +
+			`trtllm_version="unknown"}`},
 		{"versions in the info metric only", func(_ *target.Target, how *assess.Labels, _ *engine.Facts) {
 			how.Versions = relabel.VersionsInfo
 		}, `{engine="trtllm-serve", pool_id="p", rack="r1", replica_id="r"}`},
@@ -56,11 +61,20 @@ func TestIdentityEquality(t *testing.T) {
 	id := identityOf(t, nil)
 	require.False(t, id.Equal(nil))
 	require.True(t, id.Equal(identityOf(t, nil)))
-	require.True(t, id.Equal(identityOf(t, func(_ *target.Target, _ *assess.Labels, f *engine.Facts) { f.BuildVersion = "9" })), "no series has that")
+	require.True(
+		t, id.Equal(identityOf(t, func(_ *target.Target, _ *assess.Labels, f *engine.Facts) { f.BuildVersion = "9" })),
+		"no series has that",
+	)
 	for name, change := range map[string]func(*target.Target, *assess.Labels, *engine.Facts){
-		"another version":              func(_ *target.Target, _ *assess.Labels, f *engine.Facts) { f.EngineVersion = "2" },
-		"another TensorRT-LLM":         func(t *target.Target, _ *assess.Labels, _ *engine.Facts) { t.TRTLLMVersion = "2" },
-		"the same from another source": func(t *target.Target, _ *assess.Labels, _ *engine.Facts) { t.TRTLLMVersion = "1.1.0" },
+		"another version": func(_ *target.Target, _ *assess.Labels, f *engine.Facts) {
+			f.EngineVersion = "2"
+		},
+		"another TensorRT-LLM": func(t *target.Target, _ *assess.Labels, _ *engine.Facts) {
+			t.TRTLLMVersion = "2"
+		},
+		"the same from another source": func(t *target.Target, _ *assess.Labels, _ *engine.Facts) {
+			t.TRTLLMVersion = "1.1.0"
+		},
 		"another model": func(_ *target.Target, _ *assess.Labels, f *engine.Facts) {
 			f.Models = []engine.ModelFacts{{Name: "llama"}}
 		},
@@ -75,7 +89,10 @@ func TestIdentityEquality(t *testing.T) {
 func TestTierIsKnownFromPage(t *testing.T) {
 	dynamo, _ := engine.ByName("dynamo")
 	for page, tier := range map[*engine.Page]string{nil: "", pageOf(t, dynamo, "x 1\n"): "worker"} {
-		require.Equal(t, tier, assess.NewIdentity(&target.Target{}, &assess.Labels{}, dynamo, page, nil).Labels.Get(assess.LabelTier))
+		require.Equal(
+			t, tier,
+			assess.NewIdentity(&target.Target{}, &assess.Labels{}, dynamo, page, nil).Labels.Get(assess.LabelTier),
+		)
 	}
 }
 
@@ -84,7 +101,12 @@ func TestPageSeriesHaveIdentityLabels(t *testing.T) {
 	out := label(labels.FromStrings("__name__", "x", "model_name", "llama", "pool_id", "theirs", "rack", "theirs"))
 	require.True(t, out.Keep)
 	require.Equal(t, 1, out.Collisions)
-	require.Equal(t, `{__name__="x", engine="trtllm-serve", engine_version="1.1.0", exported_pool_id="theirs", model_id="public", model_name="llama", pool_id="p", rack="theirs", replica_id="r", trtllm_version="1.1.0"}`, out.Labels.String())
+	require.Equal(
+		t,
+		`{__name__="x", engine="trtllm-serve", engine_version="1.1.0", exported_pool_id="theirs", model_id="public",`+
+			` model_name="llama", pool_id="p", rack="theirs", replica_id="r", trtllm_version="1.1.0"}`,
+		out.Labels.String(),
+	)
 }
 
 func TestOwnSeriesKeepTheirLabels(t *testing.T) {
@@ -94,7 +116,9 @@ func TestOwnSeriesKeepTheirLabels(t *testing.T) {
 	drop.Action, drop.Regex = "labeldrop", prometheus.MustNewRegexp("pool_id|rack")
 	rules := relabel.Rules{&drop}
 	require.NoError(t, rules.Validate())
-	out := assess.ReplicaLabeler(target1, &assess.Labels{Rules: rules})(labels.FromStrings("__name__", "x", "pool_id", "p", "rack", "r1", "replica_id", "r"))
+	out := assess.ReplicaLabeler(target1, &assess.Labels{Rules: rules})(
+		labels.FromStrings("__name__", "x", "pool_id", "p", "rack", "r1", "replica_id", "r"),
+	)
 	require.True(t, out.Keep)
 	require.Zero(t, out.Collisions)
 	require.Equal(t, `{__name__="x", pool_id="p", replica_id="r"}`, out.Labels.String())

@@ -14,7 +14,13 @@ import (
 // TestCanaryFailsTwiceWhileNobodyElseIsServed has a canary that succeeded once, and pages around
 // its failed requests: whether others are served is known only from pages that came since.
 func TestCanaryFailsTwiceWhileNobodyElseIsServed(t *testing.T) {
-	const ok, fails, quiet, served, late = "the canary succeeds", "it fails", "a page, nobody was served", "a page, others were served", "no page"
+	const (
+		ok     = "the canary succeeds"
+		fails  = "it fails"
+		quiet  = "a page, nobody was served"
+		served = "a page, others were served"
+		late   = "no page"
+	)
 	for _, tc := range []struct {
 		name  string
 		steps []string
@@ -25,7 +31,11 @@ func TestCanaryFailsTwiceWhileNobodyElseIsServed(t *testing.T) {
 		{"nobody was served", []string{ok, quiet, fails, fails, quiet, quiet}, true},
 		{"nobody was served between both", []string{ok, quiet, fails, quiet, quiet, fails}, true},
 		{"others were served between both", []string{ok, quiet, fails, quiet, served, fails, quiet, quiet}, false},
-		{"others were served between both, and it fails again", []string{ok, quiet, fails, quiet, served, fails, fails, quiet, quiet}, true},
+		{
+			"others were served between both, and it fails again",
+			[]string{ok, quiet, fails, quiet, served, fails, fails, quiet, quiet},
+			true,
+		},
 		{"others were served afterwards", []string{ok, quiet, fails, fails, quiet, served}, false},
 		{"a third request changes nothing", []string{ok, quiet, fails, fails, quiet, quiet, fails}, true},
 		{"one page is late", []string{ok, quiet, fails, fails, late}, false},

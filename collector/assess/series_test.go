@@ -26,7 +26,12 @@ func shownText(b *exposition.Block) string {
 
 // facts returns the situation of a replica about which nothing is known.
 func facts(own ...string) *assess.Situation {
-	return &assess.Situation{Labels: labels.FromStrings(own...), State: assess.Ready, Answers: &engine.Answers{}, Canary: &canary.Record{}}
+	return &assess.Situation{
+		Labels:  labels.FromStrings(own...),
+		State:   assess.Ready,
+		Answers: &engine.Answers{},
+		Canary:  &canary.Record{},
+	}
 }
 
 // states returns the series of a state, for a replica that is not suspected.
@@ -56,7 +61,9 @@ func TestStateHasSeriesPerValue(t *testing.T) {
 	now.Labels = labels.FromStrings("pool_id", "q")
 	require.Equal(t, states(`pool_id="q",`, assess.Failing), shownText(k.Block(now)), "its labels are others")
 	now.Processes = 3
-	require.Equal(t, "llm_server_processes{pool_id=\"q\"} 3\n"+states(`pool_id="q",`, assess.Failing), shownText(k.Block(now)))
+	require.Equal(
+		t, "llm_server_processes{pool_id=\"q\"} 3\n"+states(`pool_id="q",`, assess.Failing), shownText(k.Block(now)),
+	)
 }
 
 func TestHealthSeries(t *testing.T) {
@@ -66,9 +73,21 @@ func TestHealthSeries(t *testing.T) {
 		want   string
 	}{
 		{"nothing is known", engine.Health{}, ""},
-		{"it is ready", engine.Health{API: engine.APIReady, Live: true, LiveKnown: true}, "llm_server_health_check_duration_seconds 0.25\nllm_server_live 1\nllm_server_ready 1\n"},
-		{"it is not, and has no live", engine.Health{API: engine.APINotReady}, "llm_server_health_check_duration_seconds 0.25\nllm_server_ready 0\n"},
-		{"it is not live", engine.Health{API: engine.APINotReady, LiveKnown: true}, "llm_server_health_check_duration_seconds 0.25\nllm_server_live 0\nllm_server_ready 0\n"},
+		{
+			"it is ready",
+			engine.Health{API: engine.APIReady, Live: true, LiveKnown: true},
+			"llm_server_health_check_duration_seconds 0.25\nllm_server_live 1\nllm_server_ready 1\n",
+		},
+		{
+			"it is not, and has no live",
+			engine.Health{API: engine.APINotReady},
+			"llm_server_health_check_duration_seconds 0.25\nllm_server_ready 0\n",
+		},
+		{
+			"it is not live",
+			engine.Health{API: engine.APINotReady, LiveKnown: true},
+			"llm_server_health_check_duration_seconds 0.25\nllm_server_live 0\nllm_server_ready 0\n",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			now := facts()
@@ -84,8 +103,19 @@ func TestIterationSeries(t *testing.T) {
 		var k assess.ReplicaSeries
 		now := facts()
 		now.Answers.Iterations = &engine.Iterations{Failures: 2}
-		require.Equal(t, "llm_server_iteration_stats_failures_total 2\n"+states("", assess.Ready), shownText(k.Block(now)), "none were read")
-		sums := engine.IterationSums{Iterations: 3, Missing: 1, GeneratedTokens: 5, ContextTokens: 7, Completed: 4, Queued: new(6.0), Active: new(8.0)}
+		require.Equal(
+			t, "llm_server_iteration_stats_failures_total 2\n"+states("", assess.Ready), shownText(k.Block(now)),
+			"none were read",
+		)
+		sums := engine.IterationSums{
+			Iterations:      3,
+			Missing:         1,
+			GeneratedTokens: 5,
+			ContextTokens:   7,
+			Completed:       4,
+			Queued:          new(6.0),
+			Active:          new(8.0),
+		}
 		now.Answers.Iterations = &engine.Iterations{IterationSums: sums, Read: true}
 		require.Equal(t, `llm_server_iteration_stats_active_requests 8
 llm_server_iteration_stats_completed_requests_total 4
@@ -124,11 +154,16 @@ func TestConclusionsAppearWithEveryBlock(t *testing.T) {
 	var k assess.ReplicaSeries
 	now := facts()
 	built := func(version string) *assess.Findings {
-		return assess.Examine(&assess.Basis{Engine: serve, Knowledge: engine.Knowledge{Facts: &engine.Facts{BuildVersion: version}}})
+		return assess.Examine(&assess.Basis{
+			Engine:    serve,
+			Knowledge: engine.Knowledge{Facts: &engine.Facts{BuildVersion: version}},
+		})
 	}
 	now.Findings = built("1.0.0")
 	for range 2 {
-		require.Equal(t, `llm_server_engine_build_info{version="1.0.0"} 1`+"\n"+states("", assess.Ready), shownText(k.Block(now)))
+		require.Equal(
+			t, `llm_server_engine_build_info{version="1.0.0"} 1`+"\n"+states("", assess.Ready), shownText(k.Block(now)),
+		)
 	}
 	now.Findings = built("1.1.0")
 	require.Contains(t, shownText(k.Block(now)), `llm_server_engine_build_info{version="1.1.0"} 1`)

@@ -48,8 +48,10 @@ func TestFullServerIsNotRestarted(t *testing.T) {
 func TestAccusationIsNoHelp(t *testing.T) {
 	still := assess.Stillness{InFlight: 4, Since: two.Add(-time.Minute)}
 	failing := []assess.Failures{{Requests: 5, Since: two.Add(-time.Minute), Last: two}}
-	before, awaited := assess.Question{Asked: two.Add(-time.Hour), Answer: assess.Failed}, assess.Question{AwaitedSince: two}
-	since, answered := assess.Question{Asked: two, Answer: assess.Failed}, assess.Question{Asked: two, Answer: assess.Answered}
+	before := assess.Question{Asked: two.Add(-time.Hour), Answer: assess.Failed}
+	awaited := assess.Question{AwaitedSince: two}
+	since := assess.Question{Asked: two, Answer: assess.Failed}
+	answered := assess.Question{Asked: two, Answer: assess.Answered}
 	for _, c := range []struct {
 		name        string
 		still       assess.Stillness
@@ -64,7 +66,12 @@ func TestAccusationIsNoHelp(t *testing.T) {
 		{"work stands still, and the next question fails", still, nil, since, assess.Stalled, false, false},
 		{"work stands still, and a question is answered", still, nil, answered, assess.Ready, true, true},
 		{"only failures end", assess.Stillness{}, failing, before, assess.Failing, false, true},
-		{"only failures end, a question is on its way", assess.Stillness{}, failing, awaited, assess.Failing, false, true},
+		{
+			"only failures end, a question is on its way",
+			assess.Stillness{},
+			failing, awaited, assess.Failing, false,
+			true,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := changed(serving(), func(e *assess.Evidence) {
@@ -87,7 +94,10 @@ func TestReplicaState(t *testing.T) {
 	page := func(s engine.APIState) assess.Evidence {
 		return assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(s)}}
 	}
-	refuses := assess.Evidence{Scrape: assess.Scrape{Unanswered: true, Refused: true, Error: "connect: refused"}, API: assess.API{Health: api(engine.APIRefused)}}
+	refuses := assess.Evidence{
+		Scrape: assess.Scrape{Unanswered: true, Refused: true, Error: "connect: refused"},
+		API:    assess.API{Health: api(engine.APIRefused)},
+	}
 	for _, c := range []struct {
 		name   string
 		e      assess.Evidence
@@ -96,41 +106,108 @@ func TestReplicaState(t *testing.T) {
 	}{
 		{"both refuse, never answered, for long", refuses, assess.Down, "connect: refused"},
 		{"a page and an unknown API", assess.Evidence{Scrape: assess.Scrape{OK: true}}, assess.Ready, "was not asked"},
-		{"ready, without workers according to the page", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Unrouted: true, Unserved: "its LLM is gone"}, assess.NotReady, "the page shows no worker for any of its models"},
-		{"ready, and the LLM is not loaded", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Unserved: "its LLM is gone"}, assess.Unserved, "its LLM is gone"},
-		{"it reports that it is draining", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{SamePort: true, Health: engine.Health{API: engine.APINotReady, Draining: true, Detail: "it drains"}}, Unrouted: true}, assess.Draining, "it drains"},
-		{"the API refuses, the page continues", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: gone}}, assess.Draining, "the API said so while the page still answers: the server is shutting down"},
+		{
+			"ready, without workers according to the page",
+			assess.Evidence{
+				Scrape:   assess.Scrape{OK: true},
+				API:      assess.API{Health: api(engine.APIReady)},
+				Unrouted: true,
+				Unserved: "its LLM is gone",
+			},
+			assess.NotReady, "the page shows no worker for any of its models",
+		},
+		{
+			"ready, and the LLM is not loaded",
+			assess.Evidence{
+				Scrape:   assess.Scrape{OK: true},
+				API:      assess.API{Health: api(engine.APIReady)},
+				Unserved: "its LLM is gone",
+			},
+			assess.Unserved, "its LLM is gone",
+		},
+		{
+			"it reports that it is draining",
+			assess.Evidence{
+				Scrape: assess.Scrape{OK: true},
+				API: assess.API{
+					SamePort: true,
+					Health:   engine.Health{API: engine.APINotReady, Draining: true, Detail: "it drains"},
+				},
+				Unrouted: true,
+			},
+			assess.Draining, "it drains",
+		},
+		{
+			"the API refuses, the page continues",
+			assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: gone}},
+			assess.Draining,
+			"the API said so while the page still answers: the server is shutting down",
+		},
 		{"the API never answered", page(engine.APIRefused), assess.Ready, "all that is known of its API"},
-		{"a server of one port does not drain", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: gone, SamePort: true}}, assess.Ready, "all that is known of its API"},
-		{"ready, and requests fail or are refused", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Failing: failing, RefusedFailed: true}, assess.Failing, "or all are rejected for lack of capacity"},
-		{"nothing moves", changed(serving(), func(e *assess.Evidence) { e.Still = hung() }), assess.Ready, "42 requests are in flight, but nothing has moved since 13:59 UTC; they may be gone, or take long"},
+		{
+			"a server of one port does not drain",
+			assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: gone, SamePort: true}},
+			assess.Ready, "all that is known of its API",
+		},
+		{
+			"ready, and requests fail or are refused",
+			assess.Evidence{
+				Scrape:        assess.Scrape{OK: true},
+				API:           assess.API{Health: api(engine.APIReady)},
+				Failing:       failing,
+				RefusedFailed: true,
+			},
+			assess.Failing, "or all are rejected for lack of capacity",
+		},
+		{
+			"nothing moves", changed(serving(), func(e *assess.Evidence) { e.Still = hung() }), assess.Ready,
+			"42 requests are in flight, but nothing has moved since 13:59 UTC; they may be gone, or take long",
+		},
 		{"a question was answered before nothing moved any more", changed(serving(), func(e *assess.Evidence) {
-			e.Still, e.Question = hung(), assess.Question{Asked: two.Add(-2 * time.Minute), Answer: assess.Failed, Reason: "no text"}
+			e.Still = hung()
+			e.Question = assess.Question{Asked: two.Add(-2 * time.Minute), Answer: assess.Failed, Reason: "no text"}
 		}), assess.Ready, "they may be gone, or take long"},
 		{"nothing moves, and a question was not answered", changed(serving(), func(e *assess.Evidence) {
-			e.Still, e.Question = hung(), assess.Question{Asked: two.Add(-10 * time.Second), Answer: assess.Failed, Reason: "no text"}
+			e.Still = hung()
+			e.Question = assess.Question{Asked: two.Add(-10 * time.Second), Answer: assess.Failed, Reason: "no text"}
 		}), assess.Stalled, "nothing has moved since 13:59 UTC, and the exporter's own request failed: no text"},
 		{"one rank does not move", changed(serving(), func(e *assess.Evidence) {
-			e.Still, e.Question = hung(), assess.Question{Asked: two.Add(-10 * time.Second), Answer: assess.Failed, Reason: "no text"}
+			e.Still = hung()
+			e.Question = assess.Question{Asked: two.Add(-10 * time.Second), Answer: assess.Failed, Reason: "no text"}
 			e.Still.Partly = true
 		}), assess.Ready, "they may be gone, or take long"},
-		{"frozen gauges of a model with dead processes", changed(serving(), func(e *assess.Evidence) { e.Still, e.Failing = hung(), failing }), assess.Failing, "all requests are failing"},
+		{
+			"frozen gauges of a model with dead processes",
+			changed(serving(), func(e *assess.Evidence) { e.Still, e.Failing = hung(), failing }), assess.Failing,
+			"all requests are failing",
+		},
 		{"stalled requests fail in the end", changed(serving(), func(e *assess.Evidence) {
 			e.Still, e.Failing, e.Previous.State = hung(), failing, assess.Stalled
 			e.Question = assess.Question{Asked: two.Add(-10 * time.Second), Answer: assess.Failed, Reason: "no text"}
 		}), assess.Stalled, "nothing has moved"},
 		{
-			"a part fails while requests are accepted and tokens move", changed(serving(), func(e *assess.Evidence) { e.Failing, e.Acquitted = partFails(), two }), assess.Ready,
-			"all requests to postprocessing are failing, a part of tensorrt_llm_bls, which does not count how its own end",
+			"a part fails while requests are accepted and tokens move",
+			changed(serving(), func(e *assess.Evidence) { e.Failing, e.Acquitted = partFails(), two }), assess.Ready,
+			"all requests to postprocessing are failing, a part of tensorrt_llm_bls, which does " +
+				"not count how its own end",
 		},
 		{"a part fails, and so does a question", changed(serving(), func(e *assess.Evidence) {
-			e.Failing, e.Acquitted, e.Question = partFails(), two, assess.Question{Asked: two.Add(-time.Second), Answer: assess.Failed, Reason: "it is not healthy"}
+			e.Failing = partFails()
+			e.Acquitted = two
+			e.Question = assess.Question{
+				Asked:  two.Add(-time.Second),
+				Answer: assess.Failed,
+				Reason: "it is not healthy",
+			}
 		}), assess.Failing, "although its API reports ready, and the exporter's own request failed: it is not healthy"},
 		{"a part fails, and a question is answered", changed(serving(), func(e *assess.Evidence) {
-			e.Failing, e.Acquitted, e.Question = partFails(), two, assess.Question{Asked: two.Add(-time.Second), Answer: assess.Answered}
+			e.Failing = partFails()
+			e.Acquitted = two
+			e.Question = assess.Question{Asked: two.Add(-time.Second), Answer: assess.Answered}
 		}), assess.Ready, "it may do without"},
 		{"one of two entries fails", changed(serving(), func(e *assess.Evidence) {
-			e.Failing, e.Acquitted = []assess.Failures{{Entry: "ensemble", Requests: 9, Since: two.Add(-time.Minute), Last: two}}, two
+			e.Failing = []assess.Failures{{Entry: "ensemble", Requests: 9, Since: two.Add(-time.Minute), Last: two}}
+			e.Acquitted = two
 		}), assess.Ready, "all requests to ensemble are failing, and others are served"},
 		{"one entry fails for long, and the other since it was used last", changed(serving(), func(e *assess.Evidence) {
 			e.Failing, e.Acquitted = []assess.Failures{
@@ -139,40 +216,156 @@ func TestReplicaState(t *testing.T) {
 			}, two.Add(-2*time.Minute)
 		}), assess.Failing, "all requests to a, b are failing"},
 		{"a proxy says for long that it is not ready, and nothing moves", changed(serving(), func(e *assess.Evidence) {
-			e.Still, e.API.API, e.API.WasReady, e.API.NotReadySince, e.API.Detail = hung(), engine.APINotReady, true, two.Add(-40*time.Second), "it says no"
+			e.Still = hung()
+			e.API.API = engine.APINotReady
+			e.API.WasReady = true
+			e.API.NotReadySince = two.Add(-40 * time.Second)
+			e.API.Detail = "it says no"
 		}), assess.NotReady, "it says no"},
 		{"not ready for long, and nothing moves", changed(serving(), func(e *assess.Evidence) {
-			e.Still, e.API.API, e.API.WasReady, e.API.NotReadySince, e.API.Detail = hung(), engine.APINotReady, true, two.Add(-40*time.Second), "it says no"
+			e.Still = hung()
+			e.API.API = engine.APINotReady
+			e.API.WasReady = true
+			e.API.NotReadySince = two.Add(-40 * time.Second)
+			e.API.Detail = "it says no"
 			e.API.FromServer = true
 		}), assess.Stalled, "and the server has said since 13:59 UTC that it is not ready: it says no"},
 		{"a router without workers for long, and its requests fail", changed(serving(), func(e *assess.Evidence) {
-			e.Routes, e.Failing, e.Question = true, failing, assess.Question{Asked: two.Add(-10 * time.Second), Answer: assess.Failed, Reason: "no text"}
-			e.API.API, e.API.WasReady, e.API.NotReadySince, e.API.Detail = engine.APINotReady, true, two.Add(-time.Hour), "it has no worker"
+			e.Routes = true
+			e.Failing = failing
+			e.Question = assess.Question{Asked: two.Add(-10 * time.Second), Answer: assess.Failed, Reason: "no text"}
+			e.API.API = engine.APINotReady
+			e.API.WasReady = true
+			e.API.NotReadySince = two.Add(-time.Hour)
+			e.API.Detail = "it has no worker"
 		}), assess.Failing, "all requests are failing: it has no worker"},
 		{"a router without workers, and nobody asks any more", changed(serving(), func(e *assess.Evidence) {
-			e.Routes, e.Failing = true, []assess.Failures{{Requests: 9, Since: two.Add(-time.Hour), First: two.Add(-time.Hour), Last: two.Add(-50 * time.Minute)}}
-			e.API.API, e.API.WasReady, e.API.NotReadySince, e.API.Detail = engine.APINotReady, true, two.Add(-time.Hour), "it has no worker"
+			e.Routes = true
+			e.Failing = []assess.Failures{
+				{Requests: 9, Since: two.Add(-time.Hour), First: two.Add(-time.Hour), Last: two.Add(-50 * time.Minute)},
+			}
+			e.API.API = engine.APINotReady
+			e.API.WasReady = true
+			e.API.NotReadySince = two.Add(-time.Hour)
+			e.API.Detail = "it has no worker"
 		}), assess.NotReady, "it has no worker; all requests are failing"},
 		{"not ready for a moment, and its requests fail", changed(serving(), func(e *assess.Evidence) {
 			e.Failing, e.API.API, e.API.WasReady, e.API.Detail = failing, engine.APINotReady, true, "it says no"
 		}), assess.Failing, "all requests are failing: it says no"},
 		{"not ready for a moment, and nothing moves", changed(serving(), func(e *assess.Evidence) {
-			e.Still, e.API.API, e.API.WasReady, e.API.NotReadySince, e.API.Detail = hung(), engine.APINotReady, true, two.Add(-20*time.Second), "it says no"
+			e.Still = hung()
+			e.API.API = engine.APINotReady
+			e.API.WasReady = true
+			e.API.NotReadySince = two.Add(-20 * time.Second)
+			e.API.Detail = "it says no"
 		}), assess.NotReady, "it says no"},
 		{"never ready since its process started, and nothing moves", changed(serving(), func(e *assess.Evidence) {
-			e.Still, e.API.API, e.API.NotReadySince, e.API.Detail = hung(), engine.APINotReady, two.Add(-time.Hour), "it says no"
+			e.Still = hung()
+			e.API.API = engine.APINotReady
+			e.API.NotReadySince = two.Add(-time.Hour)
+			e.API.Detail = "it says no"
 		}), assess.NotReady, "it says no"},
-		{"alive before, and no longer, as Triton 2.36 while it ends", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: engine.Health{API: engine.APINotReady, LiveKnown: true, Found: true, WasLive: true}}}, assess.Draining, "no longer live"},
-		{"never alive, as after a failed start with --exit-on-error=false", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: engine.Health{API: engine.APINotReady, LiveKnown: true, Detail: "the API answers Bad Request", Found: true}}}, assess.NotReady, "Bad Request"},
-		{"no longer alive on one port", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: engine.Health{API: engine.APINotReady, LiveKnown: true, Detail: "no", Found: true, WasLive: true}, SamePort: true}}, assess.NotReady, "no"},
-		{"draining takes precedence over failing", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: gone}, Failing: failing}, assess.Draining, "is shutting down"},
-		{"the API answers, the page fails", assess.Evidence{Scrape: assess.Scrape{Error: "empty", Hint: "check the path"}, API: assess.API{Health: api(engine.APIReady)}}, assess.Blind, "empty; check the path"},
-		{"the API is not ready, the page fails", assess.Evidence{Scrape: assess.Scrape{Error: "http_status (503)", Seen: true}, API: assess.API{Health: api(engine.APINotReady)}}, assess.NotReady, "the API said so, and the page fails too: http_status (503)"},
-		{"never ready before", assess.Evidence{Scrape: assess.Scrape{Unanswered: true, Error: "timeout"}, API: assess.API{Health: api(engine.APINotReady)}}, assess.Starting, "the API said so"},
-		{"the page fails otherwise", assess.Evidence{Scrape: assess.Scrape{Unanswered: true, Error: "timeout", MayStart: true}, API: assess.API{Health: api(engine.APIRefused)}}, assess.Down, "timeout"},
-		{"a hanging API", assess.Evidence{Scrape: assess.Scrape{Unanswered: true, Error: "timeout", Seen: true}, API: assess.API{Health: api(engine.APIFailed)}}, assess.Down, "timeout"},
-		{"something answers, and not with a page", assess.Evidence{Scrape: assess.Scrape{Error: "http_status (403)", Seen: true}, API: assess.API{Health: api(engine.APIFailed)}}, assess.Blind, "says little about its requests: http_status (403)"},
-		{"never before", assess.Evidence{Scrape: assess.Scrape{Error: "tls (expired)"}}, assess.Unknown, "never read its page: tls (expired)"},
+		{
+			"alive before, and no longer, as Triton 2.36 while it ends",
+			assess.Evidence{
+				Scrape: assess.Scrape{OK: true},
+				API: assess.API{
+					Health: engine.Health{API: engine.APINotReady, LiveKnown: true, Found: true, WasLive: true},
+				},
+			},
+			assess.Draining, "no longer live",
+		},
+		{
+			"never alive, as after a failed start with --exit-on-error=false",
+			assess.Evidence{
+				Scrape: assess.Scrape{OK: true},
+				API: assess.API{
+					Health: engine.Health{
+						API:       engine.APINotReady,
+						LiveKnown: true,
+						Detail:    "the API answers Bad Request",
+						Found:     true,
+					},
+				},
+			},
+			assess.NotReady, "Bad Request",
+		},
+		{
+			"no longer alive on one port",
+			assess.Evidence{
+				Scrape: assess.Scrape{OK: true},
+				API: assess.API{
+					Health: engine.Health{
+						API:       engine.APINotReady,
+						LiveKnown: true,
+						Detail:    "no",
+						Found:     true,
+						WasLive:   true,
+					},
+					SamePort: true,
+				},
+			},
+			assess.NotReady, "no",
+		},
+		{
+			"draining takes precedence over failing",
+			assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: gone}, Failing: failing},
+			assess.Draining, "is shutting down",
+		},
+		{
+			"the API answers, the page fails",
+			assess.Evidence{
+				Scrape: assess.Scrape{Error: "empty", Hint: "check the path"},
+				API:    assess.API{Health: api(engine.APIReady)},
+			},
+			assess.Blind, "empty; check the path",
+		},
+		{
+			"the API is not ready, the page fails",
+			assess.Evidence{
+				Scrape: assess.Scrape{Error: "http_status (503)", Seen: true},
+				API:    assess.API{Health: api(engine.APINotReady)},
+			},
+			assess.NotReady, "the API said so, and the page fails too: http_status (503)",
+		},
+		{
+			"never ready before",
+			assess.Evidence{
+				Scrape: assess.Scrape{Unanswered: true, Error: "timeout"},
+				API:    assess.API{Health: api(engine.APINotReady)},
+			},
+			assess.Starting, "the API said so",
+		},
+		{
+			"the page fails otherwise",
+			assess.Evidence{
+				Scrape: assess.Scrape{Unanswered: true, Error: "timeout", MayStart: true},
+				API:    assess.API{Health: api(engine.APIRefused)},
+			},
+			assess.Down, "timeout",
+		},
+		{
+			"a hanging API",
+			assess.Evidence{
+				Scrape: assess.Scrape{Unanswered: true, Error: "timeout", Seen: true},
+				API:    assess.API{Health: api(engine.APIFailed)},
+			},
+			assess.Down, "timeout",
+		},
+		{
+			"something answers, and not with a page",
+			assess.Evidence{
+				Scrape: assess.Scrape{Error: "http_status (403)", Seen: true},
+				API:    assess.API{Health: api(engine.APIFailed)},
+			},
+			assess.Blind, "says little about its requests: http_status (403)",
+		},
+		{
+			"never before",
+			assess.Evidence{Scrape: assess.Scrape{Error: "tls (expired)"}},
+			assess.Unknown,
+			"never read its page: tls (expired)",
+		},
 		{"a silent rank", assess.Evidence{Silent: true}, assess.Silent, "binds no port"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -186,7 +379,8 @@ func TestReplicaState(t *testing.T) {
 // TestRoutersAreNotRestarted has a frontend whose workers all hang.
 func TestRoutersAreNotRestarted(t *testing.T) {
 	hangs := changed(serving(), func(e *assess.Evidence) {
-		e.Still, e.Question = hung(), assess.Question{Asked: two.Add(-10 * time.Second), Answer: assess.Failed, Reason: "no text"}
+		e.Still = hung()
+		e.Question = assess.Question{Asked: two.Add(-10 * time.Second), Answer: assess.Failed, Reason: "no text"}
 	})
 	for routes, probes := range map[bool]assess.Probes{
 		false: {Judged: true, Accused: true},
@@ -207,7 +401,9 @@ func hung() assess.Stillness { return assess.Stillness{InFlight: 42, Since: two.
 
 // partFails returns the failures of a part, as of a BLS model.
 func partFails() []assess.Failures {
-	return []assess.Failures{{Entry: "tensorrt_llm_bls", Part: "postprocessing", Requests: 5, Since: two.Add(-time.Minute), Last: two}}
+	return []assess.Failures{
+		{Entry: "tensorrt_llm_bls", Part: "postprocessing", Requests: 5, Since: two.Add(-time.Minute), Last: two},
+	}
 }
 
 func changed(e assess.Evidence, change func(*assess.Evidence)) assess.Evidence {
@@ -218,8 +414,11 @@ func changed(e assess.Evidence, change func(*assess.Evidence)) assess.Evidence {
 // serving returns the evidence of a healthy replica.
 func serving() assess.Evidence {
 	return assess.Evidence{
-		Now: two, StallAfter: 30 * time.Second, Window: time.Minute,
-		Scrape: assess.Scrape{OK: true}, API: assess.API{Health: engine.Health{API: engine.APIReady, Detail: "the API answers 200"}},
+		Now:        two,
+		StallAfter: 30 * time.Second,
+		Window:     time.Minute,
+		Scrape:     assess.Scrape{OK: true},
+		API:        assess.API{Health: engine.Health{API: engine.APIReady, Detail: "the API answers 200"}},
 	}
 }
 
@@ -233,35 +432,106 @@ func TestSeverity(t *testing.T) {
 		runbook  string
 		reason   string
 	}{
-		{"a rank without a port", assess.Evidence{Silent: true}, assess.OK, "", "this rank binds no port; it is reported through its leader"},
+		{
+			"a rank without a port",
+			assess.Evidence{Silent: true},
+			assess.OK, "",
+			"this rank binds no port; it is reported through its leader",
+		},
 		{"the canary failed twice, nobody else asks", changed(serving(), func(e *assess.Evidence) {
 			e.Canary = assess.Canary{Failed: "the canary request failed (stalled): no text", Twice: true}
 		}), assess.Broken, "LLMCanaryFailing", "the API answers 200; the canary request failed (stalled): no text"},
 		{"the canary waits in a queue", changed(serving(), func(e *assess.Evidence) {
-			e.Canary = assess.Canary{Failed: "the canary request failed (no_first_token)", Late: true, Twice: true, Moved: true}
-		}), assess.Look, "LLMPoolSaturated", "the API answers 200; slow: its canary waited too long, or was rejected, behind other requests, which make progress"},
+			e.Canary = assess.Canary{
+				Failed: "the canary request failed (no_first_token)",
+				Late:   true,
+				Twice:  true,
+				Moved:  true,
+			}
+		}), assess.Look, "LLMPoolSaturated", "the API answers 200; slow: its canary waited too long, or was " +
+			"rejected, behind other requests, which make progress"},
 		{"the canary fails, others are served", changed(serving(), func(e *assess.Evidence) {
 			e.Canary = assess.Canary{Failed: "the canary request failed (error_frame)", Others: 12}
-		}), assess.Look, "LLMCanaryFailing", "the API answers 200; the canary request failed (error_frame); 12 requests of others ended well since"},
-		{"the canary failed once", changed(serving(), func(e *assess.Evidence) { e.Canary.Failed = "the canary request failed (refused)" }), assess.Look, "LLMCanaryFailing", "the API answers 200; the canary request failed (refused)"},
+		}), assess.Look, "LLMCanaryFailing", "the API answers 200; the canary request failed (error_frame); 12 " +
+			"requests of others ended well since"},
+		{
+			"the canary failed once",
+			changed(serving(), func(e *assess.Evidence) { e.Canary.Failed = "the canary request failed (refused)" }),
+			assess.Look, "LLMCanaryFailing", "the API answers 200; the canary request failed (refused)",
+		},
 		{"only failures end, a question was answered", changed(serving(), func(e *assess.Evidence) {
 			e.Failing, e.Question = failing, assess.Question{Asked: two, Answer: assess.Answered}
-		}), assess.Look, "LLMReplicaBroken", "the API answers 200; all requests are failing, and the exporter's own was answered: the requests may be to blame"},
-		{"failures not exposed", changed(serving(), func(e *assess.Evidence) { e.Unobservable = "it counts no errors" }), assess.OK, "", "the API answers 200; whether its requests fail is unknown: it counts no errors"},
-		{"failures of one model not exposed", changed(serving(), func(e *assess.Evidence) { e.Uncounted = []string{"model bls is decoupled"} }), assess.OK, "", "the API answers 200; whether some requests fail is unknown: model bls is decoupled"},
-		{"failures not exposed, known to fail", changed(serving(), func(e *assess.Evidence) { e.Unobservable, e.Failing = "it counts no errors", failing }), assess.Broken, "LLMReplicaBroken", "all requests are failing, although its API reports ready"},
-		{"suspected", changed(serving(), func(e *assess.Evidence) { e.Still = hung() }), assess.Look, "LLMReplicaSuspected", "the API answers 200; 42 requests are in flight, but nothing has moved since 13:59 UTC; they may be gone, or take long"},
+		}), assess.Look, "LLMReplicaBroken", "the API answers 200; all requests are failing, and the exporter's own " +
+			"was answered: the requests may be to blame"},
+		{
+			"failures not exposed",
+			changed(serving(), func(e *assess.Evidence) { e.Unobservable = "it counts no errors" }), assess.OK, "",
+			"the API answers 200; whether its requests fail is unknown: it counts no errors",
+		},
+		{
+			"failures of one model not exposed",
+			changed(serving(), func(e *assess.Evidence) { e.Uncounted = []string{"model bls is decoupled"} }),
+			assess.OK, "", "the API answers 200; whether some requests fail is unknown: model bls is decoupled",
+		},
+		{
+			"failures not exposed, known to fail",
+			changed(serving(), func(e *assess.Evidence) { e.Unobservable, e.Failing = "it counts no errors", failing }),
+			assess.Broken, "LLMReplicaBroken", "all requests are failing, although its API reports ready",
+		},
+		{
+			"suspected", changed(serving(), func(e *assess.Evidence) { e.Still = hung() }), assess.Look,
+			"LLMReplicaSuspected",
+			"the API answers 200; 42 requests are in flight, but nothing has moved since 13:59 UTC; they " +
+				"may be gone, or take long",
+		},
 		{"also known not to be ready", changed(serving(), func(e *assess.Evidence) {
 			e.API.API, e.API.Detail, e.Still = engine.APINotReady, "it is not ready", hung()
 		}), assess.Broken, "LLMReplicaNotUp", "it is not ready"},
-		{"one of another version", changed(serving(), func(e *assess.Evidence) { e.Unmet = "unexpected engine_version" }), assess.Look, "LLMExpectationMismatch", "the API answers 200; unexpected engine_version"},
-		{"one of several behind its address", changed(serving(), func(e *assess.Evidence) { e.Processes = 3 }), assess.Look, "LLMReplicaProcesses", "the API answers 200; at least 3 processes answer at this address in turn, so that nothing is derived from their pages: give each its own address"},
-		{"one with another's page", changed(serving(), func(e *assess.Evidence) { e.Mismatch = "the page looks like that of nim, engine says dynamo" }), assess.Look, "", "the page looks like that of nim, engine says dynamo; the API answers 200"},
-		{"of two things the worse counts", changed(serving(), func(e *assess.Evidence) { e.Unmet, e.Canary = "a", assess.Canary{Failed: "b", Twice: true} }), assess.Broken, "LLMCanaryFailing", "the API answers 200; a; b"},
-		{"the first of two equal severities", changed(serving(), func(e *assess.Evidence) { e.Mismatch, e.Unmet = "a", "b" }), assess.Look, "", "a; the API answers 200; b"},
-		{"of another kind, whose failures nobody can judge", changed(serving(), func(e *assess.Evidence) { e.Mismatch, e.Unobservable = "it looks like triton", "set a flag of vllm" }), assess.Look, "", "it looks like triton; the API answers 200"},
-		{"and so its state", changed(failed, func(e *assess.Evidence) { e.Canary.Failed = "a" }), assess.Broken, "LLMReplicaDown", "timeout; a"},
-		{"the reason of a broken state is kept", changed(failed, func(e *assess.Evidence) { e.Unmet = "a" }), assess.Broken, "LLMReplicaDown", "timeout; a"},
+		{
+			"one of another version",
+			changed(serving(), func(e *assess.Evidence) { e.Unmet = "unexpected engine_version" }), assess.Look,
+			"LLMExpectationMismatch", "the API answers 200; unexpected engine_version",
+		},
+		{
+			"one of several behind its address", changed(serving(), func(e *assess.Evidence) { e.Processes = 3 }),
+			assess.Look, "LLMReplicaProcesses",
+			"the API answers 200; at least 3 processes answer at this address in turn, so that nothing is derived " +
+				"from their pages: give each its own address",
+		},
+		{
+			"one with another's page",
+			changed(serving(), func(e *assess.Evidence) {
+				e.Mismatch = "the page looks like that of nim, engine says dynamo"
+			}),
+			assess.Look, "", "the page looks like that of nim, engine says dynamo; the API answers 200",
+		},
+		{
+			"of two things the worse counts",
+			changed(serving(), func(e *assess.Evidence) {
+				e.Unmet, e.Canary = "a", assess.Canary{Failed: "b", Twice: true}
+			}),
+			assess.Broken, "LLMCanaryFailing", "the API answers 200; a; b",
+		},
+		{
+			"the first of two equal severities",
+			changed(serving(), func(e *assess.Evidence) { e.Mismatch, e.Unmet = "a", "b" }), assess.Look, "",
+			"a; the API answers 200; b",
+		},
+		{
+			"of another kind, whose failures nobody can judge",
+			changed(serving(), func(e *assess.Evidence) {
+				e.Mismatch, e.Unobservable = "it looks like triton", "set a flag of vllm"
+			}),
+			assess.Look, "", "it looks like triton; the API answers 200",
+		},
+		{
+			"and so its state", changed(failed, func(e *assess.Evidence) { e.Canary.Failed = "a" }), assess.Broken,
+			"LLMReplicaDown", "timeout; a",
+		},
+		{
+			"the reason of a broken state is kept", changed(failed, func(e *assess.Evidence) { e.Unmet = "a" }),
+			assess.Broken, "LLMReplicaDown", "timeout; a",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			v := assess.Judge(&c.e)
@@ -309,15 +579,61 @@ func TestBlindReplicaServesAsBefore(t *testing.T) {
 		want  bool
 	}{
 		{"it was ready", []assess.Evidence{evidence(page, engine.APIUnknown), evidence(gone, engine.APIUnknown)}, true},
-		{"it was ready, and its page is withheld since", []assess.Evidence{evidence(page, engine.APIUnknown), evidence(withheld, engine.APIUnknown)}, true},
-		{"it was suspected", []assess.Evidence{changed(evidence(page, engine.APIReady), func(e *assess.Evidence) { e.Still = hung() }), evidence(gone, engine.APIReady)}, true},
-		{"all requests failed", []assess.Evidence{changed(evidence(page, engine.APIReady), func(e *assess.Evidence) { e.Failing = failing }), evidence(gone, engine.APIReady)}, false},
-		{"it hung", []assess.Evidence{changed(evidence(page, engine.APIReady), func(e *assess.Evidence) { e.Still, e.Question = hung(), unanswered }), evidence(gone, engine.APIReady)}, false},
-		{"it said that it was not ready", []assess.Evidence{evidence(page, engine.APINotReady), evidence(gone, engine.APIUnknown)}, false},
-		{"it was not ready, and its API is", []assess.Evidence{evidence(page, engine.APINotReady), evidence(gone, engine.APIReady)}, true},
-		{"it was down", []assess.Evidence{evidence(assess.Scrape{Unanswered: true, Refused: true, Again: true, Seen: true}, engine.APIRefused), evidence(gone, engine.APIUnknown)}, false},
+		{
+			"it was ready, and its page is withheld since",
+			[]assess.Evidence{evidence(page, engine.APIUnknown), evidence(withheld, engine.APIUnknown)},
+			true,
+		},
+		{
+			"it was suspected",
+			[]assess.Evidence{
+				changed(evidence(page, engine.APIReady), func(e *assess.Evidence) { e.Still = hung() }),
+				evidence(gone, engine.APIReady),
+			},
+			true,
+		},
+		{
+			"all requests failed",
+			[]assess.Evidence{
+				changed(evidence(page, engine.APIReady), func(e *assess.Evidence) { e.Failing = failing }),
+				evidence(gone, engine.APIReady),
+			},
+			false,
+		},
+		{
+			"it hung",
+			[]assess.Evidence{
+				changed(evidence(page, engine.APIReady), func(e *assess.Evidence) {
+					e.Still, e.Question = hung(), unanswered
+				}),
+				evidence(gone, engine.APIReady),
+			},
+			false,
+		},
+		{
+			"it said that it was not ready",
+			[]assess.Evidence{evidence(page, engine.APINotReady), evidence(gone, engine.APIUnknown)},
+			false,
+		},
+		{
+			"it was not ready, and its API is",
+			[]assess.Evidence{evidence(page, engine.APINotReady), evidence(gone, engine.APIReady)},
+			true,
+		},
+		{
+			"it was down",
+			[]assess.Evidence{
+				evidence(assess.Scrape{Unanswered: true, Refused: true, Again: true, Seen: true}, engine.APIRefused),
+				evidence(gone, engine.APIUnknown),
+			},
+			false,
+		},
 		{"nobody ever read its page", []assess.Evidence{evidence(withheld, engine.APIUnknown)}, false},
-		{"nobody ever read its page, and its API is ready", []assess.Evidence{evidence(withheld, engine.APIReady)}, true},
+		{
+			"nobody ever read its page, and its API is ready",
+			[]assess.Evidence{evidence(withheld, engine.APIReady)},
+			true,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var previous assess.Judgment
