@@ -88,7 +88,9 @@ func scrapeBombs(t *testing.T, address string) {
 			name := fmt.Sprintf("b%d", i)
 			failed := 0.0
 			for _, reason := range []scrape.Reason{scrape.ReasonBodyTooLarge, scrape.ReasonMemory} {
-				failed += max(value(page, targetSeriesByReason("target_scrape_failures_total", "bombs", string(reason), name)), 0)
+				failed += max(
+					value(page, targetSeriesByReason("target_scrape_failures_total", "bombs", string(reason), name)), 0,
+				)
 			}
 			if failed < 2 {
 				return name

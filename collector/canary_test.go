@@ -45,7 +45,9 @@ func startCanaryFleet(t *testing.T, change func(*config.Pool), specs ...simulate
 			specs[i].Workload.Rate = 0.00001
 		}
 	}
-	fleet, err := simulate.StartFleet(t.Context(), simulate.FleetSpec{Pools: []simulate.PoolSpec{{Name: "p", Replicas: specs}}})
+	fleet, err := simulate.StartFleet(
+		t.Context(), simulate.FleetSpec{Pools: []simulate.PoolSpec{{Name: "p", Replicas: specs}}},
+	)
 	require.NoError(t, err)
 	t.Cleanup(fleet.Close)
 	p := pool("p", targetsOf(t, fleet.Pools()[0].Replicas...)...)
@@ -96,7 +98,10 @@ func (c *canaryFleet) waitForSeries(what string, i int, holds func(s map[string]
 			return "", ""
 		}
 		now := c.status(i)
-		return "", fmt.Sprintf("%s, llm_server_canary_* of replica_id r%d are %v (state %s, %s; canary %+v)", what, i, s, now.State, now.StateReason, now.Canary)
+		return "", fmt.Sprintf(
+			"%s, llm_server_canary_* of replica_id r%d are %v (state %s, %s; canary %+v)", what, i, s, now.State,
+			now.StateReason, now.Canary,
+		)
 	})
 	return s
 }
@@ -105,12 +110,16 @@ func (c *canaryFleet) waitForSeries(what string, i int, holds func(s map[string]
 func (c *canaryFleet) waitForOK(i, times int) map[string]float64 {
 	c.t.Helper()
 	n := c.series(i)["requests_total ok"] + float64(times)
-	return c.waitForSeries("good requests", i, func(s map[string]float64) bool { return s["requests_total ok"] >= n && s["success"] == 1 })
+	return c.waitForSeries("good requests", i, func(s map[string]float64) bool {
+		return s["requests_total ok"] >= n && s["success"] == 1
+	})
 }
 
 func TestCanaryIsOffByDefault(t *testing.T) {
 	t.Parallel()
-	c := startCanaryFleet(t, func(p *config.Pool) { p.Canary.Enabled = false }, simulate.Spec{Kind: simulate.KindTriton, Streaming: true})
+	c := startCanaryFleet(
+		t, func(p *config.Pool) { p.Canary.Enabled = false }, simulate.Spec{Kind: simulate.KindTriton, Streaming: true},
+	)
 	c.waitForText(`replica_id="r0",state="ready",trtllm_version="1.1.0"} 1`)
 	scrapes := c.status(0).Scrapes
 	c.waitForSeries("ten scrapes", 0, func(map[string]float64) bool {

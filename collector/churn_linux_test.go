@@ -22,12 +22,16 @@ func churningPage() http.HandlerFunc {
 	var page strings.Builder
 	padding := strings.Repeat("x", 240)
 	for i := range 45_000 {
-		fmt.Fprintf(&page, "nv_churn_%d{model=\"m%d\",request=\"@-%d\",padding=\"%s\"} %d\n", i%100, i%50, i, padding, i)
+		fmt.Fprintf(
+			&page, "nv_churn_%d{model=\"m%d\",request=\"@-%d\",padding=\"%s\"} %d\n", i%100, i%50, i, padding, i,
+		)
 	}
 	var requests atomic.Int64
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		_, _ = io.WriteString(w, strings.ReplaceAll(page.String(), "@", strconv.FormatInt(1_000_000+requests.Add(1), 10)))
+		_, _ = io.WriteString(
+			w, strings.ReplaceAll(page.String(), "@", strconv.FormatInt(1_000_000+requests.Add(1), 10)),
+		)
 	}
 }
 
@@ -91,7 +95,10 @@ func scrapeChurn(t *testing.T, address string) {
 		time.Sleep(time.Second)
 	}
 	require.Positive(t, up, "huge pages take turns, and have them")
-	fmt.Printf("%d of 6 churning pages up, %d failures, our page %d kB, slowest scrape of the good one %v\n", up, fails, size/1000, worst)
+	fmt.Printf(
+		"%d of 6 churning pages up, %d failures, our page %d kB, slowest scrape of the good one %v\n", up, fails,
+		size/1000, worst,
+	)
 	printPeak(t)
 }
 

@@ -65,12 +65,28 @@ func TestClientIsClosedAfterLastUse(t *testing.T) {
 	}{
 		{"a running one", nil, []bool{false}},
 		{"the same configuration", [][]config.Pool{{everySeconds("p", 5, a, b)}}, []bool{false, true}},
-		{"one replica continues and another is removed", [][]config.Pool{{everySeconds("p", 5, a)}}, []bool{false, false}},
-		{"both leave, one after the other", [][]config.Pool{{everySeconds("p", 5, a)}, {none}}, []bool{true, true, false}},
-		{"replicas go on over several searches", [][]config.Pool{{everySeconds("p", 5, a)}, {everySeconds("p", 5, a, b)}}, []bool{false, true, false}},
+		{
+			"one replica continues and another is removed",
+			[][]config.Pool{{everySeconds("p", 5, a)}},
+			[]bool{false, false},
+		},
+		{
+			"both leave, one after the other",
+			[][]config.Pool{{everySeconds("p", 5, a)}, {none}},
+			[]bool{true, true, false},
+		},
+		{
+			"replicas go on over several searches",
+			[][]config.Pool{{everySeconds("p", 5, a)}, {everySeconds("p", 5, a, b)}},
+			[]bool{false, true, false},
+		},
 		{"another client configuration", [][]config.Pool{{other(everySeconds("p", 5, a, b))}}, []bool{true, false}},
 		{"one without replicas", [][]config.Pool{{none}, {other(none)}}, []bool{true, true, false}},
-		{"another pool", [][]config.Pool{{everySeconds("p", 5, a)}, {everySeconds("q", 5, a)}}, []bool{true, true, false}},
+		{
+			"another pool",
+			[][]config.Pool{{everySeconds("p", 5, a)}, {everySeconds("q", 5, a)}},
+			[]bool{true, true, false},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -67,7 +67,10 @@ func TestAPIClosingConnectionsIsDraining(t *testing.T) {
 	tc := startCollector(t, poolWithSeparateAPI(t, listener.Addr().String()))
 	tc.waitForState("a", "ready", "200")
 	listener.closing.Store(true)
-	tc.waitForState("a", "draining", "the API closes connections without an answer while the page still answers: the server is shutting down")
+	tc.waitForState(
+		"a", "draining",
+		"the API closes connections without an answer while the page still answers: the server is shutting down",
+	)
 	listener.closing.Store(false)
 	tc.waitForState("a", "ready", "200")
 }
@@ -98,12 +101,16 @@ func TestHangingModelConfigDoesNotDelayIdentity(t *testing.T) {
 		p := &fakeScraper{api: func(ctx context.Context, u *url.URL) (int, string, error) {
 			switch u.Path {
 			case "/v2/repository/index":
-				return 200, `[{"name":"ensemble","version":"1","state":"READY"},{"name":"tensorrt_llm","version":"1","state":"READY"}]`, nil
+				return 200,
+					`[{"name":"ensemble","version":"1","state":"READY"},{"name":"tensorrt_llm",` +
+						`"version":"1","state":"READY"}]`, nil
 			case "/v2/models/ensemble/config":
 				<-ctx.Done()
 				return 0, "", ctx.Err()
 			case "/v2/models/tensorrt_llm/config":
-				return 200, `{"name":"tensorrt_llm","backend":"python","parameters":{"trtllm_version":{"string_value":"1.1.0"}}}`, nil
+				return 200,
+					`{"name":"tensorrt_llm","backend":"python",` +
+						`"parameters":{"trtllm_version":{"string_value":"1.1.0"}}}`, nil
 			}
 			return tritonAPI(ctx, u)
 		}}
@@ -116,7 +123,11 @@ func TestHangingModelConfigDoesNotDelayIdentity(t *testing.T) {
 			}
 			return tc.page()
 		}()
-		requireText(t, first, `nv_inference_request_success{engine="triton",engine_version="2.51.0",model="tensorrt_llm",model_id="ensemble",pool_id="p",replica_id="a",trtllm_version="1.1.0",version="1"} 100`)
+		requireText(
+			t, first,
+			`nv_inference_request_success{engine="triton",engine_version="2.51.0",model="tensorrt_llm",`+
+				`model_id="ensemble",pool_id="p",replica_id="a",trtllm_version="1.1.0",version="1"} 100`,
+		)
 		requireText(t, first, `llm_server_model_info{backend="python"`)
 
 		for range 20 {
@@ -124,7 +135,10 @@ func TestHangingModelConfigDoesNotDelayIdentity(t *testing.T) {
 			page := tc.page()
 			requireNoText(t, page, `version="unknown"`)
 			requireText(t, page, `engine_version="2.51.0"`)
-			require.Len(t, target.FindChecks(tc.onlyStatus().Checks, assess.Unanswered), 1, "what does not answer is reported all the while")
+			require.Len(
+				t, target.FindChecks(tc.onlyStatus().Checks, assess.Unanswered), 1,
+				"what does not answer is reported all the while",
+			)
 		}
 		require.InDelta(t, 21, p.count("/v2/health/ready"), 2, "health is asked for once an interval")
 		require.Equal(t, "ready", tc.onlyStatus().State)

@@ -16,7 +16,9 @@ import (
 func (c *Collector) AffectedByPool(cfg *config.File, pc *config.Pool, lset model.LabelSet) []any {
 	shared := c.shared(cfg, pc, nil)
 	shared.Panicked = nil // No function equals another.
-	found, _ := targetsOf(pc, config.DefaultSharding, []*targetgroup.Group{{Targets: []model.LabelSet{lset}}}, c.opts.Logger)
+	found, _ := targetsOf(
+		pc, config.DefaultSharding, []*targetgroup.Group{{Targets: []model.LabelSet{lset}}}, c.opts.Logger,
+	)
 	return []any{*shared, found, poolConfigSeries(pc), pc.HTTP, pc.Discovery}
 }
 

@@ -84,7 +84,9 @@ func (p *fakeScraper) Do(ctx context.Context, _, address string, _ []byte, _ int
 }
 
 // DoBrief implements scrape.Scraper.
-func (p *fakeScraper) DoBrief(ctx context.Context, method, address string, body []byte, limit int64) (int, http.Header, []byte, error) {
+func (p *fakeScraper) DoBrief(
+	ctx context.Context, method, address string, body []byte, limit int64,
+) (int, http.Header, []byte, error) {
 	return p.Do(ctx, method, address, body, limit)
 }
 

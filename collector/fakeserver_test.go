@@ -94,7 +94,8 @@ func (s *fakeServer) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	s.scrapes.Add(1)
 	busy := s.inFlight.Add(1)
 	defer s.inFlight.Add(-1)
-	for seen := s.maxInFlight.Load(); busy > seen && !s.maxInFlight.CompareAndSwap(seen, busy); seen = s.maxInFlight.Load() {
+	for seen := s.maxInFlight.Load(); busy > seen &&
+		!s.maxInFlight.CompareAndSwap(seen, busy); seen = s.maxInFlight.Load() {
 	}
 	answer(w, req)
 }

@@ -29,7 +29,8 @@ func settle(before *footprint) (now footprint) {
 		if files, err := os.ReadDir("/proc/self/fd"); err == nil {
 			now.files = len(files)
 		}
-		if before == nil || now.goroutines <= before.goroutines && now.files <= before.files && now.heap <= before.heap {
+		if before == nil ||
+			now.goroutines <= before.goroutines && now.files <= before.files && now.heap <= before.heap {
 			break
 		}
 		time.Sleep(50 * time.Millisecond)
@@ -41,7 +42,8 @@ func settle(before *footprint) (now footprint) {
 func TestFaultsLeakNothing(t *testing.T) { //nolint:paralleltest // It measures the process.
 	faults := []simulate.Fault{
 		simulate.FaultHang, simulate.FaultHangBody, simulate.FaultTrickle, simulate.FaultReset, simulate.FaultResetBody,
-		simulate.FaultTruncated, simulate.FaultGzipBomb, simulate.FaultRedirect, simulate.FaultLongLine, simulate.FaultBinary,
+		simulate.FaultTruncated, simulate.FaultGzipBomb, simulate.FaultRedirect, simulate.FaultLongLine,
+		simulate.FaultBinary,
 	}
 	var pools []config.Pool
 	var servers []*fakeServer
@@ -88,7 +90,9 @@ func TestFaultsLeakNothing(t *testing.T) { //nolint:paralleltest // It measures 
 	// One scrape may be in progress, for which server and client have two connections, two files
 	// and three goroutines each.
 	before := settle(nil)
-	before.goroutines, before.files, before.heap = before.goroutines+6*len(pools), before.files+4*len(pools), before.heap+8<<20
+	before.goroutines += 6 * len(pools)
+	before.files += 4 * len(pools)
+	before.heap += 8 << 20
 	rounds := 1
 	if everyFault() {
 		rounds = 4
@@ -100,5 +104,8 @@ func TestFaultsLeakNothing(t *testing.T) { //nolint:paralleltest // It measures 
 	require.LessOrEqual(t, after.goroutines, before.goroutines, "goroutines")
 	require.LessOrEqual(t, after.files, before.files, "files")
 	require.LessOrEqual(t, after.heap, before.heap, "heap")
-	t.Logf("%d faults, %d rounds: %d goroutines, %d files, %d KiB of heap", len(faults), 1+rounds, after.goroutines, after.files, after.heap>>10)
+	t.Logf(
+		"%d faults, %d rounds: %d goroutines, %d files, %d KiB of heap", len(faults), 1+rounds, after.goroutines,
+		after.files, after.heap>>10,
+	)
 }

@@ -47,64 +47,135 @@ func faultCases() []faultCase {
 	impatient := func(p *config.Pool) { p.ScrapeTimeout = model.Duration(time.Second) }
 	small := func(p *config.Pool) { p.Limits.Page.Body = 1 << 20 }
 	return []faultCase{
-		{name: "T01 accept, then silence", page: faultyPage(simulate.FaultHang), reason: scrape.ReasonTimeout, prepare: impatient},
-		{name: "T03 a byte at a time", page: faultyPage(simulate.FaultTrickle), reason: scrape.ReasonTimeout, prepare: impatient},
+		{
+			name:    "T01 accept, then silence",
+			page:    faultyPage(simulate.FaultHang),
+			reason:  scrape.ReasonTimeout,
+			prepare: impatient,
+		},
+		{
+			name:    "T03 a byte at a time",
+			page:    faultyPage(simulate.FaultTrickle),
+			reason:  scrape.ReasonTimeout,
+			prepare: impatient,
+		},
 		{name: "T07 reset in the body", page: faultyPage(simulate.FaultResetBody), reason: scrape.ReasonReset},
 		{name: "T08 end before the headers", page: rawResponse(""), reason: scrape.ReasonReset},
 		{name: "T20 redirect to itself", page: faultyPage(simulate.FaultRedirect), reason: scrape.ReasonRedirect},
-		{name: "T22 status 500 and a long body", page: func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(http.StatusInternalServerError)
-			_, _ = io.WriteString(w, strings.Repeat("<p>", 1<<18))
-		}, reason: scrape.ReasonHTTPStatus},
-		{name: "T24 banner of SSH", page: rawResponse("SSH-2.0-OpenSSH_9.6\r\n"), reason: scrape.ReasonProtocol},
-		{name: "T26 no keep-alive", page: func(w http.ResponseWriter, req *http.Request) {
-			w.Header().Set("Connection", "close")
-			body(tritonPage)(w, req)
-		}, shows: []string{targetSeries("target_up", "T26", "bad") + " 1"}},
-		{name: "B01 endless body", page: endless, reason: scrape.ReasonBodyTooLarge, prepare: small, shows: []string{targetSeries("target_body_bytes", "B01", "bad") + " -1"}},
-		{name: "B02 gzip bomb", page: encoded(zipped(strings.Repeat("# 0000000\n", 1<<18))), reason: scrape.ReasonBodyTooLarge, prepare: small},
-		{name: "B03 half a gzip", page: encoded(zipped(tritonPage)[:200]), reason: scrape.ReasonDecompress},
-		{name: "B09 no last chunk", page: rawResponse(ok + "Transfer-Encoding: chunked" + end + "4\r\na 1\n\r\n"), reason: scrape.ReasonTruncated},
-		{name: "B12 empty 200", page: body(""), reason: scrape.ReasonEmpty},
-		{name: "B13 HTML", page: bodyOfType("text/html; charset=utf-8", "<!DOCTYPE html>\n<html><body>Please sign in.</body></html>\n"), reason: scrape.ReasonContentType},
 		{
-			name: "B18 too many samples", page: body(pageOfSeries(1001)), reason: scrape.ReasonSampleLimit,
+			name: "T22 status 500 and a long body",
+			page: func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(http.StatusInternalServerError)
+				_, _ = io.WriteString(w, strings.Repeat("<p>", 1<<18))
+			},
+			reason: scrape.ReasonHTTPStatus,
+		},
+		{name: "T24 banner of SSH", page: rawResponse("SSH-2.0-OpenSSH_9.6\r\n"), reason: scrape.ReasonProtocol},
+		{
+			name: "T26 no keep-alive",
+			page: func(w http.ResponseWriter, req *http.Request) {
+				w.Header().Set("Connection", "close")
+				body(tritonPage)(w, req)
+			},
+			shows: []string{targetSeries("target_up", "T26", "bad") + " 1"},
+		},
+		{
+			name:    "B01 endless body",
+			page:    endless,
+			reason:  scrape.ReasonBodyTooLarge,
+			prepare: small,
+			shows:   []string{targetSeries("target_body_bytes", "B01", "bad") + " -1"},
+		},
+		{
+			name:    "B02 gzip bomb",
+			page:    encoded(zipped(strings.Repeat("# 0000000\n", 1<<18))),
+			reason:  scrape.ReasonBodyTooLarge,
+			prepare: small,
+		},
+		{name: "B03 half a gzip", page: encoded(zipped(tritonPage)[:200]), reason: scrape.ReasonDecompress},
+		{
+			name:   "B09 no last chunk",
+			page:   rawResponse(ok + "Transfer-Encoding: chunked" + end + "4\r\na 1\n\r\n"),
+			reason: scrape.ReasonTruncated,
+		},
+		{name: "B12 empty 200", page: body(""), reason: scrape.ReasonEmpty},
+		{
+			name: "B13 HTML",
+			page: bodyOfType(
+				"text/html; charset=utf-8", "<!DOCTYPE html>\n<html><body>Please sign in.</body></html>\n",
+			),
+			reason: scrape.ReasonContentType,
+		},
+		{
+			name:    "B18 too many samples",
+			page:    body(pageOfSeries(1001)),
+			reason:  scrape.ReasonSampleLimit,
 			prepare: func(p *config.Pool) { p.Limits.Series.Samples = 1000 },
 		},
 		{name: "B21 binary", page: faultyPage(simulate.FaultBinary), reason: scrape.ReasonParse},
-		{name: "B22 cut at a line end without framing", page: rawResponse("HTTP/1.0 200 OK\r\nContent-Type: text/plain" + end + half), reason: scrape.ReasonTruncated},
 		{
-			name: "B23 more than the output may have", page: body(pageWith("# TYPE nv_b23 gauge", strings.ReplaceAll(pageOfSeries(200), "a{", "nv_b23{"))),
+			name:   "B22 cut at a line end without framing",
+			page:   rawResponse("HTTP/1.0 200 OK\r\nContent-Type: text/plain" + end + half),
+			reason: scrape.ReasonTruncated,
+		},
+		{
+			name:    "B23 more than the output may have",
+			page:    body(pageWith("# TYPE nv_b23 gauge", strings.ReplaceAll(pageOfSeries(200), "a{", "nv_b23{"))),
 			prepare: func(p *config.Pool) { p.Limits.Output.Series = 200 },
 			shows: []string{
-				targetSeries("target_series_left_out", "B23", "bad") + " 200", `llm_server_state{engine="triton",engine_version="unknown",pool_id="B23"`,
-				`nv_inference_count{engine="triton",engine_version="unknown",model="ensemble",model_id="ensemble",pool_id="B23"`,
+				targetSeries("target_series_left_out", "B23", "bad") + " 200",
+				`llm_server_state{engine="triton",engine_version="unknown",pool_id="B23"`,
+				`nv_inference_count{engine="triton",engine_version="unknown",model="ensemble",` +
+					`model_id="ensemble",pool_id="B23"`,
 			},
 			hides: []string{"nv_b23"},
 		},
 		{
-			name: "S01 a series twice", page: body(pageWith(`nv_s01{a="1"} 1`, `nv_s01{a="1"} 2`)), dropped: exposition.DropDuplicate,
-			shows: []string{`nv_s01{a="1"` + us + `"S01",replica_id="bad",trtllm_version="unknown"} 1`},
-			hides: []string{`nv_s01{a="1"` + us + `"S01",replica_id="bad",trtllm_version="unknown"} 2`},
+			name:    "S01 a series twice",
+			page:    body(pageWith(`nv_s01{a="1"} 1`, `nv_s01{a="1"} 2`)),
+			dropped: exposition.DropDuplicate,
+			shows:   []string{`nv_s01{a="1"` + us + `"S01",replica_id="bad",trtllm_version="unknown"} 1`},
+			hides:   []string{`nv_s01{a="1"` + us + `"S01",replica_id="bad",trtllm_version="unknown"} 2`},
 		},
-		{name: "S11 an infinite counter", page: body(pageWith(`nv_inference_request_success{model="x",version="1"} +Inf`)), shows: []string{
-			targetSeriesByReason("target_derived_skipped_total", "S11", "nonfinite", "bad"),
-		}},
-		{name: "S16 an executor without counts", page: body(pageWith(
-			"# TYPE nv_trt_llm_request_metrics gauge", `nv_trt_llm_request_metrics{model="tensorrt_llm",request_type="active",version="1"} 0`,
-			`nv_trt_llm_request_metrics{model="tensorrt_llm",request_type="waiting",version="1"} 0`,
-			"# TYPE nv_trt_llm_general_metrics gauge", `nv_trt_llm_general_metrics{general_type="iteration_counter",model="tensorrt_llm",version="1"} 0`,
-		)), shows: []string{`pool_id="S16",replica_id="bad",state="stalled",trtllm_version="unknown"} 0`}},
 		{
-			name: "L01 the page speaks as another pool", page: body(pageWith(`nv_l01{pool_id="A00",replica_id="h0"} 666`)),
-			shows: []string{`nv_l01{engine="triton",engine_version="unknown",exported_pool_id="A00",exported_replica_id="h0",pool_id="L01",replica_id="bad",trtllm_version="unknown"} 666`},
+			name: "S11 an infinite counter",
+			page: body(pageWith(`nv_inference_request_success{model="x",version="1"} +Inf`)),
+			shows: []string{
+				targetSeriesByReason("target_derived_skipped_total", "S11", "nonfinite", "bad"),
+			},
+		},
+		{
+			name: "S16 an executor without counts",
+			page: body(pageWith(
+				"# TYPE nv_trt_llm_request_metrics gauge",
+				`nv_trt_llm_request_metrics{model="tensorrt_llm",request_type="active",version="1"} 0`,
+				`nv_trt_llm_request_metrics{model="tensorrt_llm",request_type="waiting",version="1"} 0`,
+				"# TYPE nv_trt_llm_general_metrics gauge",
+				`nv_trt_llm_general_metrics{general_type="iteration_counter",model="tensorrt_llm",version="1"} 0`,
+			)),
+			shows: []string{`pool_id="S16",replica_id="bad",state="stalled",trtllm_version="unknown"} 0`},
+		},
+		{
+			name: "L01 the page speaks as another pool",
+			page: body(pageWith(`nv_l01{pool_id="A00",replica_id="h0"} 666`)),
+			shows: []string{
+				`nv_l01{engine="triton",engine_version="unknown",exported_pool_id="A00",exported_replica_id="h0",` +
+					`pool_id="L01",replica_id="bad",trtllm_version="unknown"} 666`,
+			},
 			hides: []string{`nv_l01{pool_id="A00"`},
 		},
-		{name: "L04 a label twice", page: body(pageWith(`nv_l04{x="1",x="2"} 1`)), dropped: exposition.DropInvalidLabels, hides: []string{"nv_l04"}},
+		{
+			name:    "L04 a label twice",
+			page:    body(pageWith(`nv_l04{x="1",x="2"} 1`)),
+			dropped: exposition.DropInvalidLabels,
+			hides:   []string{"nv_l04"},
+		},
 		{name: "L08 a name of UTF-8", page: body(pageWith(`{"nv.l08",a="1"} 1`)), shows: []string{`"L08"`}},
 		{
-			name: "L10 our own names", page: body(pageWith(`trtllm_exporter_target_up{pool_id="A00",replica_id="h0"} 0`, `llm_server_ready 0`)),
-			dropped: exposition.DropReservedName, hides: []string{targetSeries("target_up", "A00", "h0") + " 0"},
+			name:    "L10 our own names",
+			page:    body(pageWith(`trtllm_exporter_target_up{pool_id="A00",replica_id="h0"} 0`, `llm_server_ready 0`)),
+			dropped: exposition.DropReservedName,
+			hides:   []string{targetSeries("target_up", "A00", "h0") + " 0"},
 		},
 	}
 }
@@ -218,7 +289,8 @@ func runFaults(t *testing.T, cases []faultCase) {
 		pools = append(pools, p)
 	}
 	tc := startCollector(t, pools...)
-	healthy := tc.pollPageEvery(faultPollInterval, "All targets are up before the faults", nil, func(page string) string {
+	const before = "All targets are up before the faults"
+	healthy := tc.pollPageEvery(faultPollInterval, before, nil, func(page string) string {
 		if missing := incompletePool(page, 2, healthyPools...); missing != "" {
 			return missing
 		}
@@ -261,7 +333,10 @@ func runFaults(t *testing.T, cases []faultCase) {
 func TestL11SelfScrape(t *testing.T) {
 	t.Parallel()
 	self := newFakeServer(t)
-	tc := startCollector(t, metricsPool("A00", "h0="+newFakeServer(t).pageAndAPI()), metricsPool("L11", "bad="+self.pageAndAPI()), pool("L11-auto", "bad="+self.pageAndAPI()))
+	tc := startCollector(
+		t, metricsPool("A00", "h0="+newFakeServer(t).pageAndAPI()), metricsPool("L11", "bad="+self.pageAndAPI()),
+		pool("L11-auto", "bad="+self.pageAndAPI()),
+	)
 	page := tc.waitForText(`trtllm_exporter_target_up{pool_id="L11",replica_id="bad"} 1`)
 	mirrored := tc.ownMetrics() + page
 	self.setPage(body(mirrored))
@@ -273,8 +348,12 @@ func TestL11SelfScrape(t *testing.T) {
 	)
 	// A page of ours that was there from the start is recognized too.
 	tc.apply(metricsPool("A00", "h0="+newFakeServer(t).pageAndAPI()), pool("L11-fresh", "bad="+self.pageAndAPI()))
-	tc.waitForText(`trtllm_exporter_target_scrape_failures_total{pool_id="L11-fresh",reason="self_scrape",replica_id="bad"}`)
+	tc.waitForText(
+		`trtllm_exporter_target_scrape_failures_total{pool_id="L11-fresh",reason="self_scrape",replica_id="bad"}`,
+	)
 	self.setPage(body(tc.ownMetrics()))
 	tc.apply(metricsPool("A00", "h0="+newFakeServer(t).pageAndAPI()), pool("L11-bare", "bad="+self.pageAndAPI()))
-	tc.waitForText(`trtllm_exporter_target_scrape_failures_total{pool_id="L11-bare",reason="self_scrape",replica_id="bad"}`)
+	tc.waitForText(
+		`trtllm_exporter_target_scrape_failures_total{pool_id="L11-bare",reason="self_scrape",replica_id="bad"}`,
+	)
 }

@@ -18,7 +18,9 @@ import (
 )
 
 // validValues has valid values of keys that accept only a few.
-var validValues = map[string]string{"Engine": "vllm", "Scheme": "https", "APIScheme": "https", "APIProtocol": config.ProtocolGRPC}
+var validValues = map[string]string{
+	"Engine": "vllm", "Scheme": "https", "APIScheme": "https", "APIProtocol": config.ProtocolGRPC,
+}
 
 // change changes a value; it returns false for a value that cannot be set.
 func change(v reflect.Value, name string) bool {
@@ -72,7 +74,9 @@ func keys(block reflect.Value, path string, do func(path string, key reflect.Val
 
 func TestEveryPoolKeyHasAnEffect(t *testing.T) {
 	c, err := collector.New(collector.Options{
-		Logger: slog.New(slog.DiscardHandler), Store: &snapshot.Store{}, Registerer: prometheus.NewRegistry(),
+		Logger:     slog.New(slog.DiscardHandler),
+		Store:      &snapshot.Store{},
+		Registerer: prometheus.NewRegistry(),
 	})
 	require.NoError(t, err)
 	handed := func(with func(*config.Pool)) []any {
@@ -97,7 +101,13 @@ func TestEveryPoolKeyHasAnEffect(t *testing.T) {
 				switch rules, ok := reflect.TypeAssert[*relabel.Rules](key.Addr()); {
 				case candidate != path:
 				case ok:
-					*rules = relabel.Rules{{Action: prometheusrelabel.LabelDrop, Regex: prometheusrelabel.MustNewRegexp("zone"), NameValidationScheme: model.UTF8Validation}}
+					*rules = relabel.Rules{
+						{
+							Action:               prometheusrelabel.LabelDrop,
+							Regex:                prometheusrelabel.MustNewRegexp("zone"),
+							NameValidationScheme: model.UTF8Validation,
+						},
+					}
 				case path == ".Expect.Replicas":
 					p.Expect.Replicas = &config.Replicas{}
 				default:

@@ -31,8 +31,13 @@ func portsOfPod(start time.Time) *fakeScraper {
 	refused := &scrape.Error{Reason: scrape.ReasonConnect, Err: errRefused}
 	late := func() bool { return time.Since(start) > time.Minute }
 	pages := map[string]string{
-		kvbmPort: "kvbm_matched_tokens 1\n", nixlPort: "agent_xfer_time 1\n", otherPort: "process_open_fds 1\n",
-		workerPort: tritonPage, secondPort: tritonPage, latePort: tritonPage, endsPort: tritonPage,
+		kvbmPort:   "kvbm_matched_tokens 1\n",
+		nixlPort:   "agent_xfer_time 1\n",
+		otherPort:  "process_open_fds 1\n",
+		workerPort: tritonPage,
+		secondPort: tritonPage,
+		latePort:   tritonPage,
+		endsPort:   tritonPage,
 	}
 	return &fakeScraper{page: func(page string) (string, error) {
 		u, _ := url.Parse(page)
@@ -69,7 +74,11 @@ func TestNameBelongsToServerOfPod(t *testing.T) {
 		{"a second server comes later", []string{latePort, workerPort}, "ready", "ready", workerPort, 1},
 		{"a second server comes while the first is down", []string{latePort, endsPort}, "ready", "down", endsPort, 1},
 		{"one address was found twice", []string{workerPort, workerPort}, "ready", "ready", workerPort, 0},
-		{"one address was found twice, beside its companion", []string{kvbmPort, workerPort, kvbmPort, workerPort}, "ready", "ready", workerPort, 0},
+		{
+			"one address was found twice, beside its companion",
+			[]string{kvbmPort, workerPort, kvbmPort, workerPort},
+			"ready", "ready", workerPort, 0,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -84,10 +93,14 @@ func TestNameBelongsToServerOfPod(t *testing.T) {
 				time.Sleep(90 * time.Second)
 				require.Equal(t, c.late, tc.status("pod").State, tc.status("pod").StateReason)
 				require.Equal(t, "http://"+c.holder+"/metrics", tc.store.Slot("p/pod").Target().MetricsURL)
-				require.Contains(t, tc.ownMetrics(), fmt.Sprintf(`trtllm_exporter_targets_refused{pool_id="p"} %d`, c.refused))
+				require.Contains(
+					t, tc.ownMetrics(), fmt.Sprintf(`trtllm_exporter_targets_refused{pool_id="p"} %d`, c.refused),
+				)
 				for _, slot := range tc.store.Slots() {
 					if slot.Target().ReplicaID != "pod" {
-						require.Equal(t, "silent", slot.Status().State, "%s counts as no replica", slot.Target().ReplicaID)
+						require.Equal(
+							t, "silent", slot.Status().State, "%s counts as no replica", slot.Target().ReplicaID,
+						)
 					}
 				}
 			})
@@ -109,7 +122,9 @@ func TestSeriesOfCompanionPassBesideServer(t *testing.T) {
 		tc := startWithScraper(t, p, everySeconds("p", 5, "pod="+kvbmPort, "pod="+workerPort))
 		time.Sleep(30 * time.Second)
 		page := tc.page()
-		for name, series := range map[string]string{"pod:6880": "kvbm_matched_tokens", "pod": "nv_inference_request_success"} {
+		for name, series := range map[string]string{
+			"pod:6880": "kvbm_matched_tokens", "pod": "nv_inference_request_success",
+		} {
 			require.Regexp(t, series+`\{.*replica_id="`+name+`"`, page)
 			require.Regexp(t, `process_resident_memory_bytes\{.*replica_id="`+name+`"`, page)
 		}

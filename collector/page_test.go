@@ -48,7 +48,8 @@ func rawLines(page, poolID string) string {
 	// A label that a target exported begins with another prefix.
 	first, later := fmt.Sprintf("{pool_id=%q", poolID), fmt.Sprintf(",pool_id=%q", poolID)
 	for line := range strings.Lines(page) {
-		ours := strings.HasPrefix(line, "#") || strings.HasPrefix(line, prefix) || strings.HasPrefix(line, "llm_server_")
+		ours := strings.HasPrefix(line, "#") || strings.HasPrefix(line, prefix) ||
+			strings.HasPrefix(line, "llm_server_")
 		if !ours && (strings.Contains(line, first) || strings.Contains(line, later)) {
 			b.WriteString(line)
 		}
@@ -70,7 +71,9 @@ func metadataLines(page string) string {
 // requireValid requires that both parsers of the ecosystem accept a page.
 func requireValid(t *testing.T, page string) {
 	t.Helper()
-	p, err := textparse.New([]byte(page), "text/plain; version=0.0.4", labels.NewSymbolTable(), textparse.ParserOptions{})
+	p, err := textparse.New(
+		[]byte(page), "text/plain; version=0.0.4", labels.NewSymbolTable(), textparse.ParserOptions{},
+	)
 	require.NoError(t, err)
 	for {
 		_, err := p.Next()

@@ -49,7 +49,10 @@ func TestProcessesBehindOnePort(t *testing.T) {
 					w.Header().Set("Connection", "close")
 				}
 				w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-				_, _ = fmt.Fprintf(w, "nv_inference_request_success{model=\"tensorrt_llm\",version=\"1\"} %d\n", 1000*(1+c.process(connection, n))+n)
+				_, _ = fmt.Fprintf(
+					w, "nv_inference_request_success{model=\"tensorrt_llm\",version=\"1\"} %d\n",
+					1000*(1+c.process(connection, n))+n,
+				)
 			}))
 			s.Config.ConnContext = func(ctx context.Context, _ net.Conn) context.Context {
 				return context.WithValue(ctx, connectionKey{}, connections.Add(1))

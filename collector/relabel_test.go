@@ -108,20 +108,32 @@ func requireAsInPrometheus(t *testing.T, r relabel.Rules, without, with string) 
 // worker returns a Triton that completes a request per second; more adds lines to its page.
 func worker(more func(second int) string) *fakeScraper {
 	start := time.Now()
-	return &fakeScraper{api: tritonAPI, page: func(string) (string, error) {
-		second := int(time.Since(start).Seconds())
-		page := strings.ReplaceAll(tritonPage, `"1"} 100`, `"1"} `+strconv.Itoa(100+second))
-		return page + more(second), nil
-	}}
+	return &fakeScraper{
+		api: tritonAPI,
+		page: func(string) (string, error) {
+			second := int(time.Since(start).Seconds())
+			page := strings.ReplaceAll(tritonPage, `"1"} 100`, `"1"} `+strconv.Itoa(100+second))
+			return page + more(second), nil
+		},
+	}
 }
 
 func TestMetricRelabelingMatchesPrometheus(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, rules string }{
 		{"drop a derived family", `[{source_labels: [__name__], regex: llm_server_requests_total, action: drop}]`},
-		{"drop part of a derived histogram's samples", `[{source_labels: [__name__], regex: llm_server_.*_sum, action: drop}]`},
-		{"drop some series about the replica", `[{source_labels: [__name__, state], regex: llm_server_state;(down|blind), action: drop}]`},
-		{"drop some of the exporter's series", `[{source_labels: [__name__], regex: trtllm_exporter_target_scrape.*, action: drop}]`},
+		{
+			"drop part of a derived histogram's samples",
+			`[{source_labels: [__name__], regex: llm_server_.*_sum, action: drop}]`,
+		},
+		{
+			"drop some series about the replica",
+			`[{source_labels: [__name__, state], regex: llm_server_state;(down|blind), action: drop}]`,
+		},
+		{
+			"drop some of the exporter's series",
+			`[{source_labels: [__name__], regex: trtllm_exporter_target_scrape.*, action: drop}]`,
+		},
 		{"drop all", `[{source_labels: [__name__], regex: .*, action: drop}]`},
 		{"keep the server's series", `[{source_labels: [__name__], regex: nv_.*, action: keep}]`},
 		{"keep derived series", `[{source_labels: [__name__], regex: llm_server_.*, action: keep}]`},
@@ -129,20 +141,60 @@ func TestMetricRelabelingMatchesPrometheus(t *testing.T) {
 		{"identity is kept", `[{regex: pool_id|replica_id, action: labeldrop}]`},
 		{"a label more", `[{source_labels: [pool_id, replica_id], separator: /, target_label: who}]`},
 		{"a hashed label", `[{source_labels: [__name__], target_label: part, action: hashmod, modulus: 7}]`},
-		{"a label through a temporary one", `[{source_labels: [__name__], target_label: __tmp, regex: "(...).*"}, {source_labels: [__tmp], target_label: begins}]`},
-		{"renamed labels", `[{regex: (engine|state|reason), action: labelmap, replacement: the_$1}, {regex: engine|state|reason, action: labeldrop}]`},
+		{
+			"a label through a temporary one",
+			`[{source_labels: [__name__], target_label: __tmp, regex: "(...).*"}, {source_labels: [__tmp],` +
+				` target_label: begins}]`,
+		},
+		{
+			"renamed labels",
+			`[{regex: (engine|state|reason), action: labelmap, replacement: the_$1}, {regex: ` +
+				`engine|state|reason, action: labeldrop}]`,
+		},
 		{"capitals", `[{source_labels: [engine], target_label: engine, action: uppercase}]`},
 		{"equal labels", `[{source_labels: [state], target_label: engine, action: dropequal}]`},
-		{"another prefix for derived series and the exporter's", `[{source_labels: [__name__], regex: (llm_server|trtllm_exporter_target)_(.*), target_label: __name__, replacement: fleet_$2}]`},
-		{"a renamed derived family", `[{source_labels: [__name__], regex: llm_server_requests_total, target_label: __name__, replacement: llm_server_requests_failed_total}]`},
-		{"a UTF-8 name", `[{source_labels: [__name__], regex: llm_server_(.*), target_label: __name__, replacement: "llm.$1"}]`},
-		{"an empty name", `[{source_labels: [__name__], regex: llm_server_state, target_label: __name__, replacement: ""}]`},
-		{"states become equal", `[{source_labels: [__name__], regex: llm_server_.*, target_label: state, replacement: ""}]`},
-		{"a derived series equals one of the page", `[{source_labels: [__name__], regex: llm_server_requests_total, target_label: __name__, replacement: nv_inference_count}]`},
-		{"series about the replica equal derived ones", `[{source_labels: [__name__], regex: llm_server_(state|ready|live|info|queue_depth|health_check_duration_seconds), target_label: __name__, replacement: x},
-			{source_labels: [__name__], regex: x, target_label: state, replacement: ""}, {source_labels: [__name__], regex: x, target_label: trtllm_version_source, replacement: ""}]`},
-		{"the exporter's series equal those about the replica", `[{source_labels: [__name__], regex: trtllm_exporter_target_up|llm_server_ready, target_label: __name__, replacement: x},
-			{source_labels: [__name__], regex: x, target_label: engine, replacement: ""}, {source_labels: [__name__], regex: x, target_label: engine_version, replacement: ""}, {source_labels: [__name__], regex: x, target_label: trtllm_version, replacement: ""}]`},
+		{
+			"another prefix for derived series and the exporter's",
+			`[{source_labels: [__name__], regex: (llm_server|trtllm_exporter_target)_(.*), target_label: __name__, ` +
+				`replacement: fleet_$2}]`,
+		},
+		{
+			"a renamed derived family",
+			`[{source_labels: [__name__], regex: llm_server_requests_total, target_label: __name__, replacement: ` +
+				`llm_server_requests_failed_total}]`,
+		},
+		{
+			"a UTF-8 name",
+			`[{source_labels: [__name__], regex: llm_server_(.*), target_label: __name__, replacement: "llm.$1"}]`,
+		},
+		{
+			"an empty name",
+			`[{source_labels: [__name__], regex: llm_server_state, target_label: __name__, replacement: ""}]`,
+		},
+		{
+			"states become equal",
+			`[{source_labels: [__name__], regex: llm_server_.*, target_label: state, replacement: ""}]`,
+		},
+		{
+			"a derived series equals one of the page",
+			`[{source_labels: [__name__], regex: llm_server_requests_total, target_label: __name__, ` +
+				`replacement: nv_inference_count}]`,
+		},
+		{
+			"series about the replica equal derived ones",
+			`[{source_labels: [__name__], target_label: __name__, replacement: x,
+			regex: llm_server_(state|ready|live|info|queue_depth|health_check_duration_seconds)},
+			{source_labels: [__name__], regex: x, target_label: state, replacement: ""},
+			{source_labels: [__name__], regex: x, target_label: trtllm_version_source, replacement: ""}]`,
+		},
+		{
+			"the exporter's series equal those about the replica",
+			`[{source_labels: [__name__], target_label: __name__, replacement: x,
+			regex: trtllm_exporter_target_up|llm_server_ready},
+			{source_labels: [__name__], regex: x, target_label: engine, replacement: ""},
+			{source_labels: [__name__], regex: x, target_label: engine_version, replacement: ""},
+			{source_labels: [__name__], regex: x, target_label: trtllm_version, replacement: ""}]`,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -151,7 +203,8 @@ func TestMetricRelabelingMatchesPrometheus(t *testing.T) {
 					if second < 15 {
 						return ""
 					}
-					return `x{engine="theirs"} 1` + "\n" + `nv_inference_count{model="tensorrt_llm",version="1"} 5` + "\n"
+					return `x{engine="theirs"} 1` + "\n" + `nv_inference_count{model="tensorrt_llm",version="1"} 5` +
+						"\n"
 				})
 				pages := func(r relabel.Rules) *testCollector {
 					pool := everySeconds("p", 5, "a=10.0.0.1:8002|10.0.0.1:8000")

@@ -41,7 +41,9 @@ func TestAddedShardTakesTargetsEvenly(t *testing.T) {
 			load[owners[i]]++
 		}
 		for i, n := range load {
-			require.InDelta(t, float64(keys)/float64(total+1), float64(n), 0.25*keys/float64(total+1), "shard %d of %d", i, total+1)
+			require.InDelta(
+				t, float64(keys)/float64(total+1), float64(n), 0.25*keys/float64(total+1), "shard %d of %d", i, total+1,
+			)
 		}
 	}
 }
@@ -52,11 +54,15 @@ func TestShardsShareNoTargets(t *testing.T) {
 	p.PoolID = "fleet"
 	group := &targetgroup.Group{Source: "all"}
 	for i := range 60 {
-		group.Targets = append(group.Targets, model.LabelSet{model.AddressLabel: model.LabelValue(fmt.Sprintf("10.0.0.%d:8002", i))})
+		group.Targets = append(
+			group.Targets, model.LabelSet{model.AddressLabel: model.LabelValue(fmt.Sprintf("10.0.0.%d:8002", i))},
+		)
 	}
 	owners := make(map[string]int)
 	for i := range 3 {
-		found, search := targetsOf(&p, config.Sharding{Total: 3, Index: &i}, []*targetgroup.Group{group}, slog.New(slog.DiscardHandler))
+		found, search := targetsOf(
+			&p, config.Sharding{Total: 3, Index: &i}, []*targetgroup.Group{group}, slog.New(slog.DiscardHandler),
+		)
 		require.Equal(t, len(group.Targets)-len(found), search.Elsewhere)
 		for _, target := range found {
 			owners[target.Key()]++

@@ -31,7 +31,8 @@ func FuzzURL(f *testing.F) {
 		const secret = "never-to-be-shown-"
 		value = secret + value
 		set := model.LabelSet{
-			model.SchemeLabel: model.LabelValue(scheme), model.AddressLabel: model.LabelValue(address), model.MetricsPathLabel: model.LabelValue(path),
+			model.SchemeLabel: model.LabelValue(scheme), model.AddressLabel: model.LabelValue(address),
+			model.MetricsPathLabel:                          model.LabelValue(path),
 			model.LabelName(model.ParamLabelPrefix + param): model.LabelValue(value),
 		}
 		all, s := targetsFound(set, model.LabelSet{model.AddressLabel: "bystander:8002"})

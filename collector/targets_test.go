@@ -21,25 +21,46 @@ import (
 func targetsFound(sets ...model.LabelSet) ([]*target.Target, target.PoolDiscovery) {
 	p := config.DefaultPool
 	p.PoolID = "llama"
-	return targetsOf(&p, config.DefaultSharding, []*targetgroup.Group{{Source: "found", Targets: sets}}, slog.New(slog.DiscardHandler))
+	return targetsOf(
+		&p, config.DefaultSharding, []*targetgroup.Group{{Source: "found", Targets: sets}},
+		slog.New(slog.DiscardHandler),
+	)
 }
 
 func TestReplicaNameDefaultsToPod(t *testing.T) {
 	t.Parallel()
 	all, _ := targetsFound(
 		model.LabelSet{model.AddressLabel: "10.2.0.7:8002", "__meta_kubernetes_pod_name": "triton-0"},
-		model.LabelSet{model.AddressLabel: "10.2.0.8:8002", "__meta_kubernetes_pod_name": "triton-1", "replica_id": "named"},
+		model.LabelSet{
+			model.AddressLabel: "10.2.0.8:8002", "__meta_kubernetes_pod_name": "triton-1", "replica_id": "named",
+		},
 		model.LabelSet{model.AddressLabel: "10.2.0.9:8002"},
 		// The pods behind these are not known yet, and the last is not a pod.
-		model.LabelSet{model.AddressLabel: "10.2.1.1:8002", "__meta_kubernetes_endpointslice_address_target_kind": "Pod", "__meta_kubernetes_endpointslice_address_target_name": "triton-2"},
-		model.LabelSet{model.AddressLabel: "10.2.1.2:8002", "__meta_kubernetes_endpoint_address_target_kind": "Pod", "__meta_kubernetes_endpoint_address_target_name": "triton-3"},
-		model.LabelSet{model.AddressLabel: "10.2.1.3:8002", "__meta_kubernetes_endpoint_address_target_kind": "Node", "__meta_kubernetes_endpoint_address_target_name": "gpu-1"},
+		model.LabelSet{
+			model.AddressLabel: "10.2.1.1:8002", "__meta_kubernetes_endpointslice_address_target_kind": "Pod",
+			"__meta_kubernetes_endpointslice_address_target_name": "triton-2",
+		},
+		model.LabelSet{
+			model.AddressLabel: "10.2.1.2:8002", "__meta_kubernetes_endpoint_address_target_kind": "Pod",
+			"__meta_kubernetes_endpoint_address_target_name": "triton-3",
+		},
+		model.LabelSet{
+			model.AddressLabel: "10.2.1.3:8002", "__meta_kubernetes_endpoint_address_target_kind": "Node",
+			"__meta_kubernetes_endpoint_address_target_name": "gpu-1",
+		},
 	)
 	var keys []string
 	for _, t := range all {
 		keys = append(keys, t.Key())
 	}
-	require.Equal(t, []string{"llama/triton-0", "llama/named", "llama/10.2.0.9:8002", "llama/triton-2", "llama/triton-3", "llama/10.2.1.3:8002"}, keys)
+	require.Equal(
+		t,
+		[]string{
+			"llama/triton-0", "llama/named", "llama/10.2.0.9:8002", "llama/triton-2", "llama/triton-3",
+			"llama/10.2.1.3:8002",
+		},
+		keys,
+	)
 }
 
 // TestPodsThatEndedAreNoTargets uses pods as Kubernetes lists them.
@@ -53,17 +74,51 @@ func TestPodsThatEndedAreNoTargets(t *testing.T) {
 		{"a pod that runs", model.LabelSet{"__meta_kubernetes_pod_phase": "Running"}, true},
 		{"a pod that starts", model.LabelSet{"__meta_kubernetes_pod_phase": "Pending"}, true},
 		{"a pod on a node that is lost", model.LabelSet{"__meta_kubernetes_pod_phase": "Unknown"}, true},
-		{"a pod that is being deleted", model.LabelSet{"__meta_kubernetes_pod_phase": "Running", "__meta_kubernetes_pod_ready": "false"}, true},
-		{"an endpoint that drains", model.LabelSet{"__meta_kubernetes_endpointslice_endpoint_conditions_terminating": "true", "__meta_kubernetes_pod_phase": "Running"}, true},
-		{"an endpoint whose pod is not known yet", model.LabelSet{"__meta_kubernetes_endpointslice_address_target_kind": "Pod"}, true},
+		{
+			"a pod that is being deleted",
+			model.LabelSet{"__meta_kubernetes_pod_phase": "Running", "__meta_kubernetes_pod_ready": "false"},
+			true,
+		},
+		{
+			"an endpoint that drains",
+			model.LabelSet{
+				"__meta_kubernetes_endpointslice_endpoint_conditions_terminating": "true",
+				"__meta_kubernetes_pod_phase":                                     "Running",
+			},
+			true,
+		},
+		{
+			"an endpoint whose pod is not known yet",
+			model.LabelSet{"__meta_kubernetes_endpointslice_address_target_kind": "Pod"},
+			true,
+		},
 		{"no pod at all", nil, true},
 		{"an evicted pod", model.LabelSet{"__meta_kubernetes_pod_phase": "Failed"}, false},
 		{"a pod of a job that is done", model.LabelSet{"__meta_kubernetes_pod_phase": "Succeeded"}, false},
-		{"an evicted pod with a name of its own", model.LabelSet{"__meta_kubernetes_pod_phase": "Failed", "replica_id": "gpu-1"}, false},
-		{"an endpoint whose pod has ended", model.LabelSet{"__meta_kubernetes_endpointslice_endpoint_conditions_ready": "true", "__meta_kubernetes_pod_phase": "Failed"}, false},
-		{"an evicted pod without an address", model.LabelSet{model.AddressLabel: "", "__meta_kubernetes_pod_phase": "Failed"}, false},
+		{
+			"an evicted pod with a name of its own",
+			model.LabelSet{"__meta_kubernetes_pod_phase": "Failed", "replica_id": "gpu-1"},
+			false,
+		},
+		{
+			"an endpoint whose pod has ended",
+			model.LabelSet{
+				"__meta_kubernetes_endpointslice_endpoint_conditions_ready": "true",
+				"__meta_kubernetes_pod_phase":                               "Failed",
+			},
+			false,
+		},
+		{
+			"an evicted pod without an address",
+			model.LabelSet{model.AddressLabel: "", "__meta_kubernetes_pod_phase": "Failed"},
+			false,
+		},
 	} {
-		all, s := targetsFound(model.LabelSet{model.AddressLabel: "10.2.0.7:8002", "__meta_kubernetes_pod_name": "triton-0"}.Merge(c.labels))
+		all, s := targetsFound(
+			model.LabelSet{model.AddressLabel: "10.2.0.7:8002", "__meta_kubernetes_pod_name": "triton-0"}.Merge(
+				c.labels,
+			),
+		)
 		require.Equal(t, c.kept, len(all) == 1, c.name)
 		require.Zero(t, s.LeftOut, c.name)
 		if !c.kept {
@@ -87,15 +142,26 @@ func TestTargetWithoutPoolLabel(t *testing.T) {
 		{"a label", model.LabelSet{"pool_id": "other"}, nil, "other"},
 		{"an empty label", model.LabelSet{"pool_id": ""}, nil, "llama"},
 		{"a rule that copies a missing label", nil, relabel.Rules{{
-			SourceLabels: model.LabelNames{"__meta_pool"}, Regex: prometheus.MustNewRegexp("(.*)"), TargetLabel: "pool_id", Replacement: "$1", Action: prometheus.Replace, NameValidationScheme: model.UTF8Validation,
+			SourceLabels:         model.LabelNames{"__meta_pool"},
+			Regex:                prometheus.MustNewRegexp("(.*)"),
+			TargetLabel:          "pool_id",
+			Replacement:          "$1",
+			Action:               prometheus.Replace,
+			NameValidationScheme: model.UTF8Validation,
 		}}, "llama"},
-		{"a rule that drops the label", nil, relabel.Rules{{Regex: prometheus.MustNewRegexp("pool_id"), Action: prometheus.LabelDrop}}, "llama"},
+		{
+			"a rule that drops the label", nil,
+			relabel.Rules{{Regex: prometheus.MustNewRegexp("pool_id"), Action: prometheus.LabelDrop}},
+			"llama",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			p := config.DefaultPool
 			p.PoolID, p.RelabelConfigs = "llama", c.rules
-			groups := []*targetgroup.Group{{Targets: []model.LabelSet{{model.AddressLabel: "10.2.0.7:8002"}}, Labels: c.set}}
+			groups := []*targetgroup.Group{
+				{Targets: []model.LabelSet{{model.AddressLabel: "10.2.0.7:8002"}}, Labels: c.set},
+			}
 			all, _ := targetsOf(&p, config.DefaultSharding, groups, slog.New(slog.DiscardHandler))
 			require.Len(t, all, 1)
 			require.Equal(t, c.wanted, all[0].PoolID)
@@ -111,9 +177,19 @@ func TestInvalidTargetIsDropped(t *testing.T) {
 	}{
 		{"one without an address", "has no __address__ after relabel_configs", model.LabelSet{"zone": "a"}},
 		{"one with an invalid address", `target "a b" is not an address`, model.LabelSet{model.AddressLabel: "a b"}},
-		{"an unknown kind", `target "a:1" has engine "trtlm-serve": write one of ` + strings.Join(config.Engines(), ", "), model.LabelSet{model.AddressLabel: "a:1", "engine": "trtlm-serve"}},
-		{"an unknown scheme", `target "a:1" has __scheme__ "ftp": write http or https`, model.LabelSet{model.AddressLabel: "a:1", model.SchemeLabel: "ftp"}},
-		{"an invalid __silent__", `label __silent__ is "sometimes": write true or false`, model.LabelSet{model.AddressLabel: "10.2.0.7:8002", SilentLabel: "sometimes"}},
+		{
+			"an unknown kind",
+			`target "a:1" has engine "trtlm-serve": write one of ` + strings.Join(config.Engines(), ", "),
+			model.LabelSet{model.AddressLabel: "a:1", "engine": "trtlm-serve"},
+		},
+		{
+			"an unknown scheme", `target "a:1" has __scheme__ "ftp": write http or https`,
+			model.LabelSet{model.AddressLabel: "a:1", model.SchemeLabel: "ftp"},
+		},
+		{
+			"an invalid __silent__", `label __silent__ is "sometimes": write true or false`,
+			model.LabelSet{model.AddressLabel: "10.2.0.7:8002", SilentLabel: "sometimes"},
+		},
 	} {
 		all, s := targetsFound(model.LabelSet{model.AddressLabel: "10.2.0.9:8002"}, c.set)
 		require.Len(t, all, 1, c.name)
@@ -124,10 +200,14 @@ func TestInvalidTargetIsDropped(t *testing.T) {
 
 func TestCommandLinePathIsRequestedVerbatim(t *testing.T) {
 	t.Parallel()
-	for _, url := range []string{"http://triton:8002/m", "http://triton:8002/my%20metrics", "http://triton:8002/100%25/a%3Fb"} {
+	for _, url := range []string{
+		"http://triton:8002/m", "http://triton:8002/my%20metrics", "http://triton:8002/100%25/a%3Fb",
+	} {
 		f, err := config.FromTargets([]string{url}, config.DefaultPool)
 		require.NoError(t, err)
-		all, _ := targetsOf(&f.Pools[0], config.DefaultSharding, f.Pools[0].Discovery.StaticConfigs, slog.New(slog.DiscardHandler))
+		all, _ := targetsOf(
+			&f.Pools[0], config.DefaultSharding, f.Pools[0].Discovery.StaticConfigs, slog.New(slog.DiscardHandler),
+		)
 		require.Len(t, all, 1)
 		require.Equal(t, url, all[0].MetricsURL)
 	}
@@ -136,8 +216,13 @@ func TestCommandLinePathIsRequestedVerbatim(t *testing.T) {
 func TestTargetLabelsSetPageAndAPI(t *testing.T) {
 	t.Parallel()
 	all, _ := targetsFound(model.LabelSet{
-		model.AddressLabel: "10.2.0.7:8002", model.SchemeLabel: "https", model.MetricsPathLabel: "/m", model.ParamLabelPrefix + "key": "a b",
-		APIAddressLabel: "10.2.0.8:8000", "zone": "a", "engine": "triton",
+		model.AddressLabel:             "10.2.0.7:8002",
+		model.SchemeLabel:              "https",
+		model.MetricsPathLabel:         "/m",
+		model.ParamLabelPrefix + "key": "a b",
+		APIAddressLabel:                "10.2.0.8:8000",
+		"zone":                         "a",
+		"engine":                       "triton",
 	})
 	require.Equal(t, "https://10.2.0.7:8002/m?key=a+b", all[0].MetricsURL)
 	require.Equal(t, "https://10.2.0.8:8000", all[0].APIURL)
@@ -157,13 +242,19 @@ func TestAPIPathFromTargetOrPool(t *testing.T) {
 		{"on the port of the page", "/b/", 0, nil, "http://10.2.0.7:8002/b"},
 		{"on another port", "/b", 8000, nil, "http://10.2.0.7:8000/b"},
 		{"of the target, not the pool", "/b", 0, model.LabelSet{APIPathLabel: "/c d"}, "http://10.2.0.7:8002/c%20d"},
-		{"at another address", "", 0, model.LabelSet{APIPathLabel: "/c", APIAddressLabel: "10.2.0.8:80"}, "http://10.2.0.8:80/c"},
+		{
+			"at another address", "", 0,
+			model.LabelSet{APIPathLabel: "/c", APIAddressLabel: "10.2.0.8:80"},
+			"http://10.2.0.8:80/c",
+		},
 		{"at the root", "/", 0, nil, "http://10.2.0.7:8002"},
 		{"not said", "", 0, nil, ""},
 	} {
 		p := config.DefaultPool
 		p.APIPath, p.APIPort = c.path, c.port
-		groups := []*targetgroup.Group{{Targets: []model.LabelSet{model.LabelSet{model.AddressLabel: "10.2.0.7:8002"}.Merge(c.labels)}}}
+		groups := []*targetgroup.Group{
+			{Targets: []model.LabelSet{model.LabelSet{model.AddressLabel: "10.2.0.7:8002"}.Merge(c.labels)}},
+		}
 		all, _ := targetsOf(&p, config.DefaultSharding, groups, slog.New(slog.DiscardHandler))
 		require.Len(t, all, 1, c.name)
 		require.Equal(t, c.want, all[0].APIURL, c.name)
@@ -180,7 +271,13 @@ func TestSchemeIgnoresCase(t *testing.T) {
 	} {
 		p := config.DefaultPool
 		p.APIProtocol, p.APIPort = config.ProtocolGRPC, 8001
-		groups := []*targetgroup.Group{{Targets: []model.LabelSet{{model.AddressLabel: "10.2.0.7:8002", model.SchemeLabel: model.LabelValue(scheme)}}}}
+		groups := []*targetgroup.Group{
+			{
+				Targets: []model.LabelSet{
+					{model.AddressLabel: "10.2.0.7:8002", model.SchemeLabel: model.LabelValue(scheme)},
+				},
+			},
+		}
 		all, _ := targetsOf(&p, config.DefaultSharding, groups, slog.New(slog.DiscardHandler))
 		require.Len(t, all, 1, scheme)
 		require.Equal(t, want, [2]string{all[0].MetricsURL, all[0].APIURL}, scheme)
@@ -203,10 +300,14 @@ func TestAddressIsShownWithoutSecrets(t *testing.T) {
 			var log bytes.Buffer
 			p := config.DefaultPool
 			p.PoolID = "llama"
-			groups := []*targetgroup.Group{{Source: "found", Targets: []model.LabelSet{{model.AddressLabel: model.LabelValue(c.address)}}}}
+			groups := []*targetgroup.Group{
+				{Source: "found", Targets: []model.LabelSet{{model.AddressLabel: model.LabelValue(c.address)}}},
+			}
 			_, status := targetsOf(&p, config.DefaultSharding, groups, slog.New(slog.NewTextHandler(&log, nil)))
 			p.RelabelConfigs = append(p.RelabelConfigs, &relabel.Config{
-				SourceLabels: model.LabelNames{model.AddressLabel}, Regex: prometheus.MustNewRegexp("(.+)"), Action: prometheus.Drop,
+				SourceLabels: model.LabelNames{model.AddressLabel},
+				Regex:        prometheus.MustNewRegexp("(.+)"),
+				Action:       prometheus.Drop,
 			})
 			_, dropped := targetsOf(&p, config.DefaultSharding, groups, slog.New(slog.DiscardHandler))
 
