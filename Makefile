@@ -63,10 +63,8 @@ test-go:
 	$(GO) test $(VET) -shuffle=on $$($(GO) list ./... | grep -vE '/(alerts|dashboards|top)(/|$$)')
 
 # What is installed on a Triton server is Python.
-test-python: ## Test the metrics module for Triton's LLM-API backend, and pages with python's strict reader (Python 3.10 to 3.12).
+test-python: ## Test the metrics module for Triton's LLM-API backend (Python 3.10 to 3.12).
 	@tools/ci/needs.sh tools/pytest/pytest.sh -- tools/pytest/pytest.sh tools/triton/llmapi
-	@tools/ci/needs.sh tools/pytest/pytest.sh -- \
-		tools/pytest/pytest.sh during $(GO) test $(VET) -count=1 -run '^TestOpenMetricsPages' ./collector/exposition
 
 # A race build needs cgo. Where no C compiler is found the tests still run, but never so in CI.
 CC_FOUND := $(shell command -v $$($(GO) env CC) 2>/dev/null)

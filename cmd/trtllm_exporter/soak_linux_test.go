@@ -158,7 +158,7 @@ func (s *soak) reload(n int) {
 
 // readerForms returns the headers that request each format of the page.
 func readerForms() []string {
-	return []string{"", "Accept-Encoding: gzip\r\n", "Accept: application/openmetrics-text; version=1.0.0\r\n"}
+	return []string{"", "Accept-Encoding: gzip\r\n", "Accept-Encoding: zstd\r\n"}
 }
 
 // dawdle requests the page in one format after the other, and reads nothing for ten seconds.

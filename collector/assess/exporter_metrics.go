@@ -48,7 +48,7 @@ var (
 	MetricHTTPAborted            = counter("http_aborted_total", "Responses that were cut short because the client disconnected or was too slow.")
 	MetricHTTPPanics             = counter("http_panics_total", "Requests that ended in a panic, a bug of the exporter; the log has the trace.")
 	MetricInstanceInfo           = gauge("instance_info", "1, with the ID of this process as a label.", "instance_id")
-	MetricMetadataConflicts      = gauge("metadata_conflicts", "Families of /metrics for which the targets have different HELP, TYPE or UNIT.", "kind")
+	MetricMetadataConflicts      = gauge("metadata_conflicts", "Families of /metrics for which the targets have different HELP or TYPE.", "kind")
 	MetricPageBuildTime          = declare("page_build_duration_seconds", model.MetricTypeHistogram, "Time to merge and encode /metrics, without sending it to the client.", nil)
 	MetricPageBytes              = gauge("page_bytes", "Size of the last whole /metrics in text format before compression; vmagent accepts 16 MiB by default.")
 	MetricPanics                 = counter("panics_total", "Panics that affected only the target whose page or API caused them; each one is a bug of the exporter.")

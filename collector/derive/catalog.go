@@ -42,9 +42,10 @@ const (
 
 // Family is an entry of the catalogue, from which HELP and the metric reference are generated.
 type Family struct {
-	// Family holds name, type and help; the unit is the last word of the name if that is a unit.
 	exposition.Family
 
+	// Unit is the last word of the name if that is a unit.
+	Unit  string
 	Grade Grade
 	// Formula describes how the value is computed, with the metric names of the servers.
 	Formula string

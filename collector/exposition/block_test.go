@@ -24,7 +24,7 @@ func TestBlockIsIndependentOfBody(t *testing.T) {
 
 func TestConfig(t *testing.T) {
 	for _, c := range []struct{ name, text, err string }{
-		{"all of it", "{raw: false, normalised: true, aliases: [vllm, otel, trtllm], openmetrics: true, page_max_age: 1s}", ""},
+		{"all of it", "{raw: false, normalised: true, aliases: [vllm, otel, trtllm], page_max_age: 1s}", ""},
 		{"aliases alone", "{raw: false, normalised: false, aliases: [vllm]}", ""},
 		{"an unknown set", "{aliases: [tgi]}", `exposition.aliases[0]: unknown set "tgi"; use otel, trtllm, vllm`},
 		{"a set twice", "{aliases: [vllm, vllm]}", `exposition.aliases[1]: "vllm" is listed twice`},

@@ -70,7 +70,7 @@ func (b *shapeBuilder) build() *Shape {
 			s.utf8 = s.utf8 || sr.prefix[0] == '{' || quotedLabelName(sr.prefix)
 		}
 		f.end, f.text = i, text.family()
-		f.Name, f.Help, f.Unit = unique.Make(f.Name).Value(), unique.Make(f.Help).Value(), unique.Make(f.Unit).Value()
+		f.Name, f.Help = unique.Make(f.Name).Value(), unique.Make(f.Help).Value()
 		s.families = append(s.families, f)
 	}
 	families, lines, indexes := intern(&internedFamilies, s.families), intern(&internedLines, s.lines), intern(&internedIndexes, s.indexes)

@@ -9,21 +9,20 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// textFormats returns all text formats.
-func textFormats() map[string]expfmt.Format {
-	formats := make(map[string]expfmt.Format)
-	for _, scheme := range []model.EscapingScheme{model.NoEscaping, model.UnderscoreEscaping, model.DotsEscaping, model.ValueEncodingEscaping} {
-		formats["text "+scheme.String()] = formatOf(expfmt.TypeTextPlain, scheme)
-		formats["OpenMetrics "+scheme.String()] = formatOf(expfmt.TypeOpenMetrics, scheme)
+// escapings returns all ways to escape names.
+func escapings() []model.EscapingScheme {
+	return []model.EscapingScheme{
+		model.NoEscaping,
+		model.UnderscoreEscaping,
+		model.DotsEscaping,
+		model.ValueEncodingEscaping,
 	}
-	return formats
 }
 
 // restrict returns the part of a page about one replica: its lines, and the HELP and TYPE
@@ -45,9 +44,6 @@ func restrict(page, replica string) string {
 		default:
 			inHead = false
 		}
-	}
-	if strings.HasSuffix(page, "# EOF\n") {
-		out.WriteString("# EOF\n")
 	}
 	return out.String()
 }
@@ -142,7 +138,7 @@ func seriesOf(name, set string) string {
 	return "{" + strconv.Quote(name) + "," + set + "}"
 }
 
-// pageLayout holds blocks with one merger for all formats, as in the exporter.
+// pageLayout holds blocks with one merger for all ways to escape names, as in the exporter.
 type pageLayout struct {
 	merger exposition.Merger
 	blocks []*exposition.Block
@@ -160,62 +156,53 @@ func eachPageLayout(blocks ...*exposition.Block) []*pageLayout {
 	return each
 }
 
-// in returns the page of the blocks in a format.
-func (o *pageLayout) in(tb testing.TB, format expfmt.Format) string {
+// in returns the page of the blocks with escaped names.
+func (o *pageLayout) in(tb testing.TB, scheme model.EscapingScheme) string {
 	tb.Helper()
-	return o.only(tb, format, nil)
+	return o.only(tb, scheme, nil)
 }
 
-// only returns a part of the page of the blocks in a format.
-func (o *pageLayout) only(tb testing.TB, format expfmt.Format, only func(name string) bool) string {
+// only returns a part of the page of the blocks with escaped names.
+func (o *pageLayout) only(tb testing.TB, scheme model.EscapingScheme, only func(name string) bool) string {
 	tb.Helper()
 	var out bytes.Buffer
-	require.NoError(tb, o.merger.LayoutIn(format, o.blocks).WriteText(&out, o.blocks, only))
+	require.NoError(tb, o.merger.Escaped(o.blocks, scheme).WriteText(&out, o.blocks, only))
 	return out.String()
 }
 
-// pageIn returns the page of the blocks in a format.
-func pageIn(tb testing.TB, format expfmt.Format, blocks ...*exposition.Block) string {
+// pageIn returns the page of the blocks with escaped names.
+func pageIn(tb testing.TB, scheme model.EscapingScheme, blocks ...*exposition.Block) string {
 	tb.Helper()
-	return newPageLayout(blocks...).in(tb, format)
+	return newPageLayout(blocks...).in(tb, scheme)
 }
 
-// TestNoTargetChangesLinesOfAnother compares the page of two targets, reduced to one
-// of them, with the page of that one alone, byte for byte in every text format. In
-// OpenMetrics a histogram that does not add up changes the type of others.
+// TestNoTargetChangesLinesOfAnother compares the page of three targets, reduced to one of them,
+// with the page of that one alone, byte for byte.
 func TestNoTargetChangesLinesOfAnother(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(40) {
 		g := generator{Rand: rand.New(rand.NewPCG(seed, 0)), partial: seed%2 == 1}
 		blocks := merged(t, g.page(), g.page(), g.page())
 		all, each := newPageLayout(blocks...), eachPageLayout(blocks...)
-		for name, format := range textFormats() {
-			if g.partial && format.FormatType() == expfmt.TypeOpenMetrics {
-				continue
-			}
-			page := all.in(t, format)
+		for _, scheme := range escapings() {
+			page := all.in(t, scheme)
 			for i, alone := range each {
 				replica := string(rune('a' + i))
-				requireSamePage(t, alone.in(t, format), restrict(page, replica), "seed %d, %s, replica %s", seed, name, replica)
+				requireSamePage(t, alone.in(t, scheme), restrict(page, replica), "seed %d, %s, replica %s", seed, scheme, replica)
 			}
-			requireReaders(t, page, format)
+			requireReaders(t, page)
 		}
 	}
 }
 
-// requireReaders requires that all readers of a format accept a page, and find as many
-// samples as lines.
-func requireReaders(t *testing.T, page string, format expfmt.Format) {
+// requireReaders requires that all readers accept a page, and find as many samples as lines.
+func requireReaders(t *testing.T, page string) {
 	t.Helper()
-	got, err := readings([]byte(page), string(format))
+	got, err := readings([]byte(page), "")
 	require.NoError(t, err, page)
 	require.Len(t, got, len(sampleLines(page)), page)
-	if format.FormatType() == expfmt.TypeTextPlain {
-		_, err := families(page)
-		require.NoError(t, err, page)
-		return
-	}
-	require.NoError(t, openMetricsFault(page), page)
+	_, err = families(page)
+	require.NoError(t, err, page)
 }
 
 // TestConflictsDegradeTypeOnly does the same with targets that contradict each
@@ -223,28 +210,39 @@ func requireReaders(t *testing.T, page string, format expfmt.Format) {
 // order of families.
 func TestConflictsDegradeTypeOnly(t *testing.T) {
 	t.Parallel()
-	openMetricsPages := make(map[string]string)
 	for seed := range uint64(40) {
 		g := generator{Rand: rand.New(rand.NewPCG(seed, 0)), conflicting: seed%3 > 0, partial: seed%2 > 0}
 		blocks := merged(t, mutatePage(g, g.page()), mutatePage(g, g.page()), mutatePage(g, g.page()))
 		all, each := newPageLayout(blocks...), eachPageLayout(blocks...)
-		for name, format := range textFormats() {
-			page := all.in(t, format)
+		for _, scheme := range escapings() {
+			page := all.in(t, scheme)
 			for i, alone := range each {
 				replica := string(rune('a' + i))
-				require.Equal(t, sampleLines(alone.in(t, format)), sampleLines(restrict(page, replica)), "seed %d, %s, replica %s", seed, name, replica)
+				require.Equal(t, sampleLines(alone.in(t, scheme)), sampleLines(restrict(page, replica)),
+					"seed %d, %s, replica %s", seed, scheme, replica)
 			}
-			requireReaders(t, page, format)
-			if format.FormatType() == expfmt.TypeOpenMetrics {
-				openMetricsPages[fmt.Sprintf("seed %d %s", seed, name)] = page
-				continue
-			}
+			requireReaders(t, page)
 			again := parse(t, exposition.Options{}, page)
 			require.Empty(t, dropped(again.Shape().Drops()), "our own page read again")
 			require.Equal(t, sampleLines(page), sampleLines(render(t, &exposition.Merger{}, again)))
 		}
 	}
-	requireStrict(t, openMetricsPages)
+}
+
+// mutatePage returns a page with some values and names changed.
+func mutatePage(g generator, page string) string {
+	var out strings.Builder
+	for line := range strings.Lines(page) {
+		i := strings.LastIndexByte(line, ' ')
+		if line[0] != '#' && g.IntN(8) == 0 {
+			line = line[:i+1] + []string{"NaN", "-1", "+Inf", "-Inf", "0.5", "1e3", "-0", "1e300"}[g.IntN(8)] + "\n"
+		}
+		if strings.HasPrefix(line, "d") && g.IntN(2) == 0 {
+			line = strings.Replace(line, "{", "_created{", 1)
+		}
+		out.WriteString(line)
+	}
+	return out.String()
 }
 
 // TestEveryLineIsKept tests lines that readers reject under the type that they or another
@@ -255,38 +253,29 @@ func TestEveryLineIsKept(t *testing.T) {
 		histogram = "# TYPE x histogram\nx_bucket{le=\"+Inf\"} 1\nx_count 1\nx_sum 1\n"
 		counter   = "# TYPE x_total counter\nx_total 1\n"
 	)
-	for _, c := range []struct{ name, other, line, text, openMetrics string }{
-		{"a number of observations below zero", histogram, "x_count -1\n", "", ""},
-		{"one of a summary", summary, "x_count -1\n", "", ""},
-		{"a fraction", summary, "# TYPE x_count gauge\nx_count 0.25\n", "", ""},
-		{"a fraction in a histogram", histogram, "# TYPE x_count gauge\nx_count 0.25\n", "", ""},
-		{"a total NaN", histogram, "x_total NaN\n", "x histogram", "x histogram"},
-		{"a total below zero", histogram, "x_total -1\n", "x histogram", "x histogram"},
-		{"a creation time NaN of a histogram", histogram, "x_created NaN\n", "x histogram", ""},
-		{"a bucket of no bound", histogram, "x_bucket 1\n", "", ""},
-		{"a gauge of the name of a histogram", histogram, "# TYPE x gauge\nx 1\n", "", ""},
-		{"a counter below zero", counter, "x_total -1\n", "x_total counter", ""},
-		{"a counter NaN", counter, "x_total NaN\n", "x_total counter", ""},
-		{"a fractional counter", counter, "x_total 1.5\n", "x_total counter", "x counter"},
-		{"a creation time NaN", counter, "x_total 1\n# TYPE x_created gauge\nx_created NaN\n", "x_total counter", ""},
-		{"a time of creation of nothing", histogram, "# TYPE x_created gauge\nx_created 1\n", "x histogram", ""},
-		{"an inconsistent histogram", histogram, "# TYPE x histogram\nx_bucket{le=\"+Inf\"} 2\nx_count 1\nx_sum 1\n", "x histogram", ""},
+	for _, c := range []struct{ name, other, line, want string }{
+		{"a number of observations below zero", histogram, "x_count -1\n", ""},
+		{"one of a summary", summary, "x_count -1\n", ""},
+		{"a fraction", summary, "# TYPE x_count gauge\nx_count 0.25\n", ""},
+		{"a fraction in a histogram", histogram, "# TYPE x_count gauge\nx_count 0.25\n", ""},
+		{"a total NaN", histogram, "x_total NaN\n", "x histogram"},
+		{"a bucket of no bound", histogram, "x_bucket 1\n", ""},
+		{"a gauge of the name of a histogram", histogram, "# TYPE x gauge\nx 1\n", ""},
+		{"a counter below zero", counter, "x_total -1\n", "x_total counter"},
+		{"a counter NaN", counter, "x_total NaN\n", "x_total counter"},
+		{"a creation time NaN", counter, "x_total 1\n# TYPE x_created gauge\nx_created NaN\n", "x_total counter"},
+		{"a creation time of nothing", histogram, "# TYPE x_created gauge\nx_created 1\n", "x histogram"},
+		{
+			"a histogram that does not add up", histogram,
+			"# TYPE x histogram\nx_bucket{le=\"+Inf\"} 2\nx_count 1\nx_sum 1\n", "x histogram",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			blocks := merged(t, c.other, c.line)
-			for name, format := range textFormats() {
-				page := pageIn(t, format, blocks...)
-				for _, line := range append(sampleLines(c.other), sampleLines(c.line)...) {
-					line, value, _ := strings.Cut(line, " ")
-					require.Contains(t, page, "\n"+strings.TrimSuffix(line, "}"), name)
-					require.Contains(t, page, " "+value, name)
-				}
-				want := c.text
-				if format.FormatType() == expfmt.TypeOpenMetrics {
-					want = c.openMetrics
-				}
-				require.Equal(t, want != "", strings.Contains(page, " "+want+"\n"), page)
-				requireEveryLine(t, blocks, format, page)
+			for _, scheme := range escapings() {
+				page := pageIn(t, scheme, blocks...)
+				require.Equal(t, c.want != "", strings.Contains(page, " "+c.want+"\n"), page)
+				requireEveryLine(t, blocks, scheme, page)
 			}
 		})
 	}
@@ -294,34 +283,31 @@ func TestEveryLineIsKept(t *testing.T) {
 
 // requireEveryLine requires that a page has all lines of the blocks as each writes them
 // alone, and that its readers accept it.
-func requireEveryLine(t *testing.T, blocks []*exposition.Block, format expfmt.Format, page string) {
+func requireEveryLine(t *testing.T, blocks []*exposition.Block, scheme model.EscapingScheme, page string) {
 	t.Helper()
-	var alone, inText strings.Builder
-	text := formatOf(expfmt.TypeTextPlain, dialectScheme(format))
+	var alone strings.Builder
 	for _, b := range blocks {
-		alone.WriteString(pageIn(t, format, b))
-		inText.WriteString(pageIn(t, text, b))
+		alone.WriteString(pageIn(t, scheme, b))
 	}
-	require.Equal(t, sampleLines(alone.String()), sampleLines(page), format)
-	require.Len(t, sampleLines(page), len(sampleLines(inText.String())), "as many as in text: %s", format)
-	requireReaders(t, page, format)
+	require.Equal(t, sampleLines(alone.String()), sampleLines(page), scheme)
+	requireReaders(t, page)
 }
 
-// dialectScheme returns the escaping of a format.
-func dialectScheme(format expfmt.Format) model.EscapingScheme { return format.ToEscapingScheme() }
-
 func TestEscapedFamiliesAreSelectedByName(t *testing.T) {
-	format := formatOf(expfmt.TypeTextPlain, model.UnderscoreEscaping)
 	body := "{\"a.b\",x=\"1\"} 1\na_b 2\n{\"c.d\"} 3\n"
 	for accept, want := range map[string]string{
-		"a.b": "# TYPE a_b untyped\na_b{x=\"1\"} 1\n", "a_b": "# TYPE a_b untyped\na_b 2\n", "c.d": "# TYPE c_d untyped\nc_d 3\n", "c_d": "",
+		"a.b": "# TYPE a_b untyped\na_b{x=\"1\"} 1\n",
+		"a_b": "# TYPE a_b untyped\na_b 2\n",
+		"c.d": "# TYPE c_d untyped\nc_d 3\n",
+		"c_d": "",
 	} {
-		require.Equal(t, want, string(encode(t, body, format, func(name string) bool { return name == accept })), accept)
+		only := func(name string) bool { return name == accept }
+		page := newPageLayout(parse(t, exposition.Options{}, body)).only(t, model.UnderscoreEscaping, only)
+		require.Equal(t, want, page, accept)
 	}
 }
 
 func TestLayoutIsCachedUntilShapeChanges(t *testing.T) {
-	underscores := formatOf(expfmt.TypeTextPlain, model.UnderscoreEscaping)
 	var m exposition.Merger
 	c := exposition.NewCache(exposition.Options{})
 	page := func(body string) []*exposition.Block {
@@ -330,13 +316,13 @@ func TestLayoutIsCachedUntilShapeChanges(t *testing.T) {
 		return []*exposition.Block{b}
 	}
 	ordinary := m.Layout(page("a 1\n"))
-	require.Same(t, ordinary, m.LayoutIn(underscores, page("a 2\n")), "nothing to escape, only the values differ")
+	require.Same(t, ordinary, m.Escaped(page("a 2\n"), model.UnderscoreEscaping), "nothing to escape, only the values differ")
 	blocks := append(page("a 3\n"), merged(t, "{\"a.b\"} 1\n")...)
 	odd := m.Layout(blocks)
 	require.NotSame(t, ordinary, odd)
-	require.Same(t, odd, m.LayoutIn(formatOf(expfmt.TypeTextPlain, model.NoEscaping), blocks))
-	escaped := m.LayoutIn(underscores, blocks)
+	require.Same(t, odd, m.Escaped(blocks, model.NoEscaping))
+	escaped := m.Escaped(blocks, model.UnderscoreEscaping)
 	require.NotSame(t, odd, escaped)
-	require.Same(t, escaped, m.LayoutIn(underscores, blocks))
+	require.Same(t, escaped, m.Escaped(blocks, model.UnderscoreEscaping))
 	require.Empty(t, render(t, &m), "no targets, no page")
 }

@@ -63,7 +63,7 @@ func renderComputed(all []ComputedSeries, hidden bool, label Labeler, existing [
 	for i := range all {
 		f := &all[i].Family
 		m := meta.get(f.Name)
-		m.help, m.unit, m.typ, m.current = f.Help, f.Unit, f.Type, f.Type
+		m.help, m.typ, m.current = f.Help, f.Type, f.Type
 	}
 	b := &shapeBuilder{series: make([]series, 0, len(all))}
 	renderer := seriesRenderer{opts: &Options{}, label: label}

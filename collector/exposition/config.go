@@ -21,9 +21,6 @@ type Config struct {
 	WindowGauges bool `yaml:"window_gauges"`
 	// Aliases lists the vocabularies in which normalised values are repeated.
 	Aliases []string `yaml:"aliases,omitempty"`
-	// OpenMetrics serves OpenMetrics to clients that prefer it but also accept text. Counters
-	// without _total lose their type there.
-	OpenMetrics bool `yaml:"openmetrics"`
 	// PageMaxAge is how long an encoded page is served to other clients.
 	PageMaxAge model.Duration `yaml:"page_max_age"`
 }

@@ -2,8 +2,8 @@ package exposition
 
 import (
 	"cmp"
+	"iter"
 	"slices"
-	"strings"
 
 	"github.com/prometheus/common/model"
 )
@@ -12,17 +12,16 @@ import (
 const (
 	ConflictHelp = "help"
 	ConflictType = "type"
-	ConflictUnit = "unit"
 )
 
 // Conflict is a family for which a target differs from most others.
 type Conflict struct {
 	Family string
-	// Kind is ConflictHelp, ConflictType or ConflictUnit.
+	// Kind is ConflictHelp or ConflictType.
 	Kind string
 	// Block is the index of the target's block.
 	Block int
-	// Value is the target's HELP, TYPE or UNIT.
+	// Value is the target's HELP or TYPE.
 	Value string
 }
 
@@ -67,8 +66,6 @@ func (f *mergedFamily) majority(get func(*Family) string) (best string) {
 
 func helpOf(f *Family) string { return f.Help }
 
-func unitOf(f *Family) string { return f.Unit }
-
 // typeOf returns the declared type, empty if there is none.
 func typeOf(f *Family) string {
 	if f.Type == model.MetricTypeUnknown {
@@ -111,68 +108,62 @@ func (l *Layout) resolveTypes(index familyIndex) {
 func (f *mergedFamily) typesAgree() bool {
 	return !slices.ContainsFunc(f.refs, func(r familyRef) bool {
 		typ := r.source().Type
-		return typ != f.typ && (typ != model.MetricTypeUnknown || !scalar(f.typ)) || r.source().malformed
+		return typ != f.typ && (typ != model.MetricTypeUnknown || !scalar(f.typ))
 	})
 }
 
-// claim is the use of a name by a family, for itself or for its samples. A weak claim, for a name
-// that only OpenMetrics reserves, yields to others.
-type claim struct {
-	family int
-	weak   bool
-}
-
-func (l *Layout) claims() map[string][]claim {
-	all := make(map[string][]claim, len(l.families))
+// claims returns the families that claim each name, for themselves or for their samples.
+func (l *Layout) claims() map[string][]int {
+	all := make(map[string][]int, len(l.families))
 	for i := range l.families {
-		l.eachName(i, func(name string, weak bool) {
-			if claims := all[name]; len(claims) == 0 || claims[len(claims)-1].family != i {
-				all[name] = append(claims, claim{i, weak})
+		for name := range l.families[i].names() {
+			if claims := all[name]; len(claims) == 0 || claims[len(claims)-1] != i {
+				all[name] = append(claims, i)
 			}
-		})
+		}
 	}
 	return all
 }
 
-// eachName calls do for each name that family i claims under any of its declared types.
-func (l *Layout) eachName(i int, do func(name string, weak bool)) {
-	f := &l.families[i]
-	var types []model.MetricType
-	for j := range f.refs {
-		typ := f.refs[j].source().Type
-		if slices.Contains(types, typ) {
-			continue
-		}
-		types = append(types, typ)
-		for _, name := range sampleNames(f.name, typ) {
-			do(name, false)
-		}
-		for _, name := range l.dialect.extraNames(f.name, typ) {
-			do(name, true)
+// names returns the names that the family claims under any of its declared types.
+func (f *mergedFamily) names() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		var types []model.MetricType
+		for j := range f.refs {
+			typ := f.refs[j].source().Type
+			if slices.Contains(types, typ) {
+				continue
+			}
+			types = append(types, typ)
+			for _, name := range sampleNames(f.name, typ) {
+				if !yield(name) {
+					return
+				}
+			}
 		}
 	}
 }
 
 // clashes reports whether another family claims a name of family i. The conflict is recorded for
 // the family that fewer targets have.
-func (l *Layout) clashes(i int, claims map[string][]claim) (clash bool) {
+func (l *Layout) clashes(i int, claims map[string][]int) bool {
 	f := &l.families[i]
-	l.eachName(i, func(name string, weak bool) {
+	for name := range f.names() {
 		for _, other := range claims[name] {
-			if other.family == i || other.weak && !weak {
+			if other == i {
 				continue
 			}
-			o := &l.families[other.family]
-			if !clash && !weak && (len(f.refs) < len(o.refs) || len(f.refs) == len(o.refs) && scalar(f.typ)) {
+			o := &l.families[other]
+			if len(f.refs) < len(o.refs) || len(f.refs) == len(o.refs) && scalar(f.typ) {
 				l.recordConflicts(f, ConflictType, typeOf, "")
 			}
-			if !clash && !weak && f.typ != model.MetricTypeUnknown {
+			if f.typ != model.MetricTypeUnknown {
 				l.stats.TypeConflicts++
 			}
-			clash = true
+			return true
 		}
-	})
-	return clash
+	}
+	return false
 }
 
 // untype moves the lines of family i, if it has several sample names, to families of these names.
@@ -180,24 +171,12 @@ func (l *Layout) untype(index familyIndex, i int) {
 	refs := l.families[i].refs
 	l.families[i].refs = nil
 	for j := range refs {
-		if f := refs[j].source(); scalar(f.Type) && f.roles == nil {
+		if scalar(refs[j].source().Type) {
 			l.families[i].refs = append(l.families[i].refs, refs[j])
 		} else {
 			l.families = index.add(l.families, refs[j].split(), refs[j].block)
 		}
 	}
-}
-
-// splitFamily returns the lines of a family as one family per sample name.
-func (l *Layout) splitFamily(f *mergedFamily) (families []mergedFamily) {
-	index := make(familyIndex)
-	for i := range f.refs {
-		families = index.add(families, f.refs[i].split(), f.refs[i].block)
-	}
-	for i := range families {
-		l.setHead(&families[i])
-	}
-	return families
 }
 
 // split returns the lines of the family as a shape with one family per sample name. They are
@@ -212,7 +191,7 @@ func (r *familyRef) split() *Shape {
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
 		part := Family{Name: name, Type: model.MetricTypeUnknown, first: len(split.lines), text: f.text, selector: r.selector()}
 		if name == f.Name {
-			part.Help, part.Unit = f.Help, f.Unit
+			part.Help = f.Help
 		}
 		for i := range names {
 			if names[i] == name {
@@ -225,15 +204,7 @@ func (r *familyRef) split() *Shape {
 	return split
 }
 
-// setHead renders HELP, TYPE and UNIT of a family after its type was resolved, and returns them.
-func (l *Layout) setHead(f *mergedFamily) Family {
-	meta := Family{Name: f.name, Type: f.typ, Help: f.majority(helpOf), Unit: f.majority(unitOf)}
-	f.head = l.dialect.appendHead(nil, &meta)
-	f.renamed = slices.ContainsFunc(f.refs, func(r familyRef) bool { return r.selector() != f.name })
-	return meta
-}
-
-// sampleNames returns the sample names of a family in the text format, and its own name.
+// sampleNames returns the sample names of a family, and its own name.
 func sampleNames(name string, typ model.MetricType) []string {
 	switch typ {
 	case model.MetricTypeHistogram:
@@ -243,24 +214,6 @@ func sampleNames(name string, typ model.MetricType) []string {
 	default:
 		return []string{name}
 	}
-}
-
-// extraNames returns the additional names that OpenMetrics reserves for a family.
-func (d dialect) extraNames(name string, typ model.MetricType) []string {
-	base, total := strings.CutSuffix(name, "_total")
-	switch {
-	case !d.compound(name, typ) || !d.openMetrics:
-		return nil
-	case typ == model.MetricTypeCounter && total:
-		return []string{base, base + "_created"}
-	default:
-		return []string{name + "_created"}
-	}
-}
-
-// compound reports whether a family has several sample names in the dialect.
-func (d dialect) compound(name string, typ model.MetricType) bool {
-	return !scalar(typ) || d.openMetrics && typ == model.MetricTypeCounter && strings.HasSuffix(name, "_total")
 }
 
 func scalar(t model.MetricType) bool {

@@ -1,7 +1,7 @@
 // Package exposition implements the page format. It parses the pages of targets,
 // caches their shape from scrape to scrape, merges the pages of many targets and
-// writes the result as text or OpenMetrics, plain or compressed. It knows nothing
-// of targets, engines, windows or HTTP handlers.
+// writes the result as text, plain or compressed. It knows nothing of targets, engines,
+// windows or HTTP handlers.
 //
 // # Parsing
 //
@@ -20,16 +20,15 @@
 // # Merging and writing
 //
 // A [Merger] merges the blocks of all targets into the [Layout] of one page, see [Merger.Layout]
-// for the rules. A layout writes text or OpenMetrics (text.go). The merger also keeps the shapes as
-// OpenMetrics, or readers without UTF-8 names, need them (dialect.go, openmetrics.go).
+// for the rules. A layout writes text (text.go). The merger also keeps the shapes as readers without
+// UTF-8 names need them (escape.go).
 //
 // # Isolation
 //
 // The merged page, reduced to the lines of one target, equals the page of that target alone, byte
-// for byte and in every format. HELP, TYPE and UNIT are written once for all. The exceptions are
-// families on which targets disagree and, in OpenMetrics, families that it does not allow under
-// their type because of one target, such as a histogram that does not add up. Of these, the same
-// lines are written, perhaps in another order and under another HELP, TYPE or UNIT.
+// for byte and however names are escaped. HELP and TYPE are written once for all. The exceptions are
+// families on which targets disagree: of these, the same lines are written, perhaps in another order
+// and under another HELP or TYPE.
 //
 // textparse is a tokenizer, not a validator. Series that would make the merged page
 // unreadable are dropped one by one and counted in [Drops]; a body that is not in

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
@@ -42,8 +41,7 @@ func ExampleCache_Parse() {
 	// dropped: 1
 }
 
-// The pages of two targets are merged into one, which is written as text and, except for
-// the types that it cannot have there, as OpenMetrics.
+// The pages of two targets are merged into one.
 func ExampleMerger_Layout() {
 	pages := []string{
 		"# HELP queue_size Requests that wait.\n# TYPE queue_size gauge\nqueue_size 7\n# TYPE requests counter\nrequests 12\n",
@@ -59,10 +57,8 @@ func ExampleMerger_Layout() {
 		blocks = append(blocks, block)
 	}
 	var merger exposition.Merger
-	for _, format := range []expfmt.Format{expfmt.NewFormat(expfmt.TypeTextPlain), expfmt.NewFormat(expfmt.TypeOpenMetrics)} {
-		if err := merger.LayoutIn(format, blocks).WriteText(os.Stdout, blocks, nil); err != nil {
-			fmt.Println(err)
-		}
+	if err := merger.Layout(blocks).WriteText(os.Stdout, blocks, nil); err != nil {
+		fmt.Println(err)
 	}
 	// Output:
 	// # HELP queue_size Requests that wait.
@@ -71,11 +67,4 @@ func ExampleMerger_Layout() {
 	// queue_size{replica_id="r1"} 0
 	// # TYPE requests counter
 	// requests{replica_id="r0"} 12
-	// # HELP queue_size Requests that wait.
-	// # TYPE queue_size gauge
-	// queue_size{replica_id="r0"} 7
-	// queue_size{replica_id="r1"} 0
-	// # TYPE requests unknown
-	// requests{replica_id="r0"} 12
-	// # EOF
 }

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
 
@@ -80,20 +79,11 @@ func FuzzParse(f *testing.F) {
 		for _, one := range got {
 			require.Contains(t, want, one)
 		}
-		escaped := pageIn(t, formatOf(expfmt.TypeTextPlain, model.UnderscoreEscaping), b)
-		_, err = readings([]byte(escaped), "")
-		require.NoError(t, err, escaped)
-		_, err = families(escaped)
-		require.NoError(t, err, escaped)
-		inOpenMetrics := pageIn(t, formatOf(expfmt.TypeOpenMetrics, model.NoEscaping), b)
-		require.NoError(t, openMetricsFault(inOpenMetrics), inOpenMetrics)
-		again, err := readings([]byte(inOpenMetrics), openMetrics)
-		require.NoError(t, err, inOpenMetrics)
-		require.Equal(t, got, again, "the samples in OpenMetrics")
+		requireReaders(t, pageIn(t, model.UnderscoreEscaping, b))
 	})
 }
 
-// FuzzTwoTargets merges two bodies: in every text format all readers accept the page, and
+// FuzzTwoTargets merges two bodies: however names are escaped, all readers accept the page, and
 // both targets have the lines that they have alone.
 func FuzzTwoTargets(f *testing.F) {
 	f.Add("# TYPE a histogram\na_bucket{le=\"1\"} 1\na_bucket{le=\"+Inf\"} 2\na_sum 1\na_count 2\n", "# TYPE a gauge\na 1\na_count 2\n", false)
@@ -117,9 +107,8 @@ func FuzzTwoTargets(f *testing.F) {
 			}
 			blocks = append(blocks, b)
 		}
-		for name, format := range textFormats() {
-			t.Log(name)
-			requireEveryLine(t, blocks, format, pageIn(t, format, blocks...))
+		for _, scheme := range escapings() {
+			requireEveryLine(t, blocks, scheme, pageIn(t, scheme, blocks...))
 		}
 	})
 }
@@ -189,17 +178,17 @@ func FuzzFastSlow(f *testing.F) {
 	})
 }
 
-// FuzzNegotiate requires that the negotiated format and encoding are supported for any
-// header.
+// FuzzNegotiate requires that the negotiated escaping and encoding are supported for any header.
 func FuzzNegotiate(f *testing.F) {
 	for _, c := range acceptHeaders {
-		f.Add(c.accept, "gzip", false, false)
+		f.Add(c.accept, "gzip")
 	}
-	f.Add("text/plain;q=0", "zstd;q=nan, *;q=0.5", true, true)
-	f.Fuzz(func(t *testing.T, accept, coding string, om, utf bool) {
-		got := exposition.Negotiate(http.Header{"Accept": {accept}}, om, utf)
-		require.Contains(t, []expfmt.FormatType{expfmt.TypeTextPlain, expfmt.TypeOpenMetrics}, got.Expfmt.FormatType())
-		require.Contains(t, pageIn(t, got.Expfmt, parse(t, exposition.Options{}, "a 1\n")), "a 1\n")
-		require.Contains(t, []exposition.Encoding{exposition.Identity, exposition.Gzip, exposition.Zstd}, exposition.NegotiateEncoding(coding))
+	f.Add("text/plain;q=0", "zstd;q=nan, *;q=0.5")
+	f.Fuzz(func(t *testing.T, accept, coding string) {
+		scheme := exposition.NegotiateEscaping(http.Header{"Accept": {accept}})
+		require.Contains(t, escapings(), scheme)
+		requireReaders(t, pageIn(t, scheme, parse(t, exposition.Options{}, "a 1\n{\"a.b\"} 2\n")))
+		encodings := []exposition.Encoding{exposition.Identity, exposition.Gzip, exposition.Zstd}
+		require.Contains(t, encodings, exposition.NegotiateEncoding(coding))
 	})
 }

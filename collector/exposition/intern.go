@@ -53,7 +53,6 @@ var (
 	internedFamilies Interner[uint64, []Family]
 	internedPieces   Interner[uint64, []piece]
 	internedWatched  Interner[uint64, []watchedSeries]
-	internedRoles    Interner[uint64, []role]
 	internedLabels   Interner[uint64, []labels.Label]
 )
 

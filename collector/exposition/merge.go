@@ -5,49 +5,48 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 )
 
 // Merger merges the blocks of many targets into one page. It is not safe for concurrent use. The
 // layouts that it returns never change.
 type Merger struct {
-	// shapes holds the shapes of the last page, layouts its layouts by dialect.
+	// shapes holds the shapes of the last page, layouts its layouts by how names are escaped.
 	shapes  []*Shape
-	layouts map[dialect]*Layout
-	// rewritten holds the shapes of the last page in other dialects. To rewrite all because one
-	// changed would take ten times as long as the page, see BenchmarkPage/way=changing.
-	rewritten map[*Shape]map[dialect]*Shape
+	layouts map[model.EscapingScheme]*Layout
+	// escaped holds the escaped shapes of the last page. To escape all because one changed would
+	// take ten times as long as the page, see BenchmarkPage/way=changing.
+	escaped map[*Shape]map[model.EscapingScheme]*Shape
 }
 
 // Layout describes one page: its families with their HELP and TYPE, and the lines of each.
 type Layout struct {
-	dialect   dialect
-	families  []mergedFamily
+	families    []mergedFamily
+	contentType string
+	// utf8 is true if the page has quoted names, which clients must accept.
 	utf8      bool
 	stats     MergeStats
 	conflicts []Conflict
 }
 
-// MergeStats counts the families for which targets have different HELP, TYPE or UNIT. A missing
-// HELP, TYPE or UNIT does not count as different.
+// MergeStats counts the families for which targets have different HELP or TYPE. A missing HELP or
+// TYPE does not count as different.
 type MergeStats struct {
-	HelpConflicts, TypeConflicts, UnitConflicts int
+	HelpConflicts, TypeConflicts int
 }
 
 type mergedFamily struct {
 	name string
 	typ  model.MetricType
 	refs []familyRef
-	// head holds the HELP, TYPE and UNIT lines.
+	// head holds the HELP and TYPE lines.
 	head []byte
 	// renamed is true if some of its lines are selected by another name.
 	renamed bool
-	// checked is true if the type does not allow all values.
-	checked bool
 }
 
-// familyRef is one family of one block. Its shape is the block's shape or a rewritten one.
+// familyRef is one family of one block. Its shape is the block's shape, or that one escaped or
+// split by sample name.
 type familyRef struct {
 	shape         *Shape
 	block, family int32
@@ -62,15 +61,15 @@ func (r *familyRef) selector() string { return cmp.Or(r.source().selector, r.sou
 // Stats returns the number of conflicts.
 func (l *Layout) Stats() MergeStats { return l.stats }
 
-// NeedsUTF8 reports whether the page has quoted names, which clients must accept.
-func (l *Layout) NeedsUTF8() bool { return l.utf8 }
+// ContentType returns the content type of the page.
+func (l *Layout) ContentType() string { return l.contentType }
 
-// Layout returns the layout of a page in text with the lines in the order of the blocks. It
-// returns the previous layout while the blocks have the same shapes.
+// Layout returns the layout of a page with the lines in the order of the blocks. It returns the
+// previous layout while the blocks have the same shapes.
 //
 // The rules for merging are:
 //   - Families are sorted by name. Each has one HELP, one TYPE and the lines of the
-//     blocks in their order. HELP and UNIT are the most frequent ones, the first if several are.
+//     blocks in their order. HELP is the most frequent one, the first if several are.
 //   - No line of a block is dropped.
 //   - A family has the type on which all blocks that declare one agree. Otherwise it is
 //     untyped, and so are two families that claim one sample name, such as x_count as
@@ -79,65 +78,60 @@ func (l *Layout) NeedsUTF8() bool { return l.utf8 }
 //   - Every conflict is counted in [MergeStats] and listed by [Layout.Conflicts].
 func (m *Merger) Layout(blocks []*Block) *Layout {
 	if m.layouts != nil && slices.EqualFunc(blocks, m.shapes, func(b *Block, s *Shape) bool { return b.shape == s }) {
-		return m.layouts[dialect{}]
+		return m.layouts[model.NoEscaping]
 	}
 	m.shapes = make([]*Shape, len(blocks))
-	kept := make(map[*Shape]map[dialect]*Shape, len(m.rewritten))
+	kept := make(map[*Shape]map[model.EscapingScheme]*Shape, len(m.escaped))
 	for i, b := range blocks {
 		m.shapes[i] = b.shape
-		if others, ok := m.rewritten[b.shape]; ok {
+		if others, ok := m.escaped[b.shape]; ok {
 			kept[b.shape] = others
 		}
 	}
-	text := newLayout(m.shapes, dialect{})
-	m.layouts, m.rewritten = map[dialect]*Layout{{}: text}, kept
-	return text
-}
-
-// LayoutIn returns the layout of the page in a format. Formats in which the page is the same share
-// one layout. OpenMetrics differs from text in three ways:
-//   - Names: counters are named without "_total", "_created" joins its family, bounds are canonical.
-//   - Types: a family is untyped if OpenMetrics does not allow its name or values under its type,
-//     such as a counter without "_total", a negative one, or a histogram that does not add up.
-//   - The page has UNIT lines and ends with "# EOF".
-func (m *Merger) LayoutIn(format expfmt.Format, blocks []*Block) *Layout {
-	d := dialect{openMetrics: format.FormatType() == expfmt.TypeOpenMetrics, scheme: format.ToEscapingScheme()}
-	if !m.Layout(blocks).utf8 {
-		d.scheme = model.NoEscaping
-	}
-	l, ok := m.layouts[d]
-	if !ok {
-		shapes := make([]*Shape, len(m.shapes))
-		for i, s := range m.shapes {
-			shapes[i] = m.toDialect(s, d)
-		}
-		l = newLayout(shapes, d)
-		m.layouts[d] = l
-	}
+	m.escaped = kept
+	l := newLayout(m.shapes)
+	l.contentType = contentType(l.utf8, model.NoEscaping)
+	m.layouts = map[model.EscapingScheme]*Layout{model.NoEscaping: l}
 	return l
 }
 
-func (m *Merger) toDialect(s *Shape, d dialect) *Shape {
-	if !s.utf8 {
-		d.scheme = model.NoEscaping
+// Escaped returns the layout of a page for clients that need names outside the legacy character
+// set escaped. Pages without such names have one layout for all clients.
+func (m *Merger) Escaped(blocks []*Block, scheme model.EscapingScheme) *Layout {
+	l := m.Layout(blocks)
+	if !l.utf8 || scheme == model.NoEscaping {
+		return l
 	}
-	if d == (dialect{}) {
+	if l, ok := m.layouts[scheme]; ok {
+		return l
+	}
+	shapes := make([]*Shape, len(m.shapes))
+	for i, s := range m.shapes {
+		shapes[i] = m.escape(s, scheme)
+	}
+	l = newLayout(shapes)
+	l.contentType = contentType(true, scheme)
+	m.layouts[scheme] = l
+	return l
+}
+
+func (m *Merger) escape(s *Shape, scheme model.EscapingScheme) *Shape {
+	if !s.utf8 {
 		return s
 	}
-	if m.rewritten[s] == nil {
-		m.rewritten[s] = make(map[dialect]*Shape)
+	if m.escaped[s] == nil {
+		m.escaped[s] = make(map[model.EscapingScheme]*Shape)
 	}
-	other, ok := m.rewritten[s][d]
+	other, ok := m.escaped[s][scheme]
 	if !ok {
-		other = s.toDialect(d)
-		m.rewritten[s][d] = other
+		other = s.escaped(scheme)
+		m.escaped[s][scheme] = other
 	}
 	return other
 }
 
-// newLayout merges shapes of a dialect.
-func newLayout(shapes []*Shape, d dialect) *Layout {
-	l := &Layout{dialect: d}
+func newLayout(shapes []*Shape) *Layout {
+	l := &Layout{}
 	index := make(familyIndex)
 	for block, s := range shapes {
 		l.utf8 = l.utf8 || s.utf8
@@ -147,10 +141,10 @@ func newLayout(shapes []*Shape, d dialect) *Layout {
 	slices.SortFunc(l.families, func(a, b mergedFamily) int { return strings.Compare(a.name, b.name) })
 	for i := range l.families {
 		f := &l.families[i]
-		meta := l.setHead(f)
-		l.stats.HelpConflicts += l.recordConflicts(f, ConflictHelp, helpOf, meta.Help)
-		l.stats.UnitConflicts += l.recordConflicts(f, ConflictUnit, unitOf, meta.Unit)
-		f.checked = d.openMetrics && d.compound(f.name, f.typ)
+		help := f.majority(helpOf)
+		f.head = appendHead(nil, f.name, f.typ, help)
+		f.renamed = slices.ContainsFunc(f.refs, func(r familyRef) bool { return r.selector() != f.name })
+		l.stats.HelpConflicts += l.recordConflicts(f, ConflictHelp, helpOf, help)
 	}
 	return l
 }

@@ -124,18 +124,6 @@ func TestConflictsNameTarget(t *testing.T) {
 			require.Equal(t, c.want, l.Conflicts())
 		})
 	}
-	t.Run("by UNIT", func(t *testing.T) {
-		var blocks []*exposition.Block
-		for _, unit := range []string{"seconds", "s_seconds"} {
-			b, err := parseWith(t, exposition.NewCache(exposition.Options{}), "# TYPE x_s_seconds gauge\n# UNIT x_s_seconds "+unit+"\nx_s_seconds 1\n# EOF\n", openMetrics)
-			require.NoError(t, err)
-			blocks = append(blocks, b)
-		}
-		var m exposition.Merger
-		l := m.Layout(blocks)
-		require.Equal(t, []exposition.Conflict{{Family: "x_s_seconds", Kind: "unit", Block: 1, Value: "s_seconds"}}, l.Conflicts())
-		require.Equal(t, exposition.MergeStats{UnitConflicts: 1}, l.Stats())
-	})
 	t.Run("of very many the first hundred are named", func(t *testing.T) {
 		var one, other strings.Builder
 		for i := range 200 {

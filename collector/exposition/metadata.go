@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// metadata holds HELP, TYPE and UNIT of a body by family name.
+// metadata holds HELP and TYPE of a body by family name.
 type metadata struct {
 	byName map[string]*familyMeta
 	// conflicts is the number of families with more than one TYPE.
@@ -19,7 +19,7 @@ type metadata struct {
 // familyMeta is the metadata of one family. The first HELP and the first TYPE win. Samples after
 // a different TYPE are in conflict, until the first TYPE is repeated.
 type familyMeta struct {
-	help, unit       string
+	help             string
 	typ              model.MetricType
 	hasHelp, hasType bool
 	// current is the TYPE of the samples that follow.
@@ -104,7 +104,7 @@ func (m *metadata) familyIndex(b *shapeBuilder, format bodyFormat, name string) 
 	}
 	f := Family{Name: family, Type: typ}
 	if meta != nil {
-		f.Help, f.Unit = meta.help, meta.unit
+		f.Help = meta.help
 	}
 	if b.index == nil {
 		b.index = make(map[string]int)

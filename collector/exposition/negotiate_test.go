@@ -4,86 +4,58 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
 const (
-	textPlain = "text/plain; version=0.0.4; charset=utf-8"
-	protoType = "application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited; escaping=underscores"
-
-	prometheus2      = "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1"
-	prometheus3      = "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,application/openmetrics-text;version=0.0.1;q=0.5,text/plain;version=1.0.0;escaping=allow-utf-8;q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.2"
-	prometheus3Proto = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited;q=0.6,application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.3,*/*;q=0.2"
-	browser          = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"
-	strictOM         = "application/openmetrics-text;version=1.0.0"
+	protobuf    = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited"
+	prometheus2 = "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75," +
+		"text/plain;version=0.0.4;q=0.5,*/*;q=0.1"
+	prometheus3 = "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6," +
+		"application/openmetrics-text;version=0.0.1;q=0.5,text/plain;version=1.0.0;escaping=allow-utf-8;q=0.4," +
+		"text/plain;version=0.0.4;q=0.3,*/*;q=0.2"
 )
 
 // acceptHeaders are headers of real clients and unusual ones.
 var acceptHeaders = []struct {
 	name, accept string
-	openMetrics  bool
-	want         string
+	want         model.EscapingScheme
 }{
-	{"Prometheus 2 gets text, in which counters keep their type", prometheus2, false, textPlain},
-	{"Prometheus 3 gets text too", prometheus3, false, textPlain},
-	{"Prometheus 2 gets OpenMetrics if enabled", prometheus2, true, "application/openmetrics-text; version=1.0.0; charset=utf-8; escaping=underscores"},
-	{"Prometheus 3 gets OpenMetrics with UTF-8 names if enabled", prometheus3, true, "application/openmetrics-text; version=1.0.0; charset=utf-8; escaping=allow-utf-8"},
-	{"Prometheus 3 with native histograms gets text", prometheus3Proto, false, textPlain},
-	{"vmagent gets text", "text/plain;version=0.0.4;q=1,*/*;q=0.1", false, textPlain},
-	{"Prometheus 1 gets text", "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited;q=0.7,text/plain;version=0.0.4;q=0.3", false, textPlain},
-	{"a client for protobuf only gets text", protoType, false, textPlain},
-	{"curl gets text", "*/*", false, textPlain},
-	{"a browser gets text", browser, false, textPlain},
-	{"a client without a header gets text", "", false, textPlain},
-	{"a client for OpenMetrics only gets it", strictOM, false, "application/openmetrics-text; version=1.0.0; charset=utf-8; escaping=underscores"},
-	{"a client that refuses text gets OpenMetrics", strictOM + ",text/plain;q=0", false, "application/openmetrics-text; version=1.0.0; charset=utf-8; escaping=underscores"},
-	{"zero may be followed by other parameters", strictOM + ",text/plain;q=0;version=0.0.4", false, "application/openmetrics-text; version=1.0.0; charset=utf-8; escaping=underscores"},
-	{"text refused by name is not given by the star", strictOM + ",text/plain;q=0,*/*;q=0.1", false, "application/openmetrics-text; version=1.0.0; charset=utf-8; escaping=underscores"},
-	{"the star at q=0 refuses nothing that is named", "*/*;q=0,text/plain," + strictOM, false, textPlain},
-	{"a client that refuses OpenMetrics gets text even if enabled", strictOM + ";q=0,*/*", true, textPlain},
-	{"a client that refuses protobuf gets text", protoType + ";q=0,*/*", false, textPlain},
-	{"text/* is text", strictOM + ",text/*;q=0.1", false, textPlain},
-	{"old OpenMetrics alone is answered in kind", "application/openmetrics-text;version=0.0.1", false, "application/openmetrics-text; version=0.0.1; charset=utf-8; escaping=underscores"},
-	{"a format of the future gets text", "application/openmetrics-text;version=9.0.0,application/x-future", false, textPlain},
-	{"a client that refuses protobuf and prefers OpenMetrics gets text", strictOM + ",application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited;q=0,text/plain;q=A", false, textPlain},
-	{"garbage gets text", ";;;,,,q=,/;q=x,\x00", false, textPlain},
+	{"Prometheus 3 gets UTF-8 names", prometheus3, model.NoEscaping},
+	{"Prometheus 2 gets escaped names", prometheus2, model.UnderscoreEscaping},
+	{"Prometheus 3 with native histograms", protobuf + ";escaping=allow-utf-8;q=0.6,text/plain;q=0.3", model.NoEscaping},
+	{"Prometheus 1", protobuf + ";q=0.7,text/plain;version=0.0.4;q=0.3", model.UnderscoreEscaping},
+	{"vmagent", "text/plain;version=0.0.4;q=1,*/*;q=0.1", model.UnderscoreEscaping},
+	{"curl", "*/*", model.UnderscoreEscaping},
+	{"a browser", "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8", model.UnderscoreEscaping},
+	{"a client without a header", "", model.UnderscoreEscaping},
+	{"a client may choose", "text/plain;version=0.0.4;escaping=dots", model.DotsEscaping},
+	{"values", "text/plain;escaping=values", model.ValueEncodingEscaping},
+	{"what it refuses does not count", "text/plain;escaping=values;q=0,text/plain;escaping=dots", model.DotsEscaping},
+	{
+		"what it says about OpenMetrics does not count either",
+		"application/openmetrics-text;version=1.0.0;escaping=allow-utf-8,text/plain;version=0.0.4",
+		model.UnderscoreEscaping,
+	},
+	{"an escaping of the future is ignored", "text/plain;escaping=runes", model.UnderscoreEscaping},
+	{"garbage", ";;;,,,q=,/;q=x,\x00", model.UnderscoreEscaping},
 }
 
-func TestNegotiateByAcceptHeader(t *testing.T) {
+func TestNegotiateEscaping(t *testing.T) {
 	for _, c := range acceptHeaders {
 		t.Run(c.name, func(t *testing.T) {
-			got := exposition.Negotiate(http.Header{"Accept": {c.accept}}, c.openMetrics, false)
-			require.Equal(t, c.want, got.ContentType)
+			got := exposition.NegotiateEscaping(http.Header{"Accept": {c.accept}})
+			require.Equal(t, c.want.String(), got.String())
 		})
 	}
 }
 
 func TestAcceptHeaderWithSeveralLines(t *testing.T) {
-	header := http.Header{"Accept": {protoType + ";Q=0", strictOM + ";q=0", "*/*"}}
-	require.Equal(t, textPlain, exposition.Negotiate(header, true, false).ContentType)
-	header = http.Header{"Accept": {"text/plain;q=0", strictOM}}
-	require.Contains(t, exposition.Negotiate(header, false, false).ContentType, "openmetrics")
-}
-
-func TestNegotiateWithUTF8Names(t *testing.T) {
-	for _, c := range []struct {
-		name, accept string
-		escaping     string
-	}{
-		{"a client that accepts UTF-8 names gets them", prometheus3, "allow-utf-8"},
-		{"other clients get escaped names", prometheus2, "underscores"},
-		{"a client may choose how names are escaped", "text/plain;version=0.0.4;escaping=dots", "dots"},
-		{"curl gets escaped names", "*/*", "underscores"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			got := exposition.Negotiate(http.Header{"Accept": {c.accept}}, false, true)
-			require.Equal(t, textPlain+"; escaping="+c.escaping, got.ContentType)
-			require.Equal(t, expfmt.TypeTextPlain, got.Expfmt.FormatType())
-		})
-	}
+	header := http.Header{"Accept": {"text/plain;escaping=dots;Q=0", "text/plain;escaping=values", "*/*"}}
+	require.Equal(t, model.ValueEncodingEscaping, exposition.NegotiateEscaping(header))
 }
 
 func TestNegotiateEncoding(t *testing.T) {

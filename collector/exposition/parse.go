@@ -136,9 +136,9 @@ func (r *pageReader) read() error {
 			r.advance(name)
 			r.drops.Conflicts += r.meta.setType(unescape(name), typ)
 		case textparse.EntryUnit:
-			name, unit := p.Unit()
+			name, _ := p.Unit()
 			r.advance(name)
-			r.meta.get(unescape(name)).unit = string(unit)
+			r.meta.get(unescape(name))
 		case textparse.EntryComment:
 			r.advance(p.Comment())
 		case textparse.EntrySeries:

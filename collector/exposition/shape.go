@@ -14,19 +14,13 @@ import (
 type Family struct {
 	Name string
 	Help string
-	Unit string
 	Type model.MetricType
 
 	first, end int
 	// text holds the prefixes of its lines without local values.
 	text unique.Handle[string]
-	// selector is the name by which the family is selected, if its name differs in the dialect.
+	// selector is the name by which the family is selected, if its own name is escaped.
 	selector string
-	// roles holds the roles of the lines of a family with several sample names, in OpenMetrics
-	// only. malformed is true if OpenMetrics does not allow the family under its type, whatever
-	// the values.
-	roles     *[]role
-	malformed bool
 }
 
 // Lines returns the half-open range of the family's lines in its shape.

@@ -2,9 +2,9 @@ package exposition
 
 import (
 	"io"
-	"iter"
-	"slices"
 	"sync"
+
+	"github.com/prometheus/common/model"
 )
 
 // flushAt is how much text is buffered before it is written: large enough for few writes, small
@@ -26,12 +26,16 @@ func (l *Layout) WriteText(w io.Writer, blocks []*Block, only func(name string) 
 	buffer := buffers.Get().(*[]byte) //nolint:forcetypeassert // the pool holds nothing else.
 	defer buffers.Put(buffer)
 	buf := (*buffer)[:0]
-	for f := range l.written(blocks, only) {
+	for i := range l.families {
+		f := &l.families[i]
+		if only != nil && !f.renamed && !only(f.name) {
+			continue
+		}
 		if buf, err = f.write(w, blocks, buf, only); err != nil {
 			break
 		}
 	}
-	if buf = l.appendEnd(buf); err == nil && len(buf) > 0 {
+	if err == nil && len(buf) > 0 {
 		_, err = w.Write(buf)
 	}
 	*buffer = buf
@@ -69,41 +73,23 @@ func (f *mergedFamily) write(w io.Writer, blocks []*Block, buf []byte, only func
 	return buf, nil
 }
 
-// written returns the selected families. A family whose values OpenMetrics does not
-// allow under its type is replaced by one family per sample name.
-func (l *Layout) written(blocks []*Block, only func(name string) bool) iter.Seq[*mergedFamily] {
-	return func(yield func(*mergedFamily) bool) {
-		for i := range l.families {
-			f := &l.families[i]
-			if only != nil && !f.renamed && !only(f.name) {
-				continue
-			}
-			families := l.families[i : i+1]
-			if f.checked && !f.allows(blocks) {
-				families = l.splitFamily(f)
-			}
-			for j := range families {
-				if !yield(&families[j]) {
-					return
-				}
-			}
-		}
-	}
-}
-
-func (f *mergedFamily) allows(blocks []*Block) bool {
-	return !slices.ContainsFunc(f.refs, func(r familyRef) bool { return !r.allows(f.typ, blocks[r.block]) })
-}
-
-func (l *Layout) appendEnd(dst []byte) []byte {
-	if l.dialect.openMetrics {
-		return append(dst, "# EOF\n"...)
-	}
-	return dst
-}
-
 func (f *mergedFamily) selected(r *familyRef, only func(name string) bool) bool {
 	return !f.renamed || only == nil || only(r.selector())
+}
+
+// appendHead appends HELP and TYPE.
+func appendHead(dst []byte, name string, typ model.MetricType, help string) []byte {
+	if !model.LegacyValidation.IsValidMetricName(name) {
+		name = string(appendQuoted(nil, name))
+	}
+	if help != "" {
+		dst = append(dst, "# HELP "+name+" "+helpEscaper.Replace(help)+"\n"...)
+	}
+	word := string(typ)
+	if typ == model.MetricTypeUnknown {
+		word = "untyped"
+	}
+	return append(dst, "# TYPE "+name+" "+word+"\n"...)
 }
 
 // TextLength returns the number of bytes that WriteText writes, at the same cost.

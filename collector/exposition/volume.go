@@ -74,10 +74,10 @@ func (s *ComputedSeries) Cost() Volume {
 	return Volume{1, int(s.Labels.ByteSize()) + 4*s.Labels.Len() + len(s.Family.Name) + len(s.Suffix) + maxSampleOverhead}
 }
 
-// cost returns the cost of the family's HELP, TYPE and UNIT.
+// cost returns the cost of the family's HELP and TYPE.
 func (f *Family) cost() Volume {
-	const words = len("# HELP  \n# TYPE  histogram\n# UNIT  \n")
-	return Volume{0, 3*len(f.Name) + len(f.Help) + len(f.Unit) + words}
+	const words = len("# HELP  \n# TYPE  histogram\n")
+	return Volume{0, 2*len(f.Name) + len(f.Help) + words}
 }
 
 // limit leaves out the largest families until the rest fits the limit.

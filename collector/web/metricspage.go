@@ -21,7 +21,7 @@ func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Vary", "Accept, Accept-Encoding")
-	o := s.pages.negotiate(r.Header)
+	o := negotiate(r.Header)
 	if o.encoding == exposition.Identity {
 		s.stream(w, r, &q, &o)
 		return
@@ -48,7 +48,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, q *query, o *off
 	plan := s.pages.plan(q, o)
 	length := plan.layout.TextLength(plan.blocks, q.only())
 	s.pages.observe(q, length)
-	w.Header().Set("Content-Type", plan.format.ContentType)
+	w.Header().Set("Content-Type", plan.layout.ContentType())
 	w.Header().Set("Content-Length", strconv.FormatInt(length, 10))
 	w.WriteHeader(http.StatusOK)
 	if r.Method != http.MethodHead {

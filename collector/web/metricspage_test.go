@@ -140,7 +140,7 @@ func TestFormatsAreNegotiated(t *testing.T) {
 		name, accept, want string
 	}{
 		{"a browser", "text/html,*/*;q=0.8", "text/plain; version=0.0.4"},
-		{"OpenMetrics only", "application/openmetrics-text;version=1.0.0", "application/openmetrics-text; version=1.0.0"},
+		{"OpenMetrics only", "application/openmetrics-text;version=1.0.0", "text/plain; version=0.0.4"},
 		{"OpenMetrics first, text too", "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5", "text/plain; version=0.0.4"},
 		{"protobuf first", "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited,text/plain;q=0.5", "text/plain; version=0.0.4"},
 	} {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 	"golang.org/x/sync/singleflight"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
@@ -49,18 +50,10 @@ type pages struct {
 	bytes  int64
 }
 
-// offer is the negotiated encoding and format, which depends on the names on the page.
+// offer is what was negotiated: how names are escaped that need it, and the encoding.
 type offer struct {
-	// legacy is the format if all names use the legacy character set, utf8 the format otherwise.
-	legacy, utf8 exposition.Format
-	encoding     exposition.Encoding
-}
-
-func (o *offer) format(l *exposition.Layout) *exposition.Format {
-	if l.NeedsUTF8() {
-		return &o.utf8
-	}
-	return &o.legacy
+	escaping model.EscapingScheme
+	encoding exposition.Encoding
 }
 
 // page is a compressed page. Once built, it is immutable.
@@ -74,11 +67,9 @@ func newPages(opts *Options, logger *slog.Logger, m *metrics) *pages {
 	return &pages{store: opts.Store, self: self, config: opts.Exposition, metrics: m, slots: make(chan struct{}, runtime.GOMAXPROCS(0)), shared: make(map[string]*page)}
 }
 
-func (p *pages) negotiate(header http.Header) offer {
-	openMetrics := p.config().OpenMetrics
+func negotiate(header http.Header) offer {
 	return offer{
-		legacy:   exposition.Negotiate(header, openMetrics, false),
-		utf8:     exposition.Negotiate(header, openMetrics, true),
+		escaping: exposition.NegotiateEscaping(header),
 		encoding: exposition.NegotiateEncoding(strings.Join(header.Values("Accept-Encoding"), ",")),
 	}
 }
@@ -86,7 +77,7 @@ func (p *pages) negotiate(header http.Header) offer {
 // encoded returns a page in the negotiated encoding. Clients share a page while it is being built
 // and for a short time afterwards.
 func (p *pages) encoded(q *query, o *offer) (*page, error) {
-	maxAge, key := time.Duration(p.config().PageMaxAge), fmt.Sprintf("%q %q", *q, *o)
+	maxAge, key := time.Duration(p.config().PageMaxAge), fmt.Sprintf("%q %v", *q, *o)
 	p.mu.Lock()
 	pg := p.shared[key]
 	p.mu.Unlock()
@@ -109,7 +100,7 @@ func (p *pages) build(q *query, o *offer) (*page, error) {
 	defer func() { <-p.slots }()
 	pg, begin := &page{}, time.Now()
 	plan := p.plan(q, o)
-	pg.contentType = plan.format.ContentType
+	pg.contentType = plan.layout.ContentType()
 	if q.all() {
 		pg.body.Grow(int(p.size.Load() * 17 / 16))
 		defer func() { p.size.Store(int64(pg.body.Len())) }()
@@ -151,10 +142,9 @@ func (p *pages) share(key string, pg *page, maxAge time.Duration) {
 	})
 }
 
-// pagePlan is the content of a page: blocks and their layout in the format of the page.
+// pagePlan is the content of a page: blocks and their layout.
 type pagePlan struct {
 	blocks []*exposition.Block
-	format *exposition.Format
 	layout *exposition.Layout
 }
 
@@ -182,15 +172,14 @@ func (p *pages) merge(m *exposition.Merger, q *query, o *offer, targets []*expos
 			pl.blocks = slices.Concat([]*exposition.Block{self}, targets)
 		}
 	}
-	pl.format = o.format(m.Layout(pl.blocks))
-	pl.layout = m.LayoutIn(pl.format.Expfmt, pl.blocks)
+	pl.layout = m.Escaped(pl.blocks, o.escaping)
 	return pl
 }
 
 // difference is a family whose metadata on a target differs from the page.
 type difference struct {
 	Family string `json:"family"`
-	// In is the metadata that differs: help, type or unit.
+	// In is the metadata that differs: help or type.
 	In    string `json:"in"`
 	Value string `json:"says"`
 }
@@ -283,5 +272,4 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 func (m *metrics) merged(s exposition.MergeStats) {
 	m.conflicts.WithLabelValues(exposition.ConflictHelp).Set(float64(s.HelpConflicts))
 	m.conflicts.WithLabelValues(exposition.ConflictType).Set(float64(s.TypeConflicts))
-	m.conflicts.WithLabelValues(exposition.ConflictUnit).Set(float64(s.UnitConflicts))
 }

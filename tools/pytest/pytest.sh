@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
 # Tests the Python files that are installed on servers, with a Python version that the servers use.
 #
-#   pytest.sh during CMD...   install requirements.txt and run CMD with PYTHON set to the interpreter
-#   pytest.sh                 install requirements.txt into .cache/pytest/PYTHON
-#   pytest.sh ARGS            install requirements.txt and run pytest with ARGS
+#   pytest.sh        install requirements.txt into .cache/pytest/PYTHON
+#   pytest.sh ARGS   install requirements.txt and run pytest with ARGS
 #
 # Exit codes: those of pytest (0 passed, 1 failed), and 3 if this machine has no such interpreter.
 set -euo pipefail
@@ -37,8 +36,4 @@ fi
 exec 9>&-
 export PYTHONDONTWRITEBYTECODE=1
 [ $# -gt 0 ] || exit 0
-if [ "$1" = during ]; then
-  shift
-  PYTHON="$dir/venv/bin/python" exec "$@"
-fi
 exec "$dir/venv/bin/python" -m pytest -q -p no:cacheprovider "$@"

@@ -8,16 +8,17 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 )
 
-// dialect is a format together with its escaping. The zero value is the text format with
-// unescaped names, in which shapes are stored.
-type dialect struct {
-	openMetrics bool
-	// scheme is how names outside the legacy character set are escaped.
-	scheme model.EscapingScheme
+// escaped returns the shape as readers without UTF-8 names need it.
+func (s *Shape) escaped(scheme model.EscapingScheme) *Shape {
+	all := make([]rewritten, len(s.families))
+	for i := range s.families {
+		all[i] = rewritten{s.families[i], s.entries(i)}
+		all[i].selector = s.families[i].Name
+	}
+	return newShape(escape(all, scheme))
 }
 
-// rewritten is a family whose lines are rendered again, for another dialect or split by sample
-// name.
+// rewritten is a family whose lines are rendered again.
 type rewritten struct {
 	Family
 
@@ -47,21 +48,6 @@ func newShape(all []rewritten) *Shape {
 		}
 	}
 	return b.build()
-}
-
-func (s *Shape) toDialect(d dialect) *Shape {
-	all := make([]rewritten, len(s.families))
-	for i := range s.families {
-		all[i] = rewritten{s.families[i], s.entries(i)}
-		all[i].selector = s.families[i].Name
-	}
-	if d.scheme != model.NoEscaping {
-		all = escape(all, d.scheme)
-	}
-	if d.openMetrics {
-		all = openMetrics(all)
-	}
-	return newShape(all)
 }
 
 // escape escapes names for readers that accept only the legacy character set. A series that then
