@@ -69,27 +69,39 @@ type Page struct {
 	read    *pageReader
 }
 
-// Parse reads a page and adds it, see [Cache.Read] and [Cache.Add]. The block does not refer to the
-// body, which the caller may reuse.
+// Parse reads a page and adds it, see [Cache.Match], [Cache.Read] and [Cache.Add]. The block does not
+// refer to the body, which the caller may reuse.
 func (c *Cache) Parse(body []byte, contentType string, label *Labeler) (*Block, error) {
-	page, err := c.Read(body, contentType, label)
-	if err != nil {
-		return nil, err
+	page, ok := c.Match(body, contentType, label)
+	if !ok {
+		var err error
+		if page, err = c.Read(body, contentType, nil); err != nil {
+			return nil, err
+		}
 	}
 	return c.Add(&page, label)
 }
 
-// Read reads a page. It is new if its series, or their labeler, differ from those of the previous
-// page. An empty content type is treated as text.
-func (c *Cache) Read(body []byte, contentType string, label *Labeler) (Page, error) {
+// Match reads a page that has the series, and their labeler, of the previous page. It reports false
+// for any other page. An empty content type is treated as text.
+func (c *Cache) Match(body []byte, contentType string, label *Labeler) (Page, bool) {
+	format, err := formatOf(contentType)
+	if err != nil || c.label != label {
+		return Page{}, false
+	}
+	b := &Block{}
+	return Page{matched: b}, c.pattern.match(b, body, format)
+}
+
+// Read reads a page that does not match the previous one. Its names, label values and HELP are
+// changed by hide, which may be nil: pages that match this one later have the same text, and need
+// not be searched for what must not be shown. Values and bounds stay, since they are numbers.
+func (c *Cache) Read(body []byte, contentType string, hide Hide) (Page, error) {
 	format, err := formatOf(contentType)
 	if err != nil {
 		return Page{}, err
 	}
-	if b := (&Block{}); c.label == label && c.pattern.match(b, body, format) {
-		return Page{matched: b}, nil
-	}
-	r, err := readBody(body, format, &c.opts)
+	r, err := readBody(body, format, hide, &c.opts)
 	return Page{read: r}, err
 }
 

@@ -33,9 +33,11 @@ func (s *sample) after(other *sample) bool { return s.timestamp > other.timestam
 
 // pageReader parses one body on the slow path.
 type pageReader struct {
-	format  bodyFormat
-	body    []byte
-	opts    *Options
+	format bodyFormat
+	body   []byte
+	opts   *Options
+	// hide changes texts before they are stored; nil if all may be shown.
+	hide    Hide
 	samples []sample
 	meta    metadata
 	// consumed is the offset up to which the parser has read.
@@ -50,7 +52,10 @@ type pageReader struct {
 // add labels and renders a page. The new shape and pattern replace the cached ones only if there
 // is no error.
 func (c *Cache) add(r *pageReader) (*Block, error) {
-	renderer := &seriesRenderer{opts: &c.opts, previous: c.series}
+	renderer := &seriesRenderer{opts: &c.opts}
+	if r.hide == nil {
+		renderer.previous = c.series // What is to be hidden may change from page to page.
+	}
 	if c.label != nil {
 		renderer.label = *c.label
 	}
@@ -73,20 +78,28 @@ func (c *Cache) add(r *pageReader) (*Block, error) {
 const typicalSampleBytes, maxInitialSamples = 100, 1024
 
 // readBody reads a body on the slow path.
-func readBody(body []byte, format bodyFormat, opts *Options) (*pageReader, error) {
+func readBody(body []byte, format bodyFormat, hide Hide, opts *Options) (*pageReader, error) {
 	// The parser appends a newline. With spare capacity the body is not moved, which offset
 	// relies on.
 	if cap(body) == len(body) {
 		body = append(make([]byte, 0, len(body)+1), body...)
 	}
-	r := &pageReader{format: format, body: body, opts: opts, meta: metadata{maxHelp: opts.Limits.Help}}
-	r.samples = make([]sample, 0, min(len(body)/typicalSampleBytes, maxInitialSamples))
+	r := &pageReader{
+		format:  format,
+		body:    body,
+		opts:    opts,
+		hide:    hide,
+		samples: make([]sample, 0, min(len(body)/typicalSampleBytes, maxInitialSamples)),
+		meta:    metadata{maxHelp: opts.Limits.Help},
+		split:   seriesSplitter{hide: hide},
+	}
 	err := r.read()
 	return r, err
 }
 
 // block renders the series of the body. It may be called again, with another renderer.
 func (r *pageReader) block(renderer *seriesRenderer) (*Block, error) {
+	renderer.split.hide = r.hide
 	shape, err := r.shape(renderer)
 	if err != nil {
 		return nil, err
@@ -124,21 +137,24 @@ func (r *pageReader) read() error {
 			return r.checkEnd()
 		}
 		if err != nil {
+			if r.hide != nil {
+				err = errHidden
+			}
 			return &ParseError{Line: r.line(), Err: err}
 		}
 		switch entry {
 		case textparse.EntryHelp:
 			name, text := p.Help()
 			r.advance(name)
-			r.meta.setHelp(unescape(name), string(text))
+			r.meta.setHelp(r.name(name), r.hide.text(string(text)))
 		case textparse.EntryType:
 			name, typ := p.Type()
 			r.advance(name)
-			r.drops.Conflicts += r.meta.setType(unescape(name), typ)
+			r.drops.Conflicts += r.meta.setType(r.name(name), typ)
 		case textparse.EntryUnit:
 			name, _ := p.Unit()
 			r.advance(name)
-			r.meta.get(unescape(name))
+			r.meta.get(r.name(name))
 		case textparse.EntryComment:
 			r.advance(p.Comment())
 		case textparse.EntrySeries:
@@ -217,12 +233,16 @@ func (r *pageReader) sample(p textparse.Parser) error {
 		series:      series,
 		value:       Span{uint32(value), uint32(end)},
 		timestamp:   timestamp,
-		conflicting: r.meta.conflicts > 0 && r.meta.conflicting(r.format, r.name(series)),
+		conflicting: r.meta.conflicts > 0 && r.meta.conflicting(r.format, r.nameOf(series)),
 	})
 	return nil
 }
 
-func (r *pageReader) name(series []byte) string {
+// name returns the name in a line of metadata.
+func (r *pageReader) name(text []byte) string { return r.hide.text(unescape(text)) }
+
+// nameOf returns the name of a series, empty if it will be dropped.
+func (r *pageReader) nameOf(series []byte) string {
 	lset, drop := r.split.labels(series)
 	if drop != "" {
 		return ""

@@ -14,6 +14,8 @@ import (
 // cannot be used for that: it rewrites the values of le and quantile ("100" becomes "100.0"). A
 // splitter can be reused, but is not safe for concurrent use.
 type seriesSplitter struct {
+	// hide changes names and label values; nil if all may be shown.
+	hide    Hide
 	builder labels.ScratchBuilder
 	names   []string
 }
@@ -26,7 +28,7 @@ func (s *seriesSplitter) labels(text []byte) (lset labels.Labels, drop string) {
 	text = bytes.TrimLeft(text, " \t")
 	name, pairs, _ := bytes.Cut(text, []byte{'{'})
 	if name = bytes.TrimRight(name, " \t"); len(name) > 0 {
-		s.builder.Add(model.MetricNameLabel, unescape(name))
+		s.builder.Add(model.MetricNameLabel, s.hide.text(unescape(name)))
 	}
 	drop = s.pairs(pairs)
 	s.builder.Sort()
@@ -43,12 +45,13 @@ func (s *seriesSplitter) pairs(text []byte) (drop string) {
 		name, text = cutName(text)
 		text = bytes.TrimLeft(text, " \t")
 		if len(text) == 0 || text[0] != '=' {
-			s.builder.Add(model.MetricNameLabel, unescape(name))
+			s.builder.Add(model.MetricNameLabel, s.hide.text(unescape(name)))
 			continue
 		}
 		text = bytes.TrimLeft(text[1:], " \t")
 		value, text = cutQuoted(text)
-		drop = cmp.Or(s.add(unescape(name), unescape(value)), drop)
+		label := unescape(name)
+		drop = cmp.Or(s.add(s.hide.text(label), s.hide.value(label, unescape(value))), drop)
 	}
 }
 

@@ -69,7 +69,7 @@ func (run jobRun) requestOne(ctx context.Context, url string) (again bool) {
 // neither labels nor shapes.
 func (r *Replica) addFresh(p *scrape.Fetched) bool {
 	reader := &r.reader
-	page, err := reader.cache.Read(p.Page.Body, p.Page.ContentType, reader.label)
+	page, err := r.readText(&p.Page)
 	if err != nil || reader.last == nil {
 		return false
 	}

@@ -28,6 +28,8 @@ type pageReader struct {
 	identity *assess.Identity
 	// restarted is true if the last page waited because its process had restarted.
 	restarted bool
+	// repeats is true if the last new page repeated credentials of its request.
+	repeats bool
 }
 
 // reset starts over with a new cache and new windows.
@@ -105,26 +107,35 @@ func (r *Replica) read(p *scrape.Fetched) (*exposition.Block, error) {
 		return nil, err
 	}
 	r.updateIdentity(reader.last)
-	page, err := reader.cache.Read(p.Page.Body, p.Page.ContentType, reader.label)
-	if err != nil || page.New() {
-		// The text is new, and errors may quote it.
-		if failed := p.Page.Secret(); failed != nil {
-			return nil, failed
-		}
-	}
+	page, err := r.readText(&p.Page)
 	var raw *exposition.Block
 	if err == nil {
 		raw, err = r.add(&page)
 	}
 	switch {
 	case err != nil:
-		return nil, parseError(err)
+		return nil, parseError(&p.Page, err)
 	case raw.Shape() != reader.shape:
 		return r.readShape(raw, p)
 	case reader.last.Refresh(raw):
 		reader.identity.Page, r.published.conclusions = reader.last, nil
 	}
 	return raw, nil
+}
+
+// readText reads the text of a page without the credentials of its request. A page that differs from
+// the previous one in values only has its texts, in which they are hidden.
+func (r *Replica) readText(p *scrape.Page) (exposition.Page, error) {
+	reader := &r.reader
+	if page, ok := reader.cache.Match(p.Body, p.ContentType, reader.label); ok {
+		return page, nil
+	}
+	hide := p.Hide()
+	if hide != nil && !reader.repeats {
+		r.log.Warn("The page repeats credentials of its request, which are hidden")
+	}
+	reader.repeats = hide != nil
+	return reader.cache.Read(p.Body, p.ContentType, hide)
 }
 
 // add labels a page that was read. A new page reserves its memory first, and the first one
@@ -153,9 +164,12 @@ func (r *Replica) readShape(raw *exposition.Block, p *scrape.Fetched) (*expositi
 	}
 	page := engine.ReadNext(r.server.Engine, raw, reader.last)
 	if r.updateIdentity(page) {
-		var err error
-		if raw, err = reader.cache.Parse(p.Page.Body, p.Page.ContentType, reader.label); err != nil {
-			return nil, parseError(err)
+		again, err := r.readText(&p.Page)
+		if err == nil {
+			raw, err = reader.cache.Add(&again, reader.label)
+		}
+		if err != nil {
+			return nil, parseError(&p.Page, err)
 		}
 		page = engine.ReadNext(r.server.Engine, raw, reader.last)
 	}
@@ -168,7 +182,7 @@ func (r *Replica) readShape(raw *exposition.Block, p *scrape.Fetched) (*expositi
 	return raw, nil
 }
 
-func parseError(err error) error {
+func parseError(p *scrape.Page, err error) error {
 	reason := scrape.ReasonParse
 	switch {
 	case errors.Is(err, scrape.ErrNoMemory):
@@ -182,5 +196,5 @@ func parseError(err error) error {
 	case errors.Is(err, exposition.ErrContentType):
 		reason = scrape.ReasonContentType
 	}
-	return &scrape.Error{Reason: reason, Err: err}
+	return p.Failure(reason, err)
 }

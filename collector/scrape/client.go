@@ -1,7 +1,6 @@
 package scrape
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -215,8 +214,8 @@ func (c *Client) readPage(s *scope, resp *http.Response, page *Page) (failure *E
 	if failure := checkStatus(s, resp); failure != nil {
 		return failure
 	}
-	if failure := checkContentType(page.ContentType); failure != nil {
-		return cmp.Or(checkContentType(s.sent.redact(page.ContentType)), failure)
+	if failure := s.sent.checkContentType(page.ContentType); failure != nil {
+		return failure
 	}
 	page.Body, failure = c.readBody(s, resp, &page.memory, page.Body, int64(c.config.Limits.Body))
 	if failure != nil {
@@ -258,13 +257,10 @@ func (c *Client) do(ctx context.Context, rt http.RoundTripper, method, url strin
 	} else {
 		status, header, answer, failure = c.doHTTP(s, rt, method, url, body, limit) //nolint:contextcheck // A scope is a context.
 	}
-	if failure == nil {
-		failure = s.sent.refuse(answer)
-	}
 	if failure != nil {
 		return status, header, nil, s.sent.redactFailure(failure)
 	}
-	return status, header, answer, nil
+	return status, header, s.sent.onPages().hideInAnswer(answer), nil
 }
 
 func (c *Client) doHTTP(s *scope, rt http.RoundTripper, method, url string, body []byte, limit int64) (status int, header http.Header, answer []byte, failure *Error) {

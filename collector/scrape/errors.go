@@ -76,7 +76,6 @@ const (
 	ReasonSampleLimit Reason = "sample_limit" // The page has more samples than the pool allows.
 	ReasonLabelLimit  Reason = "label_limit"  // A series has more or longer labels than the pool allows.
 	ReasonSelfScrape  Reason = "self_scrape"  // The page is the exporter's own.
-	ReasonSecret      Reason = "secret"       // The page repeats credentials of the request.
 	ReasonPanic       Reason = "panic"        // The page exposed a bug of the exporter.
 )
 
@@ -86,7 +85,7 @@ func Reasons() []Reason {
 		ReasonTimeout, ReasonConnect, ReasonReset, ReasonDNS, ReasonTLS, ReasonProtocol,
 		ReasonRedirect, ReasonHTTPStatus, ReasonBodyTooLarge, ReasonHeadersTooLarge,
 		ReasonDecompress, ReasonTruncated, ReasonContentType, ReasonEmpty, ReasonParse,
-		ReasonSampleLimit, ReasonLabelLimit, ReasonSelfScrape, ReasonResource, ReasonMemory, ReasonSecret, ReasonPanic,
+		ReasonSampleLimit, ReasonLabelLimit, ReasonSelfScrape, ReasonResource, ReasonMemory, ReasonPanic,
 		ReasonCanceled,
 	}
 }
@@ -104,7 +103,7 @@ func (e *Error) Refused() bool {
 	case ReasonHTTPStatus:
 		return strings.HasPrefix(e.Class, "4")
 	case ReasonTLS, ReasonProtocol, ReasonRedirect, ReasonContentType, ReasonParse,
-		ReasonBodyTooLarge, ReasonHeadersTooLarge, ReasonDecompress, ReasonSampleLimit, ReasonLabelLimit, ReasonSecret:
+		ReasonBodyTooLarge, ReasonHeadersTooLarge, ReasonDecompress, ReasonSampleLimit, ReasonLabelLimit:
 		return true
 	}
 	return false

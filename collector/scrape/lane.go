@@ -81,7 +81,7 @@ func addressOf(u *url.URL) (netip.AddrPort, bool) {
 func lanePage(answer lane.Answer, rawURL string) (Page, error) {
 	page := Page{Body: answer.Body, ContentType: answer.ContentType, Kept: answer.Kept}
 	_, page.sent.query, _ = strings.Cut(rawURL, "?")
-	if failure := checkContentType(page.ContentType); failure != nil {
+	if failure := page.sent.checkContentType(page.ContentType); failure != nil {
 		return Page{}, failure
 	}
 	return page, nil

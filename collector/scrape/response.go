@@ -1,6 +1,7 @@
 package scrape
 
 import (
+	"cmp"
 	"io"
 	"net/http"
 	"strconv"
@@ -45,7 +46,7 @@ func quoteBody(s *scope, resp *http.Response) string {
 	var buf [maxInspected]byte
 	n, _ := io.ReadFull(resp.Body, buf[:]) // The status is the failure; any part of the body will do.
 	text := s.sent.redact(string(buf[:n]))
-	if secrets := s.sent.secrets(minRedacted, nil); n == len(buf) && len(secrets) > 0 {
+	if secrets := s.sent.secrets(minInErrors, nil); n == len(buf) && len(secrets) > 0 {
 		// The last bytes may be the start of a secret.
 		text = text[:max(0, len(text)-len(secrets[0]))]
 	}
@@ -53,6 +54,16 @@ func quoteBody(s *scope, resp *http.Response) string {
 		return strconv.Quote(text[:maxQuoted]) + "..."
 	}
 	return strconv.Quote(text)
+}
+
+// checkContentType is the function without the secrets of the request, which its text would show cut
+// and in lower case.
+func (s *sent) checkContentType(contentType string) *Error {
+	failure := checkContentType(contentType)
+	if failure == nil {
+		return nil
+	}
+	return s.redactFailure(cmp.Or(checkContentType(s.redact(contentType)), failure))
 }
 
 // checkContentType rejects media types that cannot be a text page. Everything else passes,

@@ -13,14 +13,17 @@ import (
 )
 
 const (
-	// minRedacted is the minimum length of secrets that are redacted from errors, minRefused
-	// the minimum length of secrets for which a page is refused.
-	minRedacted = 4
-	minRefused  = 8
+	// minInErrors is the minimum length of secrets that are hidden in errors, minOnPages that of
+	// secrets on pages and in answers, which contain more short words.
+	minInErrors = 4
+	minOnPages  = 8
 	// wordCharacters are the characters of words that pages contain anyway, such as the
 	// values of name[] and format in a query.
 	wordCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_:.-/"
 )
+
+// hidden stands for a secret.
+const hidden = "<secret>"
 
 // sent holds the parts of a request that may be secret and that a server might repeat.
 type sent struct {
@@ -54,14 +57,17 @@ func publicHeaders(c *Config) map[string]bool {
 	return public
 }
 
-// secrets lists what must not be shown, longest first: the query and the values of configured
-// headers, except public ones, in every spelling in which a server may repeat them.
-func (s *sent) secrets(minLength int, public map[string]bool) []string {
-	var secrets []string
+// secrets are texts that must not be shown, longest first.
+type secrets []string
+
+// secrets returns the query and the values of configured headers, except public ones, in every
+// spelling in which a server may repeat them.
+func (s *sent) secrets(minLength int, public map[string]bool) secrets {
+	var all secrets
 	add := func(texts ...string) {
 		for _, text := range texts {
 			if len(text) >= minLength {
-				secrets = append(secrets, spellings(text)...)
+				all = append(all, spellings(text)...)
 			}
 		}
 	}
@@ -80,9 +86,12 @@ func (s *sent) secrets(minLength int, public map[string]bool) []string {
 			}
 		}
 	}
-	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
-	return secrets
+	slices.SortFunc(all, func(a, b string) int { return len(b) - len(a) })
+	return all
 }
+
+// onPages returns the secrets that pages and answers must not show.
+func (s *sent) onPages() secrets { return s.secrets(minOnPages, s.public) }
 
 // querySecrets lists the parameters of a query with their values, and the values alone unless
 // they look like words.
@@ -93,7 +102,7 @@ func querySecrets(query string) []string {
 		for _, value := range list {
 			pair := name + "=" + value
 			secrets = append(secrets, pair, url.QueryEscape(pair))
-			if len(value) >= minRefused && strings.Trim(value, wordCharacters) != "" {
+			if len(value) >= minOnPages && strings.Trim(value, wordCharacters) != "" {
 				secrets = append(secrets, value, url.QueryEscape(value))
 			}
 		}
@@ -101,25 +110,74 @@ func querySecrets(query string) []string {
 	return secrets
 }
 
-// spellings lists the ways in which a text may be written: as it is, quoted as in a label, an
+// spellings lists the ways in which a text may be written: as it is, quoted as in HELP, a label, an
 // error or JSON, and escaped as in the path of a URL.
 func spellings(text string) []string {
 	quoted := strconv.Quote(text)
-	all := []string{text, strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text), quoted[1 : len(quoted)-1], url.PathEscape(text)}
+	help := strings.ReplaceAll(text, `\`, `\\`)
+	all := []string{
+		text,
+		help,
+		strings.ReplaceAll(help, `"`, `\"`),
+		quoted[1 : len(quoted)-1],
+		url.PathEscape(text),
+	}
 	if encoded, err := json.Marshal(text); err == nil {
 		all = append(all, string(encoded[1:len(encoded)-1]))
 	}
 	return slices.Compact(all)
 }
 
-// redact removes the secrets from a text that a server chose. It must be called before the
-// text is cut or put into lower case.
-func (s *sent) redact(text string) string {
-	for _, secret := range s.secrets(minRedacted, nil) {
-		text = strings.ReplaceAll(text, secret, "<secret>")
+// hide replaces the secrets in a text.
+func (s secrets) hide(text string) string {
+	for _, secret := range s {
+		text = strings.ReplaceAll(text, secret, hidden)
 	}
 	return text
 }
+
+// in reports whether a text holds a secret.
+func (s secrets) in(text []byte) bool {
+	return slices.ContainsFunc(s, func(secret string) bool { return bytes.Contains(text, []byte(secret)) })
+}
+
+// hideInAnswer replaces the secrets in an answer, which may be JSON: one that is a number is
+// replaced in quotes only, because the numbers of a server are no secrets.
+func (s secrets) hideInAnswer(answer []byte) []byte {
+	for _, secret := range s {
+		if _, err := strconv.ParseFloat(secret, 64); err == nil {
+			answer = replaceQuoted(answer, secret, hidden)
+		} else if bytes.Contains(answer, []byte(secret)) {
+			answer = bytes.ReplaceAll(answer, []byte(secret), []byte(hidden))
+		}
+	}
+	return answer
+}
+
+// replaceQuoted replaces a text without quotes in the strings of JSON.
+func replaceQuoted(answer []byte, text, by string) []byte {
+	if !bytes.Contains(answer, []byte(text)) {
+		return answer
+	}
+	var out []byte
+	for quoted := false; len(answer) > 0; {
+		n := 1
+		switch {
+		case answer[0] == '"':
+			quoted = !quoted
+		case quoted && answer[0] == '\\':
+			n = min(len(answer), 2)
+		case quoted && bytes.HasPrefix(answer, []byte(text)):
+			out, answer, n = append(out, by...), answer[len(text):], 0
+		}
+		out, answer = append(out, answer[:n]...), answer[n:]
+	}
+	return out
+}
+
+// redact removes the secrets from a text that a server chose. It must be called before the
+// text is cut or put into lower case.
+func (s *sent) redact(text string) string { return s.secrets(minInErrors, nil).hide(text) }
 
 // redactFailure removes the secrets from a failure: errors of net/http quote what the server sent.
 func (s *sent) redactFailure(failure *Error) *Error {
@@ -134,19 +192,17 @@ func (s *sent) redactFailure(failure *Error) *Error {
 	return &Error{Reason: failure.Reason, Class: failure.Class, Err: errors.New(redacted)}
 }
 
-// refuse returns a failure if a body repeats a secret.
-func (s *sent) refuse(body []byte) *Error {
-	if !slices.ContainsFunc(s.secrets(minRefused, s.public), func(secret string) bool { return bytes.Contains(body, []byte(secret)) }) {
+// Hide searches a page for the secrets of its request. It returns a function that hides them in a text
+// of the page, nil if there are none.
+func (p *Page) Hide() func(text string) string {
+	all := p.sent.onPages()
+	if !all.in(p.Body) {
 		return nil
 	}
-	return failf(ReasonSecret, "", "the response repeats the credentials of the request, so none of it is shown; change them, and check what answers there")
+	return all.hide
 }
 
-// Secret returns the failure of a page that repeats a secret of its request, else nil.
-func (p *Page) Secret() error {
-	failure := p.sent.refuse(p.Body)
-	if failure == nil {
-		return nil
-	}
-	return failure
+// Failure returns the failure of a page for a reason, without the secrets of its request.
+func (p *Page) Failure(reason Reason, err error) *Error {
+	return p.sent.redactFailure(&Error{Reason: reason, Err: err})
 }

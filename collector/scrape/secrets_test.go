@@ -19,6 +19,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/lane"
 )
 
 // echo answers 500 with the whole request.
@@ -57,24 +58,17 @@ func TestQueryOfPageIsHidden(t *testing.T) {
 		reply  string
 		reason scrape.Reason
 	}{
-		"as a text":         {answer("404 Not Found", "", "no page at /metrics"+query), scrape.ReasonHTTPStatus},
-		"decoded":           {answer("404 Not Found", "", "no pin=a&b12, no hunter2hunter2"), scrape.ReasonHTTPStatus},
-		"as a redirect":     {answer("302 Found", "Location: /login?next=%2Fmetrics%3Ftoken%3Dhunter2hunter2%26pin%3Da%2526b12\r\n", ""), scrape.ReasonRedirect},
-		"as a type":         {answer("200 OK", "Content-Type: text/html; from=/metrics"+query+"\r\n", page), scrape.ReasonContentType},
-		"in a label":        {answer("200 OK", "", "a{of=\"/metrics"+query+"\"} 1\n"), scrape.ReasonSecret},
-		"alone":             {answer("200 OK", "", "a{token=\"hunter2hunter2\"} 1\n"), scrape.ReasonSecret},
-		"nothing but words": {answer("200 OK", "", "vllm:num_requests_running 1\nprometheus_x 1\n"), ""},
+		"as a text": {answer("404 Not Found", "", "no page at /metrics"+query), scrape.ReasonHTTPStatus},
+		"decoded":   {answer("404 Not Found", "", "no pin=a&b12, no hunter2hunter2"), scrape.ReasonHTTPStatus},
+		"as a redirect": {
+			answer("302 Found", "Location: /login?next=%2Fmetrics%3Ftoken%3Dhunter2hunter2%26pin%3Da%2526b12\r\n", ""),
+			scrape.ReasonRedirect,
+		},
+		"as a type": {answer("200 OK", "Content-Type: text/html; from=/metrics"+query+"\r\n", page), scrape.ReasonContentType},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := serve(t, nil, once(c.reply))
-			got, err := scrapeWithin(t, newClient(t), server.url+query, ample)
-			if err == nil {
-				err = got.Secret()
-			}
-			if c.reason == "" {
-				require.NoError(t, err)
-				return
-			}
+			_, err := scrapeWithin(t, newClient(t), server.url+query, ample)
 			require.Error(t, err)
 			require.Equal(t, c.reason, scrape.ReasonOf(err))
 			for _, secret := range []string{"hunter2", "b12"} {
@@ -82,6 +76,28 @@ func TestQueryOfPageIsHidden(t *testing.T) {
 			}
 		})
 	}
+	for _, c := range []struct{ name, page, text, want string }{
+		{
+			"in a label", "a{of=\"/metrics" + query + "\"} 1\n", "/metrics" + query,
+			"/metrics?<secret>&<secret>&<secret>&<secret>",
+		},
+		{"alone", "a{token=\"hunter2hunter2\"} 1\n", "hunter2hunter2", "<secret>"},
+		{"nothing but words", "vllm:num_requests_running 1\nprometheus_x 1\n", "prometheus_x", "prometheus_x"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := scrapeWithin(t, newClient(t), serve(t, nil, once(answer("200 OK", "", c.page))).url+query, ample)
+			require.NoError(t, err)
+			require.Equal(t, c.want, hide(&got, c.text))
+		})
+	}
+}
+
+// hide returns a text of a page as it may be shown.
+func hide(p *scrape.Page, text string) string {
+	if do := p.Hide(); do != nil {
+		return do(text)
+	}
+	return text
 }
 
 // A secret is redacted however a server writes it, before it is cut or put into lower case.
@@ -115,37 +131,89 @@ func TestRepeatedSecretsAreHiddenInErrors(t *testing.T) {
 	}
 }
 
-func TestPagesThatRepeatSecretsAreRefused(t *testing.T) {
-	const secret = "hunter2hunter2"
+func TestRepeatedSecretsAreHiddenOnPages(t *testing.T) {
+	const secret, number = "hunter2hunter2", "1234567890"
 	client := newClient(t, func(c *scrape.Config) {
 		c.Authorization = &promconfig.Authorization{Type: "Bearer", Credentials: secret}
 		c.Headers = &promconfig.Headers{Headers: map[string]promconfig.Header{
-			"X-Tenant": {Values: []string{"llama-70b"}}, "X-Key": {Secrets: []promconfig.Secret{`quoted"secret`}},
+			"X-Tenant": {Values: []string{"llama-70b"}},
+			"X-Key":    {Secrets: []promconfig.Secret{`quoted"and\secret`}},
+			"X-Pin":    {Secrets: []promconfig.Secret{number}},
 		}}
 	})
-	for _, c := range []struct {
-		name, page string
-		refused    bool
-	}{
-		{"the credential in a label", `a{b="` + secret + `"} 1` + "\n", true},
-		{"the whole header in HELP", "# HELP a Bearer " + secret + "\na 1\n", true},
-		{"a header in a label, escaped", `a{b="quoted\"secret"} 1` + "\n", true},
-		{"a header that is not a secret", `a{b="llama-70b"} 1` + "\n", false},
-		{"nothing of it", page, false},
+	for _, c := range []struct{ name, page, text, want string }{
+		{"the credential in a label", `a{b="` + secret + `"} 1`, "of " + secret, "of <secret>"},
+		{"the whole header in HELP", "# HELP a Bearer " + secret + "\na 1", "Bearer " + secret, "<secret>"},
+		{"a header in a label, escaped", `a{b="quoted\"and\\secret"} 1`, `quoted"and\secret`, "<secret>"},
+		{"a header in HELP, escaped", `# HELP a quoted"and\\secret` + "\na 1", `quoted"and\secret`, "<secret>"},
+		{"a number", `a{pin="` + number + `"} 1`, number, "<secret>"},
+		{"a header that is not a secret", `a{b="llama-70b"} 1`, "llama-70b", "llama-70b"},
+		{"nothing of it", "a 1", "a", "a"},
 	} {
-		server := serve(t, nil, replies(answer("200 OK", "", c.page)))
-		got, err := scrapeWithin(t, client, server.url, ample)
-		require.NoError(t, err)
-		_, _, _, called := client.Do(t.Context(), http.MethodGet, server.url, nil, 0)
-		for _, err := range []error{got.Secret(), called} {
-			if !c.refused {
-				require.NoError(t, err, c.name)
-				continue
-			}
-			requireFailure(t, err, scrape.ReasonSecret, "", "repeats the credentials")
-			require.NotContains(t, err.Error(), "hunter2")
-		}
+		t.Run(c.name, func(t *testing.T) {
+			server := serve(t, nil, once(answer("200 OK", "", c.page+"\n")))
+			got, err := scrapeWithin(t, client, server.url, ample)
+			require.NoError(t, err)
+			require.Equal(t, c.want, hide(&got, c.text))
+			require.Equal(t, c.page+"\n", string(got.Body), "the next page is compared with this one")
+		})
 	}
+}
+
+func TestPageOfLaneShowsNoQuery(t *testing.T) {
+	const query = "?token=Hunter2Hunter2"
+	f := scrape.Fetcher{Fetched: scrape.Fetched{Server: scrape.Server{URL: "http://127.0.0.1:1/metrics" + query}}}
+	got := f.Fetch(t.Context(), &lane.Answer{Body: []byte(page), ContentType: "application/" + query + "+json"})
+	requireFailure(t, got.Err, scrape.ReasonContentType, "", "the response is JSON")
+	require.NotContains(t, strings.ToLower(got.Err.Error()), "hunter2")
+
+	got = f.Fetch(t.Context(), &lane.Answer{Body: []byte("a{b=\"" + query + "\"} 1\n")})
+	require.NoError(t, got.Err)
+	require.Equal(t, "?<secret>", hide(&got.Page, query))
+}
+
+func TestRepeatedSecretsAreHiddenInAnswers(t *testing.T) {
+	const secret, number = "hunter2hunter2", "1234567890"
+	client := newClient(t, func(c *scrape.Config) {
+		c.Authorization = &promconfig.Authorization{Type: "Bearer", Credentials: secret}
+		c.Headers = &promconfig.Headers{Headers: map[string]promconfig.Header{
+			"X-Tenant": {Values: []string{"llama-70b"}},
+			"X-Key":    {Secrets: []promconfig.Secret{`quoted"secret`}},
+			"X-Pin":    {Secrets: []promconfig.Secret{number}},
+		}}
+	})
+	for _, c := range []struct{ name, answer, want string }{
+		{"a string", `{"version":"` + secret + `","n":1}`, `{"version":"<secret>","n":1}`},
+		{"a part of one", `["no ` + secret + `, no Bearer ` + secret + `"]`, `["no <secret>, no <secret>"]`},
+		{"a key", `{"` + secret + `":1}`, `{"<secret>":1}`},
+		{"escaped", `["quoted\"secret"]`, `["<secret>"]`},
+		{"no JSON", "no access for quoted\"secret", "no access for <secret>"},
+		{"a number in quotes", `["\"", "pin ` + number + `"]`, `["\"", "pin <secret>"]`},
+		{"a number of the server", `["x", ` + number + `, 5` + number + `]`, `["x", ` + number + `, 5` + number + `]`},
+		{"a header that is not a secret", `["llama-70b"]`, `["llama-70b"]`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			server := serve(t, nil, once(answer("200 OK", "", c.answer)))
+			status, _, got, err := client.Do(t.Context(), http.MethodGet, server.url, nil, 0)
+			require.NoError(t, err)
+			require.Equal(t, http.StatusOK, status)
+			require.Equal(t, c.want, string(got))
+		})
+	}
+}
+
+// The parser's errors may quote a page, and its content type.
+func TestFailureOfPageShowsNoSecret(t *testing.T) {
+	const secret = "hunter2hunter2"
+	client := newClient(t, func(c *scrape.Config) {
+		c.Authorization = &promconfig.Authorization{Type: "Bearer", Credentials: secret}
+	})
+	server := serve(t, nil, once(answer("200 OK", "Content-Type: image/"+secret+"\r\n", page)))
+	got, err := scrapeWithin(t, client, server.url, ample)
+	require.NoError(t, err)
+	failure := got.Failure(scrape.ReasonContentType, fmt.Errorf("unsupported content type %q", got.ContentType))
+	require.Equal(t, `content_type: unsupported content type "image/<secret>"`, failure.Error())
+	require.ErrorIs(t, got.Failure(scrape.ReasonParse, io.ErrUnexpectedEOF), io.ErrUnexpectedEOF)
 }
 
 func TestSecretAcrossEndOfQuoteIsHidden(t *testing.T) {

@@ -1,0 +1,36 @@
+package exposition
+
+import (
+	"errors"
+	"strconv"
+
+	"github.com/prometheus/common/model"
+)
+
+// Hide returns a text of a page without what must not be shown, such as credentials that a server
+// repeats. A nil Hide changes nothing.
+type Hide func(text string) string
+
+// errHidden replaces the error of a parser, which may quote a part of what must not be shown.
+var errHidden = errors.New("not in the format; the line is not quoted, because the page repeats what must not be shown")
+
+func (h Hide) text(text string) string {
+	if h == nil {
+		return text
+	}
+	return h(text)
+}
+
+// value returns the value of a label without what must not be shown. A bound is a number of the
+// server like the values of samples, and stays.
+func (h Hide) value(label, value string) string {
+	if h == nil {
+		return value
+	}
+	if label == model.BucketLabel || label == model.QuantileLabel {
+		if _, err := strconv.ParseFloat(value, 64); err == nil {
+			return value
+		}
+	}
+	return h(value)
+}
