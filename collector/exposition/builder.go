@@ -67,7 +67,7 @@ func (b *shapeBuilder) build() *Shape {
 		for ; i < len(b.series) && b.series[i].family == b.series[f.first].family; i++ {
 			sr := &b.series[i]
 			s.lines, s.indexes = append(s.lines, text.add(sr.prefix)), append(s.indexes, uint32(sr.value))
-			s.utf8 = s.utf8 || sr.prefix[0] == '{' || quotedLabelName(sr.prefix)
+			s.utf8 = s.utf8 || needsUTF8(sr.prefix)
 		}
 		f.end, f.text = i, text.family()
 		f.Name, f.Help = unique.Make(f.Name).Value(), unique.Make(f.Help).Value()
@@ -77,19 +77,6 @@ func (b *shapeBuilder) build() *Shape {
 	s.interned = [...]any{families, lines, indexes}
 	s.families, s.lines, s.indexes = *families, *lines, *indexes
 	return s
-}
-
-// quotedLabelName reports whether a prefix has a quoted label name, which the text
-// format 0.0.4 does not allow.
-func quotedLabelName(prefix string) (found bool) {
-	if !strings.Contains(prefix, `{"`) && !strings.Contains(prefix, `,"`) {
-		return false
-	}
-	// A label value may contain these bytes too.
-	parsePrefix([]byte(prefix)).Range(func(l labels.Label) {
-		found = found || l.Name != model.MetricNameLabel && !model.LegacyValidation.IsValidLabelName(l.Name)
-	})
-	return found
 }
 
 // shape assigns every sample of the body to its family. Of equal series the newest sample wins.

@@ -98,7 +98,7 @@ func renderComputed(all []ComputedSeries, hidden bool, label Labeler, existing [
 // are named like f or one of its samples, or have a sample that is named like f.
 func addExisting(seen map[string]struct{}, shapes []*Shape, f *Family) {
 	names := sampleNames(f.Name, f.Type)
-	for _, suffix := range []string{"_bucket", "_count", "_sum"} {
+	for _, suffix := range sampleSuffixes(model.MetricTypeHistogram) {
 		if parent, ok := strings.CutSuffix(f.Name, suffix); ok {
 			names = append(names, parent)
 		}
@@ -108,7 +108,9 @@ func addExisting(seen map[string]struct{}, shapes []*Shape, f *Family) {
 			continue
 		}
 		for _, name := range names {
-			i, ok := slices.BinarySearchFunc(s.families, name, func(f Family, name string) int { return strings.Compare(f.Name, name) })
+			i, ok := slices.BinarySearchFunc(s.families, name, func(f Family, name string) int {
+				return strings.Compare(f.Name, name)
+			})
 			if !ok {
 				continue
 			}

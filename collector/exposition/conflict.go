@@ -203,19 +203,3 @@ func (r *familyRef) split() *Shape {
 	}
 	return split
 }
-
-// sampleNames returns the sample names of a family, and its own name.
-func sampleNames(name string, typ model.MetricType) []string {
-	switch typ {
-	case model.MetricTypeHistogram:
-		return []string{name, name + "_bucket", name + "_count", name + "_sum"}
-	case model.MetricTypeSummary:
-		return []string{name, name + "_count", name + "_sum"}
-	default:
-		return []string{name}
-	}
-}
-
-func scalar(t model.MetricType) bool {
-	return t != model.MetricTypeHistogram && t != model.MetricTypeSummary
-}

@@ -1,94 +1,83 @@
 package exposition
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 )
 
-// escaped returns the shape as readers without UTF-8 names need it.
+// escaped returns the shape for readers that accept only the legacy character set. A series that is
+// then equal to another series of the target is dropped; names that need no escaping win. Series of
+// other targets differ in identity.
 func (s *Shape) escaped(scheme model.EscapingScheme) *Shape {
-	all := make([]rewritten, len(s.families))
-	for i := range s.families {
-		all[i] = rewritten{s.families[i], s.entries(i)}
-		all[i].selector = s.families[i].Name
-	}
-	return newShape(escape(all, scheme))
-}
-
-// rewritten is a family whose lines are rendered again.
-type rewritten struct {
-	Family
-
-	entries []entry
-}
-
-type entry struct {
-	prefix string
-	index  uint32
-}
-
-func (s *Shape) entries(i int) []entry {
-	seg := s.segment(i)
-	all := make([]entry, len(seg.lines))
-	for n, prefix := range seg.prefixes() {
-		all[n] = entry{string(prefix), seg.indexes[n]}
-	}
-	return all
-}
-
-func newShape(all []rewritten) *Shape {
 	var b shapeBuilder
-	for i := range all {
-		b.families = append(b.families, all[i].Family)
-		for _, e := range all[i].entries {
-			b.series = append(b.series, series{family: i, prefix: e.prefix, value: int(e.index)})
+	seen := s.legacySeries()
+	for i := range s.families {
+		f := s.families[i]
+		f.selector = f.Name
+		if !model.LegacyValidation.IsValidMetricName(f.Name) {
+			f.Name = model.EscapeName(f.Name, scheme)
+		}
+		b.families = append(b.families, f)
+		seg := s.segment(i)
+		for n, prefix := range seg.prefixes() {
+			line := series{family: i, prefix: string(prefix), value: int(seg.indexes[n])}
+			if needsUTF8(line.prefix) {
+				lset, distinct := escapeLabels(parsePrefix(prefix), f.selector, f.Name, scheme)
+				line.prefix = string(appendPrefix(nil, lset))
+				equal := seen[line.prefix]
+				seen[line.prefix] = true
+				if equal || !distinct {
+					continue
+				}
+			}
+			b.series = append(b.series, line)
 		}
 	}
 	return b.build()
 }
 
-// escape escapes names for readers that accept only the legacy character set. A series that then
-// equals another series of the target is dropped; names that need no escaping win. Series of
-// other targets differ in identity.
-func escape(all []rewritten, scheme model.EscapingScheme) []rewritten {
-	seen := make(map[string]bool)
-	for i := range all {
-		for _, e := range all[i].entries {
-			if e.prefix[0] != '{' && !quotedLabelName(e.prefix) {
-				seen[e.prefix] = true
+// legacySeries returns the prefixes of the series that need no escaping.
+func (s *Shape) legacySeries() map[string]bool {
+	all := make(map[string]bool)
+	for i := range s.families {
+		seg := s.segment(i)
+		for _, prefix := range seg.prefixes() {
+			if !needsUTF8(string(prefix)) {
+				all[string(prefix)] = true
 			}
 		}
 	}
-	for i := range all {
-		f := &all[i]
-		name := f.Name
-		if !model.LegacyValidation.IsValidMetricName(name) {
-			name = model.EscapeName(name, scheme)
-		}
-		entries := f.entries[:0]
-		for _, e := range f.entries {
-			lset, distinct := escapeLabels(parsePrefix([]byte(e.prefix)), f.Name, name, scheme)
-			if prefix := string(appendPrefix(nil, lset)); prefix != e.prefix {
-				distinct = distinct && !seen[prefix]
-				seen[prefix], e.prefix = true, prefix
-			}
-			if distinct {
-				entries = append(entries, e)
-			}
-		}
-		f.Name, f.entries = name, entries
+	return all
+}
+
+// needsUTF8 reports whether a prefix has a quoted name, which readers of the legacy character set do
+// not accept.
+func needsUTF8(prefix string) (found bool) {
+	if prefix[0] == '{' {
+		return true
 	}
-	return slices.DeleteFunc(all, func(f rewritten) bool { return len(f.entries) == 0 })
+	if !strings.Contains(prefix, `{"`) && !strings.Contains(prefix, `,"`) {
+		return false
+	}
+	// A label value may contain these bytes too.
+	parsePrefix([]byte(prefix)).Range(func(l labels.Label) {
+		found = found || l.Name != model.MetricNameLabel && !model.LegacyValidation.IsValidLabelName(l.Name)
+	})
+	return found
 }
 
 // escapeLabels escapes the names of one series. It reports false if two label names become equal.
 // Colons are replaced first, because EscapeName allows them as in metric names.
-func escapeLabels(lset labels.Labels, family, escapedFamily string, scheme model.EscapingScheme) (labels.Labels, bool) {
+func escapeLabels(
+	lset labels.Labels,
+	family, escapedFamily string,
+	scheme model.EscapingScheme,
+) (_ labels.Labels, distinct bool) {
 	b := labels.NewScratchBuilder(lset.Len())
-	seen, distinct := make(map[string]bool, lset.Len()), true
+	seen := make(map[string]bool, lset.Len())
+	distinct = true
 	lset.Range(func(l labels.Label) {
 		switch {
 		case l.Name == model.MetricNameLabel:

@@ -1,8 +1,9 @@
 package exposition
 
 import (
-	"iter"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/prometheus/common/model"
 )
@@ -75,25 +76,21 @@ func (m *metadata) conflicting(format bodyFormat, name string) bool {
 	if f, ok := m.byName[name]; ok {
 		return f.conflict()
 	}
-	for suffix, f := range m.parents(name, "_bucket", "_sum", "_count", "_total") {
-		if f.conflict() {
-			return suffix == "_total" && format == formatOpenMetrics || suffix != "_total" && (!scalar(f.typ) || !scalar(f.current))
-		}
+	if f, _ := m.parent(name, sampleSuffixes(model.MetricTypeHistogram)...); f != nil {
+		return f.conflict() && (!scalar(f.typ) || !scalar(f.current))
 	}
-	return false
+	f, _ := m.parent(name, "_total")
+	return format == formatOpenMetrics && f != nil && f.conflict()
 }
 
-// parents returns the families that a sample of that name may belong to, by suffix.
-func (m *metadata) parents(name string, suffixes ...string) iter.Seq2[string, *familyMeta] {
-	return func(yield func(string, *familyMeta) bool) {
-		for _, suffix := range suffixes {
-			if base, ok := strings.CutSuffix(name, suffix); ok {
-				if f, ok := m.byName[base]; ok && !yield(suffix, f) {
-					return
-				}
-			}
+// parent returns the family that a sample with one of the suffixes may belong to, and the suffix.
+func (m *metadata) parent(name string, suffixes ...string) (f *familyMeta, suffix string) {
+	for _, suffix := range suffixes {
+		if base, ok := strings.CutSuffix(name, suffix); ok {
+			return m.byName[base], suffix
 		}
 	}
+	return nil, ""
 }
 
 func (m *metadata) familyIndex(b *shapeBuilder, format bodyFormat, name string) int {
@@ -114,32 +111,32 @@ func (m *metadata) familyIndex(b *shapeBuilder, format bodyFormat, name string) 
 	return i
 }
 
-// resolve returns the family of a sample name as the text format groups it. It relies
-// on TYPE, never on the name alone: nv_inference_count is a counter, not part of a
-// histogram. In OpenMetrics, the family of a counter is its sample name, and info and
-// created samples become families of their own.
+// resolve returns the family of a sample name as the text format groups it. It relies on TYPE, never
+// on the name alone: x_count may be a counter and no part of a histogram. In OpenMetrics, the family
+// of a counter is its sample name, and info and created samples become families of their own.
 func (m *metadata) resolve(format bodyFormat, name string) (string, *familyMeta, model.MetricType) {
-	if f, ok := m.byName[name]; ok && (format == formatText || f.typ != model.MetricTypeCounter || strings.HasSuffix(name, "_total")) {
+	total := strings.HasSuffix(name, "_total")
+	if f, ok := m.byName[name]; ok && (format == formatText || f.typ != model.MetricTypeCounter || total) {
 		return name, f, textType(f.typ)
 	}
-	for suffix, f := range m.parents(name, "_bucket", "_count", "_sum") {
-		if f.typ == model.MetricTypeHistogram || f.typ == model.MetricTypeSummary && suffix != "_bucket" {
+	if f, suffix := m.parent(name, sampleSuffixes(model.MetricTypeHistogram)...); f != nil {
+		if slices.Contains(sampleSuffixes(f.typ), suffix) {
 			return strings.TrimSuffix(name, suffix), f, f.typ
 		}
 	}
 	if format == formatOpenMetrics {
-		for suffix, f := range m.parents(name, "_total", "_info", "_created") {
-			switch {
-			case suffix == "_total" && f.typ == model.MetricTypeCounter:
-				return name, f, f.typ
-			case suffix == "_info" && f.typ == model.MetricTypeInfo, suffix == "_created":
-				return name, f, model.MetricTypeGauge
-			}
+		switch f, suffix := m.parent(name, "_total", "_info", "_created"); {
+		case f == nil:
+		case suffix == "_total" && f.typ == model.MetricTypeCounter:
+			return name, f, f.typ
+		case suffix == "_info" && f.typ == model.MetricTypeInfo, suffix == "_created":
+			return name, f, model.MetricTypeGauge
 		}
 	}
 	return name, nil, model.MetricTypeUnknown
 }
 
+// textType returns the type in the text format.
 func textType(t model.MetricType) model.MetricType {
 	switch t {
 	case model.MetricTypeCounter, model.MetricTypeGauge, model.MetricTypeHistogram, model.MetricTypeSummary:
@@ -149,4 +146,43 @@ func textType(t model.MetricType) model.MetricType {
 	default:
 		return model.MetricTypeUnknown
 	}
+}
+
+// sampleSuffixes returns the suffixes of the sample names of a histogram or summary. A family of
+// another type is scalar: its samples have its name.
+func sampleSuffixes(typ model.MetricType) []string {
+	switch typ {
+	case model.MetricTypeHistogram:
+		return []string{"_bucket", "_count", "_sum"}
+	case model.MetricTypeSummary:
+		return []string{"_count", "_sum"}
+	default:
+		return nil
+	}
+}
+
+func scalar(t model.MetricType) bool {
+	return t != model.MetricTypeHistogram && t != model.MetricTypeSummary
+}
+
+// sampleNames returns the sample names of a family, and its own name.
+func sampleNames(name string, typ model.MetricType) []string {
+	names := []string{name}
+	for _, suffix := range sampleSuffixes(typ) {
+		names = append(names, name+suffix)
+	}
+	return names
+}
+
+// truncate shortens text to at most limit bytes, ending with an ellipsis; 0 means no limit.
+func truncate(text string, limit int) string {
+	const ellipsis = "..."
+	if limit == 0 || len(text) <= limit {
+		return text
+	}
+	end := max(limit-len(ellipsis), 0)
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + ellipsis[:min(len(ellipsis), limit)]
 }

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode/utf8"
 )
 
 // Volume is a size in series and bytes of text. In a limit, a zero field means no limit.
@@ -63,7 +62,7 @@ func (v Volume) share(used Volume) float64 {
 // prefixCost returns the cost of a line. Escaping makes a name up to four times as long.
 func prefixCost(prefix string) Volume {
 	bytes := len(prefix)
-	if prefix[0] == '{' || quotedLabelName(prefix) {
+	if needsUTF8(prefix) {
 		bytes *= 4
 	}
 	return Volume{1, bytes + maxSampleOverhead}
@@ -160,17 +159,4 @@ func (r *pageReader) preselect(renderer *seriesRenderer, b *shapeBuilder) (omitt
 func (r *pageReader) familyOf(cached *cachedSeries) string {
 	name, _, _ := r.meta.resolve(r.format, cached.name)
 	return name
-}
-
-// truncate shortens text to at most limit bytes, ending with an ellipsis; 0 means no limit.
-func truncate(text string, limit int) string {
-	const ellipsis = "..."
-	if limit == 0 || len(text) <= limit {
-		return text
-	}
-	end := max(limit-len(ellipsis), 0)
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + ellipsis[:min(len(ellipsis), limit)]
 }
