@@ -2,6 +2,7 @@ package exposition_test
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -198,7 +199,9 @@ func BenchmarkPage(b *testing.B) {
 					benchmarkPage(b, n, 1, "{\"a.b\"} 1\n", coding)
 				})
 			}
-			b.Run(fmt.Sprintf("way=gatherers/targets=%d/coding=%s", n, name), func(b *testing.B) { benchmarkGatherers(b, n, coding) })
+			b.Run(fmt.Sprintf("way=gatherers/targets=%d/coding=%s", n, name), func(b *testing.B) {
+				benchmarkGatherers(b, n, coding)
+			})
 		}
 	}
 }
@@ -234,7 +237,8 @@ func benchmarkPage(b *testing.B, n, gone int, line string, coding exposition.Enc
 		return l.WriteText(&size, blocks, nil)
 	})
 	b.ReportMetric(float64(size), "bytes/page")
-	b.ReportMetric(float64(merger.Escaped(all[0], model.UnderscoreEscaping).TextLength(all[0], nil))/float64(size), "ratio")
+	plain := merger.Escaped(all[0], model.UnderscoreEscaping).TextLength(all[0], nil)
+	b.ReportMetric(float64(plain)/float64(size), "ratio")
 }
 
 // benchmarkGatherers measures client_golang: the pages are messages already, and only
@@ -245,7 +249,7 @@ func benchmarkGatherers(b *testing.B, n int, coding exposition.Encoding) {
 	for i := range n {
 		mfs, err := messages(simulate.BenchPage(simulate.BenchTRTLLM, i, 0), "r"+strconv.Itoa(i))
 		require.NoError(b, err)
-		slices.SortFunc(mfs, func(x, y *dto.MetricFamily) int { return bytes.Compare([]byte(x.GetName()), []byte(y.GetName())) })
+		slices.SortFunc(mfs, func(x, y *dto.MetricFamily) int { return cmp.Compare(x.GetName(), y.GetName()) })
 		all = append(all, prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) { return mfs, nil }))
 	}
 	handler := promhttp.HandlerFor(all, promhttp.HandlerOpts{DisableCompression: coding == exposition.Identity})

@@ -58,22 +58,34 @@ func (b *shapeBuilder) build() *Shape {
 	b.sort()
 	text := newTextBuilder(b.series)
 	s := &Shape{
-		families: make([]Family, 0, len(b.families)), lines: make([]line, 0, len(b.series)), indexes: make([]uint32, 0, len(b.series)),
-		local: text.local, drops: b.drops, leftOut: b.leftOut, cost: b.cost, watched: intern(&internedWatched, slices.Clip(b.watched)), gpus: slices.Clip(b.gpus),
+		families: make([]Family, 0, len(b.families)),
+		lines:    make([]line, 0, len(b.series)),
+		indexes:  make([]uint32, 0, len(b.series)),
+		local:    text.local,
+		drops:    b.drops,
+		leftOut:  b.leftOut,
+		cost:     b.cost,
+		watched:  intern(&internedWatched, slices.Clip(b.watched)),
+		gpus:     slices.Clip(b.gpus),
 	}
 	for i := 0; i < len(b.series); {
 		f := b.families[b.series[i].family]
 		f.first = i
 		for ; i < len(b.series) && b.series[i].family == b.series[f.first].family; i++ {
 			sr := &b.series[i]
-			s.lines, s.indexes = append(s.lines, text.add(sr.prefix)), append(s.indexes, uint32(sr.value))
+			s.lines = append(s.lines, text.add(sr.prefix))
+			s.indexes = append(s.indexes, uint32(sr.value))
 			s.utf8 = s.utf8 || needsUTF8(sr.prefix)
 		}
-		f.end, f.text = i, text.family()
-		f.Name, f.Help = unique.Make(f.Name).Value(), unique.Make(f.Help).Value()
+		f.end = i
+		f.text = text.family()
+		f.Name = unique.Make(f.Name).Value()
+		f.Help = unique.Make(f.Help).Value()
 		s.families = append(s.families, f)
 	}
-	families, lines, indexes := intern(&internedFamilies, s.families), intern(&internedLines, s.lines), intern(&internedIndexes, s.indexes)
+	families := intern(&internedFamilies, s.families)
+	lines := intern(&internedLines, s.lines)
+	indexes := intern(&internedIndexes, s.indexes)
 	s.interned = [...]any{families, lines, indexes}
 	s.families, s.lines, s.indexes = *families, *lines, *indexes
 	return s
@@ -177,7 +189,12 @@ func (r *pageReader) addSeries(b *shapeBuilder, seen map[string]int, cached *cac
 		b.drops.add(drop)
 		return
 	}
-	added := series{family: family, prefix: cached.prefix, value: i, order: cached.order(f.Type)}
+	added := series{
+		family: family,
+		prefix: cached.prefix,
+		value:  i,
+		order:  cached.order(f.Type),
+	}
 	if duplicate {
 		b.drops.add(DropDuplicate)
 		b.series[previous] = added

@@ -316,7 +316,7 @@ func TestLayoutIsCachedUntilShapeChanges(t *testing.T) {
 		return []*exposition.Block{b}
 	}
 	ordinary := m.Layout(page("a 1\n"))
-	require.Same(t, ordinary, m.Escaped(page("a 2\n"), model.UnderscoreEscaping), "nothing to escape, only the values differ")
+	require.Same(t, ordinary, m.Escaped(page("a 2\n"), model.UnderscoreEscaping), "only the values differ")
 	blocks := append(page("a 3\n"), merged(t, "{\"a.b\"} 1\n")...)
 	odd := m.Layout(blocks)
 	require.NotSame(t, ordinary, odd)
@@ -324,5 +324,10 @@ func TestLayoutIsCachedUntilShapeChanges(t *testing.T) {
 	escaped := m.Escaped(blocks, model.UnderscoreEscaping)
 	require.NotSame(t, odd, escaped)
 	require.Same(t, escaped, m.Escaped(blocks, model.UnderscoreEscaping))
+	blocks = blocks[1:]
+	require.Contains(t, newPageLayout(blocks...).in(t, model.UnderscoreEscaping), "\na_b{", "alone")
+	var out bytes.Buffer
+	require.NoError(t, m.Escaped(blocks, model.UnderscoreEscaping).WriteText(&out, blocks, nil))
+	require.Equal(t, newPageLayout(blocks...).in(t, model.UnderscoreEscaping), out.String(), "escaped before")
 	require.Empty(t, render(t, &m), "no targets, no page")
 }

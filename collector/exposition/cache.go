@@ -116,7 +116,10 @@ func (p *Page) Cost() Cost { return p.read.cost() }
 // has no lines to write. It may accept a page that Add rejects.
 func (p *Page) Watched() (*Block, error) {
 	drop := func(labels.Labels) Labeled { return Labeled{} }
-	return p.read.block(&seriesRenderer{opts: p.read.opts, label: drop})
+	return p.read.block(&seriesRenderer{
+		opts:  p.read.opts,
+		label: drop,
+	})
 }
 
 // Add returns the block of a page and caches its shape. It labels the series of a new page, unless

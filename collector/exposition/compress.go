@@ -72,13 +72,23 @@ var compressors = map[Encoding]*sync.Pool{
 		return w
 	}},
 	Zstd: {New: func() any {
-		w, _ := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithZeroFrames(true))
+		w, _ := zstd.NewWriter(
+			nil,
+			zstd.WithEncoderLevel(zstd.SpeedFastest),
+			zstd.WithEncoderConcurrency(1),
+			zstd.WithZeroFrames(true),
+		)
 		return w
 	}},
 }
 
 // Compress is [Layout.WriteText] with compression. It returns the uncompressed length.
-func (l *Layout) Compress(w io.Writer, e Encoding, blocks []*Block, only func(name string) bool) (length int64, err error) {
+func (l *Layout) Compress(
+	w io.Writer,
+	e Encoding,
+	blocks []*Block,
+	only func(name string) bool,
+) (length int64, err error) {
 	c := compressors[e].Get().(compressor) //nolint:forcetypeassert // the pools hold nothing else.
 	defer func() {
 		c.Reset(nil) // The pool must not keep a reference to the page.

@@ -44,7 +44,11 @@ const typicalValueBytes = 8
 
 // Block returns a block of computed series in which every value is absent.
 func (s *Shape) Block() *Block {
-	return &Block{shape: s, spans: make([]Span, s.computed), data: make([]byte, 0, typicalValueBytes*s.computed)}
+	return &Block{
+		shape: s,
+		spans: make([]Span, s.computed),
+		data:  make([]byte, 0, typicalValueBytes*s.computed),
+	}
 }
 
 // Set sets the value of series n of a computed block, which must not be published yet.
@@ -66,7 +70,10 @@ func renderComputed(all []ComputedSeries, hidden bool, label Labeler, existing [
 		m.help, m.typ, m.current = f.Help, f.Type, f.Type
 	}
 	b := &shapeBuilder{series: make([]series, 0, len(all))}
-	renderer := seriesRenderer{opts: &Options{}, label: label}
+	renderer := seriesRenderer{
+		opts:  &Options{},
+		label: label,
+	}
 	builder := labels.NewBuilder(labels.EmptyLabels())
 	seen := make(map[string]struct{}, len(all))
 	for i := range all {
@@ -89,7 +96,11 @@ func renderComputed(all []ComputedSeries, hidden bool, label Labeler, existing [
 			continue
 		}
 		seen[identity] = struct{}{}
-		b.series = append(b.series, series{family: family, prefix: rendered.prefix, value: i})
+		b.series = append(b.series, series{
+			family: family,
+			prefix: rendered.prefix,
+			value:  i,
+		})
 	}
 	return b
 }

@@ -68,7 +68,9 @@ func TestComputedBlockValues(t *testing.T) {
 	b.Set(6, 0.25)
 	b.Repeat(1, 6)
 	b.Unset(2)
-	require.Equal(t, "# HELP depth Requests.\n# TYPE depth gauge\ndepth{side=\"left\"} 1.50\ndepth{side=\"right\"} 0.25\n# HELP wait Waiting.\n# TYPE wait histogram\nwait_count 0.25\n", render(t, &exposition.Merger{}, b))
+	require.Equal(t, "# HELP depth Requests.\n# TYPE depth gauge\ndepth{side=\"left\"} 1.50\n"+
+		"depth{side=\"right\"} 0.25\n# HELP wait Waiting.\n# TYPE wait histogram\n"+
+		"wait_count 0.25\n", render(t, &exposition.Merger{}, b))
 	require.Equal(t, "a 1.50\n", string(page.AppendFamily(nil, 0)), "the page is as it was")
 	require.Equal(t, 3, b.Samples())
 	v, ok := b.Value(1)
@@ -81,7 +83,9 @@ func TestComputedBlockValues(t *testing.T) {
 	require.Equal(t, []int{3, 7}, []int{first, end})
 	require.Empty(t, render(t, &exposition.Merger{}, c.Block()), "nothing of the block before")
 
-	dropped := exposition.NewComputed(ours(), func(in labels.Labels) exposition.Labeled { return exposition.Labeled{Labels: in} })
+	dropped := exposition.NewComputed(ours(), func(in labels.Labels) exposition.Labeled {
+		return exposition.Labeled{Labels: in}
+	})
 	require.Empty(t, pageOf(t, dropped, len(ours())), "a series that is absent may be set")
 }
 
@@ -89,7 +93,8 @@ func TestComputedSeriesAreRelabelled(t *testing.T) {
 	const (
 		depth = "# HELP depth Requests.\n# TYPE depth gauge\ndepth{side=\"left\"} 0\ndepth{side=\"right\"} 1\n"
 		done  = "# HELP done_total Requests done.\n# TYPE done_total counter\ndone_total 2\n"
-		wait  = "# HELP wait Waiting.\n# TYPE wait histogram\nwait_bucket{le=\"1\"} 3\nwait_bucket{le=\"+Inf\"} 4\nwait_sum 5\nwait_count 6\n"
+		wait  = "# HELP wait Waiting.\n# TYPE wait histogram\nwait_bucket{le=\"1\"} 3\nwait_bucket{le=\"+Inf\"} 4\n" +
+			"wait_sum 5\nwait_count 6\n"
 	)
 	for _, c := range []struct {
 		name  string
@@ -101,10 +106,23 @@ func TestComputedSeriesAreRelabelled(t *testing.T) {
 		{"a dropped family", func(in labels.Labels) exposition.Labeled {
 			return exposition.Labeled{Labels: in, Keep: in.Get(model.MetricNameLabel) != "depth"}
 		}, done + wait},
-		{"the first of equal series is kept", without("side"), "# HELP depth Requests.\n# TYPE depth gauge\ndepth 0\n" + done + wait},
-		{"another name is untyped", renamed("depth", "x"), done + wait + "# TYPE x untyped\nx{side=\"left\"} 0\nx{side=\"right\"} 1\n"},
-		{"a name of an existing family", renamed("depth", "done_total"), "# HELP done_total Requests done.\n# TYPE done_total counter\ndone_total{side=\"left\"} 0\ndone_total{side=\"right\"} 1\ndone_total 2\n" + wait},
-		{"a bucket without a bound is none", without("le"), depth + done + "# HELP wait Waiting.\n# TYPE wait histogram\nwait_sum 5\nwait_count 6\n"},
+		{
+			"the first of equal series is kept", without("side"),
+			"# HELP depth Requests.\n# TYPE depth gauge\ndepth 0\n" + done + wait,
+		},
+		{
+			"another name is untyped", renamed("depth", "x"),
+			done + wait + "# TYPE x untyped\nx{side=\"left\"} 0\nx{side=\"right\"} 1\n",
+		},
+		{
+			"a name of an existing family", renamed("depth", "done_total"),
+			"# HELP done_total Requests done.\n# TYPE done_total counter\ndone_total{side=\"left\"} 0\n" +
+				"done_total{side=\"right\"} 1\ndone_total 2\n" + wait,
+		},
+		{
+			"a bucket without a bound is none", without("le"),
+			depth + done + "# HELP wait Waiting.\n# TYPE wait histogram\nwait_sum 5\nwait_count 6\n",
+		},
 		{"no name", renamed("depth", ""), done + wait},
 		{"a name that readers reject", renamed("depth", "a\x00"), done + wait},
 	} {
@@ -125,15 +143,18 @@ func TestComputedSeriesYieldToOtherBlocks(t *testing.T) {
 		all[i].Labels = labels.NewBuilder(all[i].Labels).Set("replica_id", "r").Labels()
 	}
 	to := renamed("depth", "x")
-	require.Equal(t, "# HELP done_total Requests done.\n# TYPE done_total counter\ndone_total{replica_id=\"r\"} 2\n# TYPE x untyped\nx{replica_id=\"r\",side=\"right\"} 1\n",
+	require.Equal(t, "# HELP done_total Requests done.\n# TYPE done_total counter\ndone_total{replica_id=\"r\"} 2\n"+
+		"# TYPE x untyped\nx{replica_id=\"r\",side=\"right\"} 1\n",
 		pageOf(t, exposition.NewComputed(all, to, nil, before.Shape()), len(all)))
 	require.Contains(t, pageOf(t, exposition.NewComputed(all, to), len(all)), `side="left"} 0`)
-	require.Contains(t, pageOf(t, exposition.NewComputed(all, renamed("depth", "y"), before.Shape()), len(all)), `y{replica_id="r",side="left"} 0`, "they have another name")
+	named := pageOf(t, exposition.NewComputed(all, renamed("depth", "y"), before.Shape()), len(all))
+	require.Contains(t, named, `y{replica_id="r",side="left"} 0`, "they have another name")
 }
 
 func TestComputedSeriesYieldToSamples(t *testing.T) {
 	const histogram = "# TYPE wait histogram\nwait_bucket{le=\"+Inf\"} 9\nwait_sum 9\nwait_count 9\n"
-	const rest = "# HELP wait Waiting.\n# TYPE wait histogram\nwait_bucket{le=\"1\"} 0\nwait_bucket{le=\"+Inf\"} 1\nwait_sum 2\n"
+	const rest = "# HELP wait Waiting.\n# TYPE wait histogram\nwait_bucket{le=\"1\"} 0\nwait_bucket{le=\"+Inf\"} 1\n" +
+		"wait_sum 2\n"
 	for _, c := range []struct {
 		name, before string
 		series       []exposition.ComputedSeries
@@ -145,7 +166,8 @@ func TestComputedSeriesYieldToSamples(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			before := parse(t, exposition.Options{}, c.before)
-			require.Equal(t, c.want, pageOf(t, exposition.NewComputed(c.series, renamed("done_total", c.to), before.Shape()), len(c.series)))
+			shape := exposition.NewComputed(c.series, renamed("done_total", c.to), before.Shape())
+			require.Equal(t, c.want, pageOf(t, shape, len(c.series)))
 		})
 	}
 }

@@ -26,7 +26,12 @@ type Config struct {
 }
 
 // DefaultConfig is the default configuration.
-var DefaultConfig = Config{Raw: true, Normalised: true, WindowGauges: true, PageMaxAge: model.Duration(100 * time.Millisecond)}
+var DefaultConfig = Config{
+	Raw:          true,
+	Normalised:   true,
+	WindowGauges: true,
+	PageMaxAge:   model.Duration(100 * time.Millisecond),
+}
 
 // AliasSets returns the allowed values of Config.Aliases.
 func AliasSets() []string { return []string{"otel", "trtllm", "vllm"} }

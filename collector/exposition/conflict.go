@@ -37,7 +37,12 @@ func (l *Layout) recordConflicts(f *mergedFamily, kind string, get func(*Family)
 		if other := get(f.refs[i].source()); other != "" && other != value {
 			found = 1
 			if len(l.conflicts) < maxConflicts {
-				l.conflicts = append(l.conflicts, Conflict{f.name, kind, int(f.refs[i].block), other})
+				l.conflicts = append(l.conflicts, Conflict{
+					Family: f.name,
+					Kind:   kind,
+					Block:  int(f.refs[i].block),
+					Value:  other,
+				})
 			}
 		}
 	}
@@ -189,13 +194,20 @@ func (r *familyRef) split() *Shape {
 	}
 	split := &Shape{local: seg.local}
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
-		part := Family{Name: name, Type: model.MetricTypeUnknown, first: len(split.lines), text: f.text, selector: r.selector()}
+		part := Family{
+			Name:     name,
+			Type:     model.MetricTypeUnknown,
+			first:    len(split.lines),
+			text:     f.text,
+			selector: r.selector(),
+		}
 		if name == f.Name {
 			part.Help = f.Help
 		}
 		for i := range names {
 			if names[i] == name {
-				split.lines, split.indexes = append(split.lines, seg.lines[i]), append(split.indexes, seg.indexes[i])
+				split.lines = append(split.lines, seg.lines[i])
+				split.indexes = append(split.indexes, seg.indexes[i])
 			}
 		}
 		part.end = len(split.lines)

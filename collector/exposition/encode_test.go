@@ -96,12 +96,25 @@ func TestEscapedNamesDoNotCollide(t *testing.T) {
 	for _, c := range []struct{ name, body, want string }{
 		{"an ordinary family keeps its name in any order", "{\"a.b\"} 1\na_b 2\n", "# TYPE a_b untyped\na_b 2\n"},
 		{"of two odd ones the first keeps it", "{\"a.b\"} 1\n{\"a-b\"} 2\n", "# TYPE a_b untyped\na_b 2\n"},
-		{"a series whose labels become equal is dropped", "a{\"x.y\"=\"1\",x_y=\"2\"} 1\na{\"x.y\"=\"1\"} 2\n", "# TYPE a untyped\na{x_y=\"1\"} 2\n"},
-		{"with other labels both stay", "# TYPE \"a.b\" counter\n{\"a.b\",x=\"1\"} 7\n# TYPE a_b counter\na_b 8\n", "# TYPE a_b counter\na_b{x=\"1\"} 7\na_b 8\n"},
-		{"a histogram whose name becomes that of another one", "# TYPE \"i.j\" histogram\n{\"i.j_bucket\",le=\"+Inf\"} 1\n# TYPE i_j histogram\ni_j_bucket{le=\"1\"} 1\n", "# TYPE i_j histogram\ni_j_bucket{le=\"+Inf\"} 1\ni_j_bucket{le=\"1\"} 1\n"},
+		{
+			"a series whose labels become equal is dropped", "a{\"x.y\"=\"1\",x_y=\"2\"} 1\na{\"x.y\"=\"1\"} 2\n",
+			"# TYPE a untyped\na{x_y=\"1\"} 2\n",
+		},
+		{
+			"with other labels both stay", "# TYPE \"a.b\" counter\n{\"a.b\",x=\"1\"} 7\n# TYPE a_b counter\na_b 8\n",
+			"# TYPE a_b counter\na_b{x=\"1\"} 7\na_b 8\n",
+		},
+		{
+			"a histogram whose name becomes that of another one",
+			"# TYPE \"i.j\" histogram\n{\"i.j_bucket\",le=\"+Inf\"} 1\n# TYPE i_j histogram\ni_j_bucket{le=\"1\"} 1\n",
+			"# TYPE i_j histogram\ni_j_bucket{le=\"+Inf\"} 1\ni_j_bucket{le=\"1\"} 1\n",
+		},
 		{"a series whose label becomes the name is dropped", "a{\"..name__\"=\"b\"} 1\n", ""},
 		{"a colon is not a character of a label", "a{\"x:y\"=\"1\"} 1\n", "# TYPE a untyped\na{x_y=\"1\"} 1\n"},
-		{"names of the exporter are refused in disguise too", "{\"trtllm.exporter_up\"} 1\n{\"a.b\"} 1\n", "# TYPE a_b untyped\na_b 1\n"},
+		{
+			"names of the exporter are refused in disguise too", "{\"trtllm.exporter_up\"} 1\n{\"a.b\"} 1\n",
+			"# TYPE a_b untyped\na_b 1\n",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := parse(t, exposition.Options{Reserved: []string{"trtllm_exporter_"}}, c.body)

@@ -22,7 +22,11 @@ func (s *Shape) escaped(scheme model.EscapingScheme) *Shape {
 		b.families = append(b.families, f)
 		seg := s.segment(i)
 		for n, prefix := range seg.prefixes() {
-			line := series{family: i, prefix: string(prefix), value: int(seg.indexes[n])}
+			line := series{
+				family: i,
+				prefix: string(prefix),
+				value:  int(seg.indexes[n]),
+			}
 			if needsUTF8(line.prefix) {
 				lset, distinct := escapeLabels(parsePrefix(prefix), f.selector, f.Name, scheme)
 				line.prefix = string(appendPrefix(nil, lset))

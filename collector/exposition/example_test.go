@@ -16,7 +16,8 @@ func withReplica(name string) exposition.Labeler {
 	}
 }
 
-// A page that differs from the previous one in values only has the same shape. Malformed series are dropped and counted.
+// A page that differs from the previous one in values only has the same shape. Malformed series are
+// dropped and counted.
 func ExampleCache_Parse() {
 	cache, label := exposition.NewCache(exposition.Options{}), withReplica("r0")
 	var shape *exposition.Shape
@@ -44,12 +45,14 @@ func ExampleCache_Parse() {
 // The pages of two targets are merged into one.
 func ExampleMerger_Layout() {
 	pages := []string{
-		"# HELP queue_size Requests that wait.\n# TYPE queue_size gauge\nqueue_size 7\n# TYPE requests counter\nrequests 12\n",
+		"# HELP queue_size Requests that wait.\n# TYPE queue_size gauge\nqueue_size 7\n# TYPE requests counter\n" +
+			"requests 12\n",
 		"# HELP queue_size Requests that wait.\n# TYPE queue_size gauge\nqueue_size 0\n",
 	}
 	var blocks []*exposition.Block
 	for i, page := range pages {
-		block, err := exposition.NewCache(exposition.Options{}).Parse([]byte(page), "text/plain", new(withReplica(fmt.Sprint("r", i))))
+		label := withReplica(fmt.Sprint("r", i))
+		block, err := exposition.NewCache(exposition.Options{}).Parse([]byte(page), "text/plain", &label)
 		if err != nil {
 			fmt.Println(err)
 			return

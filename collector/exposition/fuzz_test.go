@@ -25,7 +25,8 @@ func seeds(f *testing.F) []string {
 		"# TYPE a summary\na{quantile=\"0.5\"} NaN\na_sum 0\na_count 0\n",
 		"# TYPE a counter\na_total 1 # {t=\"x\"} 1\n# EOF\n", "a 1\n#\x00\nb 2\n",
 		"# HELP a x\\ny\n# TYPE a counter\n# TYPE a gauge\na 1\n# TYPE a counter\na{b=\"c\"} 1\n",
-		"# HELP a of {gpu_uuid=\"A\"\na{gpu_uuid=\"A\"} 1\na{gpu_uuid=\"B\",replica_id=\"A\"} 2\nb{c=\",gpu_uuid=\",gpu_uuid=\"B\"} 3\nb{gpu_uuid=\"\"} 4\nb{gpu_uuid=\"\\\"\"} 5\n",
+		"# HELP a of {gpu_uuid=\"A\"\na{gpu_uuid=\"A\"} 1\na{gpu_uuid=\"B\",replica_id=\"A\"} 2\n" +
+			"b{c=\",gpu_uuid=\",gpu_uuid=\"B\"} 3\nb{gpu_uuid=\"\"} 4\nb{gpu_uuid=\"\\\"\"} 5\n",
 	}
 	for _, path := range paths {
 		body, err := os.ReadFile(path)
@@ -86,11 +87,14 @@ func FuzzParse(f *testing.F) {
 // FuzzTwoTargets merges two bodies: however names are escaped, all readers accept the page, and
 // both targets have the lines that they have alone.
 func FuzzTwoTargets(f *testing.F) {
-	f.Add("# TYPE a histogram\na_bucket{le=\"1\"} 1\na_bucket{le=\"+Inf\"} 2\na_sum 1\na_count 2\n", "# TYPE a gauge\na 1\na_count 2\n", false)
+	f.Add("# TYPE a histogram\na_bucket{le=\"1\"} 1\na_bucket{le=\"+Inf\"} 2\na_sum 1\na_count 2\n", "# TYPE a gauge\n"+
+		"a 1\na_count 2\n", false)
 	f.Add("# TYPE a summary\na{quantile=\"0.5\"} NaN\na_sum 0\na_count 0\n", "a{quantile=\"0.5\"} 1\na_count -1\n", false)
-	f.Add("# TYPE a counter\na_total 1\na_created 1\n", "# TYPE a gauge\na 1\n# TYPE a_created gauge\na_created{x=\"1\"} 1\n", true)
+	f.Add("# TYPE a counter\na_total 1\na_created 1\n", "# TYPE a gauge\na 1\n# TYPE a_created gauge\n"+
+		"a_created{x=\"1\"} 1\n", true)
 	f.Add("# HELP a_b help\n# TYPE a_b counter\na_b 1\n", "{\"a.b\"} 7\na_b{\"x.y\"=\"1\",x_y=\"2\"} 8\n", false)
-	f.Add("# TYPE h histogram\nh_bucket{le=\"1\"} 1\nh_bucket{le=\"+Inf\"} 2\nh_sum 3\nh_count 2\n", "# TYPE \"h\" histogram\nh_bucket{\"l.e\"=\"1\",le=\"+Inf\"} 1\n", false)
+	f.Add("# TYPE h histogram\nh_bucket{le=\"1\"} 1\nh_bucket{le=\"+Inf\"} 2\nh_sum 3\n"+
+		"h_count 2\n", "# TYPE \"h\" histogram\nh_bucket{\"l.e\"=\"1\",le=\"+Inf\"} 1\n", false)
 	f.Add("{\"a.b\"} 1\n", "# TYPE a_b summary\na_b_sum 1\n# TYPE \"a.b_sum\" counter\n{\"a.b_sum\"} 2\n", false)
 	for i, body := range seeds(f) {
 		f.Add(body, mutate(body, uint64(i)), false)
@@ -101,7 +105,8 @@ func FuzzTwoTargets(f *testing.F) {
 			if om {
 				body += "# EOF\n"
 			}
-			b, err := parseWith(t, exposition.NewCache(exposition.Options{}), body, contentTypeOf(om), replicaLabel(string(rune('a'+i))))
+			label := replicaLabel(string(rune('a' + i)))
+			b, err := parseWith(t, exposition.NewCache(exposition.Options{}), body, contentTypeOf(om), label)
 			if err != nil {
 				return
 			}
@@ -117,7 +122,10 @@ func FuzzTwoTargets(f *testing.F) {
 func mutate(body string, seed uint64) string {
 	r := rand.New(rand.NewPCG(seed, 1))
 	out := []byte(body)
-	values := []string{"0", "7", "-1", "Nan", "NaN", "+Inf", "-Inf", "Inf", "nan", "1e3", "1e400", "0x1", "1_0", ".5", "5.", "+5", "--1", "", "1 2", "99999999999999999999", "1.5e-7", "-0", "a", "\x00", "1\t", "\""}
+	values := []string{
+		"0", "7", "-1", "Nan", "NaN", "+Inf", "-Inf", "Inf", "nan", "1e3", "1e400", "0x1", "1_0", ".5", "5.", "+5", "--1", "",
+		"1 2", "99999999999999999999", "1.5e-7", "-0", "a", "\x00", "1\t", "\"",
+	}
 	for range r.IntN(4) {
 		if len(out) == 0 {
 			break

@@ -60,7 +60,8 @@ func TestPatternIsCachedUnlessPageIsTooLarge(t *testing.T) {
 // A large page leaves out the same families as a small one.
 func TestLargePageDropsSameFamilies(t *testing.T) {
 	opts := exposition.Options{Limits: exposition.Limits{Output: exposition.Volume{Series: 400}}}
-	page := "# HELP b help\nb{x=\"1\"} 1\nb{x=\"2\"} 1\n" + hugePage(exposition.LargePageBytes, "x", "1") + "c 1\n# TYPE h histogram\nh_bucket{le=\"+Inf\"} 1\nh_count 1\nh_sum 1\n"
+	page := "# HELP b help\nb{x=\"1\"} 1\nb{x=\"2\"} 1\n" + hugePage(exposition.LargePageBytes, "x", "1") + "c 1\n" +
+		"# TYPE h histogram\nh_bucket{le=\"+Inf\"} 1\nh_count 1\nh_sum 1\n"
 	b := parse(t, opts, page)
 	require.Equal(t, 1, b.Shape().LeftOut().Families)
 	require.Equal(t, []string{"a"}, b.Shape().LeftOut().Names)

@@ -25,7 +25,14 @@ type Limits struct {
 }
 
 // DefaultLimits are the default limits.
-var DefaultLimits = Limits{Samples: 50_000, Labels: 64, LabelName: 256, LabelValue: 4096, Name: 256, Help: 1024}
+var DefaultLimits = Limits{
+	Samples:    50_000,
+	Labels:     64,
+	LabelName:  256,
+	LabelValue: 4096,
+	Name:       256,
+	Help:       1024,
+}
 
 // Errors for which a whole page is rejected, besides [ParseError].
 var (
@@ -56,13 +63,17 @@ func (l *Limits) checkSeries(lset labels.Labels) error {
 	})
 	switch {
 	case l.Name > 0 && len(name) > l.Name:
-		return fmt.Errorf("%w: the name %.50q... has %d bytes, limits.name is %d", ErrLabelLimit, name, len(name), l.Name)
+		return fmt.Errorf("%w: the name %.50q... has %d bytes, limits.name is %d",
+			ErrLabelLimit, name, len(name), l.Name)
 	case l.Labels > 0 && count > l.Labels:
-		return fmt.Errorf("%w: series of %.50q has %d labels, limits.labels is %d", ErrLabelLimit, name, count, l.Labels)
+		return fmt.Errorf("%w: series of %.50q has %d labels, limits.labels is %d",
+			ErrLabelLimit, name, count, l.Labels)
 	case l.LabelName > 0 && longestName > l.LabelName:
-		return fmt.Errorf("%w: a label name of %.50q has %d bytes, limits.label_name is %d", ErrLabelLimit, name, longestName, l.LabelName)
+		return fmt.Errorf("%w: a label name of %.50q has %d bytes, limits.label_name is %d",
+			ErrLabelLimit, name, longestName, l.LabelName)
 	case l.LabelValue > 0 && longestValue > l.LabelValue:
-		return fmt.Errorf("%w: a label value of %.50q has %d bytes, limits.label_value is %d", ErrLabelLimit, name, longestValue, l.LabelValue)
+		return fmt.Errorf("%w: a label value of %.50q has %d bytes, limits.label_value is %d",
+			ErrLabelLimit, name, longestValue, l.LabelValue)
 	}
 	return nil
 }

@@ -21,16 +21,37 @@ func TestLimits(t *testing.T) {
 		want       error
 	}{
 		{"B18 more samples than allowed", "a 1\nb 1\nc 1\n", exposition.Limits{Samples: 2}, exposition.ErrSampleLimit},
-		{"families without samples", "# HELP a x\n# TYPE b gauge\n# HELP c x\n# HELP d x\nd 1\n", exposition.Limits{Samples: 2}, exposition.ErrSampleLimit},
+		{
+			"families without samples", "# HELP a x\n# TYPE b gauge\n# HELP c x\n# HELP d x\nd 1\n",
+			exposition.Limits{Samples: 2},
+			exposition.ErrSampleLimit,
+		},
 		{"as many samples as allowed", "a 1\nb 1\n", exposition.Limits{Samples: 2}, nil},
 		{"L09 65 labels", "a{" + many.String() + "} 1\n", exposition.DefaultLimits, exposition.ErrLabelLimit},
-		{"L09 a value of 10 KiB", "a{x=\"" + strings.Repeat("v", 10<<10) + "\"} 1\n", exposition.DefaultLimits, exposition.ErrLabelLimit},
-		{"a label name of 257 bytes", "a{" + strings.Repeat("n", 257) + "=\"1\"} 1\n", exposition.DefaultLimits, exposition.ErrLabelLimit},
-		{"B17 one line of a megabyte", "a{x=\"" + strings.Repeat("v", 1<<20) + "\"} 1\n", exposition.DefaultLimits, exposition.ErrLabelLimit},
+		{
+			"L09 a value of 10 KiB", "a{x=\"" + strings.Repeat("v", 10<<10) + "\"} 1\n", exposition.DefaultLimits,
+			exposition.ErrLabelLimit,
+		},
+		{
+			"a label name of 257 bytes", "a{" + strings.Repeat("n", 257) + "=\"1\"} 1\n", exposition.DefaultLimits,
+			exposition.ErrLabelLimit,
+		},
+		{
+			"B17 one line of a megabyte", "a{x=\"" + strings.Repeat("v", 1<<20) + "\"} 1\n", exposition.DefaultLimits,
+			exposition.ErrLabelLimit,
+		},
 		{"L09 a name of 257 bytes", strings.Repeat("n", 257) + " 1\n", exposition.DefaultLimits, exposition.ErrLabelLimit},
 		{"a name of 256 bytes", strings.Repeat("n", 256) + " 1\n", exposition.DefaultLimits, nil},
-		{"zero limits are none", strings.Repeat("n", 1000) + " 1\n# HELP b " + strings.Repeat("h", 2000) + "\nb 1\n", exposition.Limits{}, nil},
-		{"zero limits of labels are none", "a{x=\"" + strings.Repeat("v", 10<<10) + "\"," + many.String() + "} 1\n", exposition.Limits{}, nil},
+		{
+			"zero limits are none", strings.Repeat("n", 1000) + " 1\n# HELP b " + strings.Repeat("h", 2000) + "\nb 1\n",
+			exposition.Limits{},
+			nil,
+		},
+		{
+			"zero limits of labels are none", "a{x=\"" + strings.Repeat("v", 10<<10) + "\"," + many.String() + "} 1\n",
+			exposition.Limits{},
+			nil,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := parseWith(t, exposition.NewCache(exposition.Options{Limits: c.limits}), c.body, "")

@@ -77,7 +77,8 @@ func (l *Layout) ContentType() string { return l.contentType }
 //   - An untyped histogram or summary is written as one family per sample name.
 //   - Every conflict is counted in [MergeStats] and listed by [Layout.Conflicts].
 func (m *Merger) Layout(blocks []*Block) *Layout {
-	if m.layouts != nil && slices.EqualFunc(blocks, m.shapes, func(b *Block, s *Shape) bool { return b.shape == s }) {
+	same := func(b *Block, s *Shape) bool { return b.shape == s }
+	if m.layouts != nil && slices.EqualFunc(blocks, m.shapes, same) {
 		return m.layouts[model.NoEscaping]
 	}
 	m.shapes = make([]*Shape, len(blocks))
@@ -159,7 +160,10 @@ func (x familyIndex) add(families []mergedFamily, s *Shape, block int32) []merge
 		if !ok {
 			i = len(families)
 			x[name] = i
-			families = append(families, mergedFamily{name: name, typ: model.MetricTypeUnknown})
+			families = append(families, mergedFamily{
+				name: name,
+				typ:  model.MetricTypeUnknown,
+			})
 		}
 		families[i].refs = append(families[i].refs, familyRef{s, block, int32(n)})
 	}

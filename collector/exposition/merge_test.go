@@ -39,8 +39,11 @@ func TestMergeOfTwoTargets(t *testing.T) {
 		stats            exposition.MergeStats
 	}{
 		{
-			"families are in the order of their names, targets in theirs", "# HELP x one\n# TYPE x gauge\nx 1\n# TYPE b counter\nb 1\n", "# TYPE c counter\nc 2\n# HELP x one\n# TYPE x gauge\nx 2\n",
-			"# TYPE b counter\nb{r=\"a\"} 1\n# TYPE c counter\nc{r=\"b\"} 2\n# HELP x one\n# TYPE x gauge\nx{r=\"a\"} 1\nx{r=\"b\"} 2\n",
+			"families are in the order of their names, targets in theirs",
+			"# HELP x one\n# TYPE x gauge\nx 1\n# TYPE b counter\nb 1\n",
+			"# TYPE c counter\nc 2\n# HELP x one\n# TYPE x gauge\nx 2\n",
+			"# TYPE b counter\nb{r=\"a\"} 1\n# TYPE c counter\nc{r=\"b\"} 2\n# HELP x one\n# TYPE x gauge\nx{r=\"a\"} 1\n" +
+				"x{r=\"b\"} 2\n",
 			exposition.MergeStats{},
 		},
 		{
@@ -49,22 +52,28 @@ func TestMergeOfTwoTargets(t *testing.T) {
 			exposition.MergeStats{TypeConflicts: 1},
 		},
 		{
-			"S06 a histogram and a gauge, by sample name", "# HELP x h\n# TYPE x histogram\nx_count 1\nx_sum 1\n", "# TYPE x gauge\nx 2\n",
-			"# TYPE x untyped\nx{r=\"b\"} 2\n# TYPE x_count untyped\nx_count{r=\"a\"} 1\n# TYPE x_sum untyped\nx_sum{r=\"a\"} 1\n",
+			"S06 a histogram and a gauge, by sample name", "# HELP x h\n# TYPE x histogram\nx_count 1\nx_sum 1\n",
+			"# TYPE x gauge\nx 2\n",
+			"# TYPE x untyped\nx{r=\"b\"} 2\n# TYPE x_count untyped\nx_count{r=\"a\"} 1\n# TYPE x_sum untyped\n" +
+				"x_sum{r=\"a\"} 1\n",
 			exposition.MergeStats{TypeConflicts: 1},
 		},
 		{
-			"S06 a histogram and a summary", "# TYPE x histogram\nx_bucket{le=\"+Inf\"} 1\nx_count 1\n", "# TYPE x summary\nx{quantile=\"0.5\"} 7\nx_count 2\n",
-			"# TYPE x untyped\nx{quantile=\"0.5\",r=\"b\"} 7\n# TYPE x_bucket untyped\nx_bucket{le=\"+Inf\",r=\"a\"} 1\n# TYPE x_count untyped\nx_count{r=\"a\"} 1\nx_count{r=\"b\"} 2\n",
+			"S06 a histogram and a summary", "# TYPE x histogram\nx_bucket{le=\"+Inf\"} 1\nx_count 1\n",
+			"# TYPE x summary\nx{quantile=\"0.5\"} 7\nx_count 2\n",
+			"# TYPE x untyped\nx{quantile=\"0.5\",r=\"b\"} 7\n# TYPE x_bucket untyped\nx_bucket{le=\"+Inf\",r=\"a\"} 1\n" +
+				"# TYPE x_count untyped\nx_count{r=\"a\"} 1\nx_count{r=\"b\"} 2\n",
 			exposition.MergeStats{TypeConflicts: 1},
 		},
 		{
-			"S07 a summary and a gauge named like its samples", "# TYPE x summary\nx_count 1\n", "# TYPE x_count gauge\nx_count 2\n",
+			"S07 a summary and a gauge named like its samples", "# TYPE x summary\nx_count 1\n",
+			"# TYPE x_count gauge\nx_count 2\n",
 			"# TYPE x_count untyped\nx_count{r=\"a\"} 1\nx_count{r=\"b\"} 2\n",
 			exposition.MergeStats{TypeConflicts: 2},
 		},
 		{
-			"S07 both in one target", "# TYPE x summary\nx_sum 1\n# TYPE x_count gauge\nx_count 2\n", "# HELP x h\n# TYPE x summary\nx_sum 3\n",
+			"S07 both in one target", "# TYPE x summary\nx_sum 1\n# TYPE x_count gauge\nx_count 2\n",
+			"# HELP x h\n# TYPE x summary\nx_sum 3\n",
 			"# TYPE x_count untyped\nx_count{r=\"a\"} 2\n# TYPE x_sum untyped\nx_sum{r=\"a\"} 1\nx_sum{r=\"b\"} 3\n",
 			exposition.MergeStats{TypeConflicts: 2},
 		},
@@ -79,8 +88,10 @@ func TestMergeOfTwoTargets(t *testing.T) {
 			exposition.MergeStats{},
 		},
 		{
-			"a histogram, whose samples have other names", "y_bucket{le=\"+Inf\"} 2\ny_count -2\n", "# TYPE y histogram\ny_bucket{le=\"+Inf\"} 3\ny_count 3\n",
-			"# TYPE y_bucket untyped\ny_bucket{le=\"+Inf\",r=\"a\"} 2\ny_bucket{le=\"+Inf\",r=\"b\"} 3\n# TYPE y_count untyped\ny_count{r=\"a\"} -2\ny_count{r=\"b\"} 3\n",
+			"a histogram, whose samples have other names", "y_bucket{le=\"+Inf\"} 2\ny_count -2\n",
+			"# TYPE y histogram\ny_bucket{le=\"+Inf\"} 3\ny_count 3\n",
+			"# TYPE y_bucket untyped\ny_bucket{le=\"+Inf\",r=\"a\"} 2\ny_bucket{le=\"+Inf\",r=\"b\"} 3\n" +
+				"# TYPE y_count untyped\ny_count{r=\"a\"} -2\ny_count{r=\"b\"} 3\n",
 			exposition.MergeStats{TypeConflicts: 1},
 		},
 		{
@@ -112,11 +123,31 @@ func TestConflictsNameTarget(t *testing.T) {
 		want   []exposition.Conflict
 	}{
 		{"nobody differs", []string{"# TYPE x gauge\nx 1\n", "x 1\n", "# HELP x h\nx 1\n"}, nil},
-		{"by TYPE", []string{"# TYPE x gauge\nx 1\n", "# TYPE x counter\nx 1\n", "# TYPE x counter\nx 1\n"}, []exposition.Conflict{{Family: "x", Kind: "type", Block: 0, Value: "gauge"}}},
-		{"by HELP, the most frequent", []string{"# HELP x h\nx 1\n", "# HELP x i\nx 1\n", "# HELP x i\nx 1\n"}, []exposition.Conflict{{Family: "x", Kind: "help", Block: 0, Value: "h"}}},
-		{"by HELP", []string{"# HELP x h\nx 1\n", "# HELP x i\nx 1\n", "x 1\n"}, []exposition.Conflict{{Family: "x", Kind: "help", Block: 1, Value: "i"}}},
-		{"by a name of a sample", []string{"# TYPE x summary\nx_sum 1\n", "# TYPE x_sum gauge\nx_sum 1\n"}, []exposition.Conflict{{Family: "x_sum", Kind: "type", Block: 1, Value: "gauge"}}},
-		{"by a summary with the most frequent sample name", []string{"# TYPE x summary\nx_sum 1\n", "# TYPE x_sum gauge\nx_sum 1\n", "# TYPE x_sum gauge\nx_sum 1\n"}, []exposition.Conflict{{Family: "x", Kind: "type", Block: 0, Value: "summary"}}},
+		{
+			"by TYPE",
+			[]string{"# TYPE x gauge\nx 1\n", "# TYPE x counter\nx 1\n", "# TYPE x counter\nx 1\n"},
+			[]exposition.Conflict{{Family: "x", Kind: "type", Block: 0, Value: "gauge"}},
+		},
+		{
+			"by HELP, the most frequent",
+			[]string{"# HELP x h\nx 1\n", "# HELP x i\nx 1\n", "# HELP x i\nx 1\n"},
+			[]exposition.Conflict{{Family: "x", Kind: "help", Block: 0, Value: "h"}},
+		},
+		{
+			"by HELP",
+			[]string{"# HELP x h\nx 1\n", "# HELP x i\nx 1\n", "x 1\n"},
+			[]exposition.Conflict{{Family: "x", Kind: "help", Block: 1, Value: "i"}},
+		},
+		{
+			"by a name of a sample",
+			[]string{"# TYPE x summary\nx_sum 1\n", "# TYPE x_sum gauge\nx_sum 1\n"},
+			[]exposition.Conflict{{Family: "x_sum", Kind: "type", Block: 1, Value: "gauge"}},
+		},
+		{
+			"by a summary with the most frequent sample name",
+			[]string{"# TYPE x summary\nx_sum 1\n", "# TYPE x_sum gauge\nx_sum 1\n", "# TYPE x_sum gauge\nx_sum 1\n"},
+			[]exposition.Conflict{{Family: "x", Kind: "type", Block: 0, Value: "summary"}},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var m exposition.Merger

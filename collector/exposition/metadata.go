@@ -99,7 +99,10 @@ func (m *metadata) familyIndex(b *shapeBuilder, format bodyFormat, name string) 
 	if ok {
 		return i
 	}
-	f := Family{Name: family, Type: typ}
+	f := Family{
+		Name: family,
+		Type: typ,
+	}
 	if meta != nil {
 		f.Help = meta.help
 	}

@@ -44,7 +44,10 @@ const maxDigits = 19
 // powersOfTen are exact as floats.
 //
 //nolint:gochecknoglobals // constant data; a local array would be copied for each number.
-var powersOfTen = [maxDigits]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18}
+var powersOfTen = [maxDigits]float64{
+	1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9,
+	1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18,
+}
 
 func number(text []byte) (float64, bool) {
 	end, v := scan(text, 0)

@@ -30,7 +30,12 @@ import (
 const openMetrics = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
 // parseWith parses a body with a cache, and a labeler if there is one.
-func parseWith(tb testing.TB, c *exposition.Cache, body, contentType string, label ...*exposition.Labeler) (*exposition.Block, error) {
+func parseWith(
+	tb testing.TB,
+	c *exposition.Cache,
+	body, contentType string,
+	label ...*exposition.Labeler,
+) (*exposition.Block, error) {
 	tb.Helper()
 	return c.Parse([]byte(body), contentType, cmp.Or(label...))
 }
@@ -95,7 +100,8 @@ func reading(lset labels.Labels, v float64) string {
 // readings returns the samples of a page as parsed by textparse, sorted.
 func readings(page []byte, contentType string) ([]string, error) {
 	var out []string
-	p, err := textparse.New(page, cmp.Or(contentType, "text/plain; version=0.0.4"), labels.NewSymbolTable(), textparse.ParserOptions{})
+	contentType = cmp.Or(contentType, "text/plain; version=0.0.4")
+	p, err := textparse.New(page, contentType, labels.NewSymbolTable(), textparse.ParserOptions{})
 	if err == nil {
 		err = eachReading(p, func(lset labels.Labels, v float64) { out = append(out, reading(lset, v)) })
 	}

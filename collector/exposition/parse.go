@@ -130,7 +130,8 @@ func (r *pageReader) read() error {
 	for {
 		// Families without samples take as much memory.
 		if limit > 0 && max(len(r.samples), len(r.meta.byName)-len(r.samples)) > limit {
-			return fmt.Errorf("%w: the page has more than limits.samples = %d samples, or families without samples", ErrSampleLimit, limit)
+			return fmt.Errorf("%w: the page has more than limits.samples = %d samples, or families without samples",
+				ErrSampleLimit, limit)
 		}
 		entry, err := p.Next()
 		if errors.Is(err, io.EOF) {
@@ -140,7 +141,10 @@ func (r *pageReader) read() error {
 			if r.hide != nil {
 				err = errHidden
 			}
-			return &ParseError{Line: r.line(), Err: err}
+			return &ParseError{
+				Line: r.line(),
+				Err:  err,
+			}
 		}
 		switch entry {
 		case textparse.EntryHelp:
@@ -180,7 +184,10 @@ func (r *pageReader) advance(part []byte) {
 // NUL byte as the end of the page.
 func (r *pageReader) checkEnd() error {
 	if i := bytes.IndexByte(r.body[r.consumed:], 0); i >= 0 {
-		return &ParseError{Line: 1 + bytes.Count(r.body[:r.consumed+i], []byte{'\n'}), Err: errors.New("NUL byte between lines")}
+		return &ParseError{
+			Line: 1 + bytes.Count(r.body[:r.consumed+i], []byte{'\n'}),
+			Err:  errors.New("NUL byte between lines"),
+		}
 	}
 	return nil
 }

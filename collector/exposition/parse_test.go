@@ -62,7 +62,8 @@ func TestParseValidPages(t *testing.T) {
 			"# TYPE a histogram\na_bucket{le=\"1\"} 1\na_sum 1\na_count 1\n", nil,
 		},
 		{
-			"S13 a histogram with decreasing buckets passes", "# TYPE a histogram\na_bucket{le=\"1\"} 5\na_bucket{le=\"+Inf\"} 1\n",
+			"S13 a histogram with decreasing buckets passes",
+			"# TYPE a histogram\na_bucket{le=\"1\"} 5\na_bucket{le=\"+Inf\"} 1\n",
 			"# TYPE a histogram\na_bucket{le=\"1\"} 5\na_bucket{le=\"+Inf\"} 1\n", nil,
 		},
 		{
@@ -89,7 +90,10 @@ func TestParseValidPages(t *testing.T) {
 			"# TYPE a histogram\na_bucket{le=\"1\"} 1\n",
 			map[string]int{exposition.DropDuplicate: 2},
 		},
-		{"outside histograms le is a label like others", "a{le=\"1\"} 1\na{le=\"1.0\"} 2\n", "# TYPE a untyped\na{le=\"1\"} 1\na{le=\"1.0\"} 2\n", nil},
+		{
+			"outside histograms le is a label like others", "a{le=\"1\"} 1\na{le=\"1.0\"} 2\n",
+			"# TYPE a untyped\na{le=\"1\"} 1\na{le=\"1.0\"} 2\n", nil,
+		},
 		{"S14 timestamps are stripped", "a 1 1546300800000\n", "# TYPE a untyped\na 1\n", nil},
 		{
 			"of equal series the newest timestamp counts, wherever it is",
@@ -117,46 +121,114 @@ func TestParseValidPages(t *testing.T) {
 			"# TYPE h histogram\nh_count 1 1000\nh_count -2 2000\n", "# TYPE h histogram\nh_count 1\n",
 			map[string]int{exposition.DropInvalidHistogram: 1},
 		},
-		{"S15 a family without samples is absent", "# HELP a x\n# TYPE a counter\n# TYPE b gauge\nb 1\n", "# TYPE b gauge\nb 1\n", nil},
-		{"L03 a label named __name__ drops its series", "a{__name__=\"b\"} 1\nc 1\n", "# TYPE c untyped\nc 1\n", map[string]int{exposition.DropReservedLabel: 1}},
-		{"L03 so does every label of the scraper's kind", "a{__x__=\"b\"} 1\n", "", map[string]int{exposition.DropReservedLabel: 1}},
-		{"L04 a label named twice drops its series", "a{x=\"1\",x=\"2\"} 1\nc 1\n", "# TYPE c untyped\nc 1\n", map[string]int{exposition.DropInvalidLabels: 1}},
-		{"L04 also when one of the two is empty", "a{x=\"\",x=\"2\"} 1\n", "", map[string]int{exposition.DropInvalidLabels: 1}},
+		{
+			"S15 a family without samples is absent", "# HELP a x\n# TYPE a counter\n# TYPE b gauge\nb 1\n",
+			"# TYPE b gauge\nb 1\n", nil,
+		},
+		{
+			"L03 a label named __name__ drops its series", "a{__name__=\"b\"} 1\nc 1\n", "# TYPE c untyped\nc 1\n",
+			map[string]int{exposition.DropReservedLabel: 1},
+		},
+		{
+			"L03 so does every label of the scraper's kind", "a{__x__=\"b\"} 1\n", "",
+			map[string]int{exposition.DropReservedLabel: 1},
+		},
+		{
+			"L04 a label named twice drops its series", "a{x=\"1\",x=\"2\"} 1\nc 1\n", "# TYPE c untyped\nc 1\n",
+			map[string]int{exposition.DropInvalidLabels: 1},
+		},
+		{
+			"L04 also when one of the two is empty", "a{x=\"\",x=\"2\"} 1\n", "",
+			map[string]int{exposition.DropInvalidLabels: 1},
+		},
 		{"a label without a name drops its series", "a{\"\"=\"2\"} 1\n", "", map[string]int{exposition.DropInvalidLabels: 1}},
-		{"a label name with invalid UTF-8 drops its series", "a{\"\xff\"=\"2\"} 1\n", "", map[string]int{exposition.DropInvalidLabels: 1}},
-		{"a metric name with invalid UTF-8 drops its series", "{\"\xff\"} 1\n{\"\"} 1\n", "", map[string]int{exposition.DropInvalidName: 2}},
-		{"L05 quotes, backslashes and newlines are preserved", `a{x="q\"b\\n\n"} 1` + "\n", "# TYPE a untyped\n" + `a{x="q\"b\\n\n"} 1` + "\n", nil},
+		{
+			"a label name with invalid UTF-8 drops its series", "a{\"\xff\"=\"2\"} 1\n", "",
+			map[string]int{exposition.DropInvalidLabels: 1},
+		},
+		{
+			"a metric name with invalid UTF-8 drops its series", "{\"\xff\"} 1\n{\"\"} 1\n", "",
+			map[string]int{exposition.DropInvalidName: 2},
+		},
+		{
+			"L05 quotes, backslashes and newlines are preserved", `a{x="q\"b\\n\n"} 1` + "\n",
+			"# TYPE a untyped\n" + `a{x="q\"b\\n\n"} 1` + "\n", nil,
+		},
 		{"L06 a raw newline in a label is escaped", "a{x=\"1\n2\"} 1\n", "# TYPE a untyped\na{x=\"1\\n2\"} 1\n", nil},
 		{"an unknown escape stands for itself", `a{x="\x"} 1` + "\n", "# TYPE a untyped\n" + `a{x="\\x"} 1` + "\n", nil},
-		{"L08 names beyond the old characters are quoted", "{\"a.b\",\"x y\"=\"1\"} 1\n", "# TYPE \"a.b\" untyped\n{\"a.b\",\"x y\"=\"1\"} 1\n", nil},
+		{
+			"L08 names beyond the old characters are quoted", "{\"a.b\",\"x y\"=\"1\"} 1\n",
+			"# TYPE \"a.b\" untyped\n{\"a.b\",\"x y\"=\"1\"} 1\n", nil,
+		},
 		{"L08 unnecessary quotes are removed", "{\"a\",\"x\"=\"1\"} 1\n", "# TYPE a untyped\na{x=\"1\"} 1\n", nil},
 		{
-			"L08 metadata of a quoted name with escapes finds its family", `# HELP "a\"b" x` + "\n" + `# TYPE "a\"b" gauge` + "\n" + `{"a\"b"} 1` + "\n",
+			"L08 metadata of a quoted name with escapes finds its family",
+			`# HELP "a\"b" x` + "\n" + `# TYPE "a\"b" gauge` + "\n" + `{"a\"b"} 1` + "\n",
 			`# HELP "a\"b" x` + "\n" + `# TYPE "a\"b" gauge` + "\n" + `{"a\"b"} 1` + "\n", nil,
 		},
-		{"L10 names of the exporter are refused", "trtllm_exporter_target_up 1\na 1\n", "# TYPE a untyped\na 1\n", map[string]int{exposition.DropReservedName: 1}},
-		{"braces, commas and equals signs in a value", `a{x="},{="} 1` + "\n", "# TYPE a untyped\n" + `a{x="},{="} 1` + "\n", nil},
-		{"a quoted name after the labels", `{x="1","a.b"} 1` + "\n", `# TYPE "a.b" untyped` + "\n" + `{"a.b",x="1"} 1` + "\n", nil},
+		{
+			"L10 names of the exporter are refused", "trtllm_exporter_target_up 1\na 1\n", "# TYPE a untyped\na 1\n",
+			map[string]int{exposition.DropReservedName: 1},
+		},
+		{
+			"braces, commas and equals signs in a value", `a{x="},{="} 1` + "\n",
+			"# TYPE a untyped\n" + `a{x="},{="} 1` + "\n", nil,
+		},
+		{
+			"a quoted name after the labels", `{x="1","a.b"} 1` + "\n",
+			`# TYPE "a.b" untyped` + "\n" + `{"a.b",x="1"} 1` + "\n", nil,
+		},
 		{"a quoted name with a brace", `{"a{b"} 1` + "\n", `# TYPE "a{b" untyped` + "\n" + `{"a{b"} 1` + "\n", nil},
-		{"empty labels are not labels", "a{x=\"\",y=\"1\"} 1\nb{x=\"\"} 2\n", "# TYPE a untyped\na{y=\"1\"} 1\n# TYPE b untyped\nb 2\n", nil},
-		{"spaces, tabs and trailing commas do not matter", "\ta\t{ x = \"1\" , }\t1\t\n", "# TYPE a untyped\na{x=\"1\"} 1\n", nil},
+		{
+			"empty labels are not labels", "a{x=\"\",y=\"1\"} 1\nb{x=\"\"} 2\n",
+			"# TYPE a untyped\na{y=\"1\"} 1\n# TYPE b untyped\nb 2\n", nil,
+		},
+		{
+			"spaces, tabs and trailing commas do not matter", "\ta\t{ x = \"1\" , }\t1\t\n",
+			"# TYPE a untyped\na{x=\"1\"} 1\n", nil,
+		},
 		{"commas between labels may be missing", "a{x=\"1\"y=\"2\"} 1\n", "# TYPE a untyped\na{x=\"1\",y=\"2\"} 1\n", nil},
-		{"B20 a value cut by the server cannot be known", "a 1\nb 12345", "# TYPE a untyped\na 1\n# TYPE b untyped\nb 12345\n", nil},
-		{"values keep the server's spelling", "a 1.15891634176e+011\nb 007\nc +1.50\n", "# TYPE a untyped\na 1.15891634176e+011\n# TYPE b untyped\nb 007\n# TYPE c untyped\nc +1.50\n", nil},
-		{"bounds keep the server's spelling", "# TYPE a histogram\na_bucket{le=\"100\"} 1\na_bucket{le=\"+Inf\"} 1\n", "# TYPE a histogram\na_bucket{le=\"100\"} 1\na_bucket{le=\"+Inf\"} 1\n", nil},
-		{"a number of too many digits is written anew", "a 0.1000000000000000055511151231257827\nb 1" + strings.Repeat("0", 40) + "\nc +" + strings.Repeat("0", 1<<16) + "7\n", "# TYPE a untyped\na 0.1\n# TYPE b untyped\nb 1e+40\n# TYPE c untyped\nc 7\n", nil},
+		{
+			"B20 a value cut by the server cannot be known", "a 1\nb 12345",
+			"# TYPE a untyped\na 1\n# TYPE b untyped\nb 12345\n", nil,
+		},
+		{
+			"values keep the server's spelling", "a 1.15891634176e+011\nb 007\nc +1.50\n",
+			"# TYPE a untyped\na 1.15891634176e+011\n# TYPE b untyped\nb 007\n# TYPE c untyped\nc +1.50\n", nil,
+		},
+		{
+			"bounds keep the server's spelling", "# TYPE a histogram\na_bucket{le=\"100\"} 1\na_bucket{le=\"+Inf\"} 1\n",
+			"# TYPE a histogram\na_bucket{le=\"100\"} 1\na_bucket{le=\"+Inf\"} 1\n", nil,
+		},
+		{
+			"a number of too many digits is written anew",
+			"a 0.1000000000000000055511151231257827\nb 1" + strings.Repeat("0", 40) + "\n" +
+				"c +" + strings.Repeat("0", 1<<16) + "7\n",
+			"# TYPE a untyped\na 0.1\n# TYPE b untyped\nb 1e+40\n# TYPE c untyped\nc 7\n", nil,
+		},
 		{"TYPE after its samples counts", "a 1\n# TYPE a counter\n", "# TYPE a counter\na 1\n", nil},
-		{"the first HELP wins", "# HELP a x\n# TYPE a counter\n# HELP a y\na 1\n", "# HELP a x\n# TYPE a counter\na 1\n", nil},
-		{"a counter named count is not part of a histogram", "# TYPE nv_inference_count counter\nnv_inference_count 1\n", "# TYPE nv_inference_count counter\nnv_inference_count 1\n", nil},
+		{
+			"the first HELP wins", "# HELP a x\n# TYPE a counter\n# HELP a y\na 1\n", "# HELP a x\n# TYPE a counter\na 1\n",
+			nil,
+		},
+		{
+			"a counter named count is not part of a histogram", "# TYPE nv_inference_count counter\nnv_inference_count 1\n",
+			"# TYPE nv_inference_count counter\nnv_inference_count 1\n", nil,
+		},
 		{"HELP is escaped", "# HELP a x\\\\y\\nz\na 1\n", "# HELP a x\\\\y\\nz\n# TYPE a untyped\na 1\n", nil},
 		{"the end mark of OpenMetrics is a comment in text", "a 1\n# EOF\n", "# TYPE a untyped\na 1\n", nil},
-		{"series are sorted by their labels, families by name", "b{x=\"2\"} 1\nb{x=\"1\"} 1\na 1\n", "# TYPE a untyped\na 1\n# TYPE b untyped\nb{x=\"1\"} 1\nb{x=\"2\"} 1\n", nil},
+		{
+			"series are sorted by their labels, families by name", "b{x=\"2\"} 1\nb{x=\"1\"} 1\na 1\n",
+			"# TYPE a untyped\na 1\n# TYPE b untyped\nb{x=\"1\"} 1\nb{x=\"2\"} 1\n", nil,
+		},
 		{
 			"the series of a histogram keep their order",
-			"# TYPE h histogram\nh_bucket{m=\"2\",le=\"9\"} 1\nh_bucket{m=\"2\",le=\"10\"} 2\nh_bucket{m=\"2\",le=\"+Inf\"} 3\nh_sum{m=\"2\"} 4\nh_count{m=\"2\"} 3\n" +
+			"# TYPE h histogram\nh_bucket{m=\"2\",le=\"9\"} 1\nh_bucket{m=\"2\",le=\"10\"} 2\n" +
+				"h_bucket{m=\"2\",le=\"+Inf\"} 3\nh_sum{m=\"2\"} 4\nh_count{m=\"2\"} 3\n" +
 				"h_count{m=\"1\"} 1\nh_sum{m=\"1\"} 5\nh_bucket{m=\"1\",le=\"+Inf\"} 1\n",
 			"# TYPE h histogram\nh_count{m=\"1\"} 1\nh_sum{m=\"1\"} 5\nh_bucket{le=\"+Inf\",m=\"1\"} 1\n" +
-				"h_bucket{le=\"9\",m=\"2\"} 1\nh_bucket{le=\"10\",m=\"2\"} 2\nh_bucket{le=\"+Inf\",m=\"2\"} 3\nh_sum{m=\"2\"} 4\nh_count{m=\"2\"} 3\n",
+				"h_bucket{le=\"9\",m=\"2\"} 1\nh_bucket{le=\"10\",m=\"2\"} 2\nh_bucket{le=\"+Inf\",m=\"2\"} 3\n" +
+				"h_sum{m=\"2\"} 4\nh_count{m=\"2\"} 3\n",
 			nil,
 		},
 		{"a page without samples is a page", "\n", "", nil},
@@ -276,14 +348,24 @@ func TestOpenMetricsFamiliesBecomeTextFamilies(t *testing.T) {
 		{"a state set becomes a gauge", "# TYPE a stateset\na{a=\"x\"} 1\n", "# TYPE a gauge\na{a=\"x\"} 1\n"},
 		{"unknown is untyped", "# TYPE a unknown\na 1\n", "# TYPE a untyped\na 1\n"},
 		{
-			"a gauge histogram becomes plain families", "# TYPE a gaugehistogram\na_bucket{le=\"+Inf\"} 1\na_gcount 1\na_gsum 1\n",
-			"# TYPE a_bucket untyped\na_bucket{le=\"+Inf\"} 1\n# TYPE a_gcount untyped\na_gcount 1\n# TYPE a_gsum untyped\na_gsum 1\n",
+			"a gauge histogram becomes plain families",
+			"# TYPE a gaugehistogram\na_bucket{le=\"+Inf\"} 1\na_gcount 1\na_gsum 1\n",
+			"# TYPE a_bucket untyped\na_bucket{le=\"+Inf\"} 1\n# TYPE a_gcount untyped\na_gcount 1\n# TYPE a_gsum untyped\n" +
+				"a_gsum 1\n",
 		},
-		{"exemplars and timestamps are removed", "# TYPE a counter\na_total 1 1.5 # {t=\"x\"} 1 2\n", "# TYPE a_total counter\na_total 1\n"},
-		{"a counter sample without _total has no type", "# TYPE a counter\na 1\n", "# TYPE a untyped\na 1\n"},
-		{"samples under a second TYPE are dropped", "# TYPE a counter\na_total 1\n# TYPE a gauge\na_total{x=\"1\"} 1\n", "# TYPE a_total counter\na_total 1\n"},
 		{
-			"a histogram stays one", "# TYPE a_seconds histogram\n# UNIT a_seconds seconds\na_seconds_bucket{le=\"+Inf\"} 1\na_seconds_count 1\na_seconds_sum 2.5\n",
+			"exemplars and timestamps are removed", "# TYPE a counter\na_total 1 1.5 # {t=\"x\"} 1 2\n",
+			"# TYPE a_total counter\na_total 1\n",
+		},
+		{"a counter sample without _total has no type", "# TYPE a counter\na 1\n", "# TYPE a untyped\na 1\n"},
+		{
+			"samples under a second TYPE are dropped", "# TYPE a counter\na_total 1\n# TYPE a gauge\na_total{x=\"1\"} 1\n",
+			"# TYPE a_total counter\na_total 1\n",
+		},
+		{
+			"a histogram stays one",
+			"# TYPE a_seconds histogram\n# UNIT a_seconds seconds\na_seconds_bucket{le=\"+Inf\"} 1\na_seconds_count 1\n" +
+				"a_seconds_sum 2.5\n",
 			"# TYPE a_seconds histogram\na_seconds_bucket{le=\"+Inf\"} 1\na_seconds_count 1\na_seconds_sum 2.5\n",
 		},
 	} {
@@ -304,7 +386,10 @@ func TestOpenMetricsFamiliesBecomeTextFamilies(t *testing.T) {
 func TestTargetCannotImpersonateAnother(t *testing.T) {
 	for _, c := range []struct{ name, body, want string }{
 		{"L01 its label moves to exported_", "a{pool_id=\"evil\"} 1\n", `exported_pool_id="evil"`},
-		{"L02 a taken name gets another prefix", "a{pool_id=\"evil\",exported_pool_id=\"x\"} 1\n", `exported_exported_pool_id="evil",exported_pool_id="x"`},
+		{
+			"L02 a taken name gets another prefix", "a{pool_id=\"evil\",exported_pool_id=\"x\"} 1\n",
+			`exported_exported_pool_id="evil",exported_pool_id="x"`,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := parse(t, exposition.Options{}, c.body, new(exposition.Labeler(identify)))
@@ -339,7 +424,8 @@ func TestRelabelingDropsSeries(t *testing.T) {
 		}
 		return exposition.Labeled{Labels: b.Labels(), Keep: name != "gone"}
 	})
-	body := "# TYPE z gauge\nrenamed 1\nstolen 1\nnameless 1\ngone 1\nfolded{x=\"1\"} 1\nfolded{x=\"2\"} 2\nnul 1\nnulname 1\ninvalid 1\n"
+	body := "# TYPE z gauge\nrenamed 1\nstolen 1\nnameless 1\ngone 1\nfolded{x=\"1\"} 1\nfolded{x=\"2\"} 2\nnul 1\n" +
+		"nulname 1\ninvalid 1\n"
 	b := parse(t, exposition.Options{Reserved: []string{"trtllm_exporter_"}}, body, &label)
 	require.Equal(t, "# TYPE folded untyped\nfolded 1\n# TYPE z gauge\nz 1\n", render(t, &exposition.Merger{}, b))
 	require.Equal(t, map[string]int{
@@ -368,5 +454,5 @@ func TestSeriesIsRelabeledOnceWhilePagesChange(t *testing.T) {
 		_, err := parseWith(t, c, body, "", &label)
 		require.NoError(t, err)
 	}
-	require.Equal(t, map[string]int{"a": 3, "b": 1, "c": 1}, calls, "only the last page is remembered, and of the first one nothing")
+	require.Equal(t, map[string]int{"a": 3, "b": 1, "c": 1}, calls, "only the last page is remembered, but not the first")
 }

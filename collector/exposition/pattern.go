@@ -45,7 +45,12 @@ type pieceText struct {
 const maxPatternBytes = 4 << 20
 
 func (r *pageReader) pattern(shape *Shape) pattern {
-	p := pattern{shape: shape, usable: !r.valueDrops, format: r.format, valueBytes: r.valueBytes()}
+	p := pattern{
+		shape:      shape,
+		usable:     !r.valueDrops,
+		format:     r.format,
+		valueBytes: r.valueBytes(),
+	}
 	if len(r.body) > maxPatternBytes {
 		p.usable = false
 		return p
@@ -54,7 +59,11 @@ func (r *pageReader) pattern(shape *Shape) pattern {
 	for i := range r.samples {
 		s := &r.samples[i]
 		prefix := r.body[pos:s.value.start]
-		pc, text := piece{index: s.index, count: s.count}, pieceText{string(prefix), uint32(len(prefix))}
+		pc := piece{
+			index: s.index,
+			count: s.count,
+		}
+		text := pieceText{string(prefix), uint32(len(prefix))}
 		if gpu, start := cutGPU(prefix); len(gpu) > 0 {
 			if pc.gpu = uint16(addLocal(&p.gpus, gpu)); pc.gpu > 0 {
 				text = pieceText{text.text[:start] + text.text[start+len(gpu):], uint32(start)}
@@ -143,7 +152,11 @@ func (p *pattern) prefixLenGPU(pc *piece, body []byte) int {
 	gpu, template := p.gpus[pc.gpu-1], pc.text.Value()
 	text, cut := template.text, int(template.cut)
 	n := len(text) + len(gpu)
-	if len(body) < n || string(body[:cut]) != text[:cut] || string(body[cut:cut+len(gpu)]) != gpu || string(body[cut+len(gpu):n]) != text[cut:] {
+	end := cut + len(gpu)
+	if len(body) < n ||
+		string(body[:cut]) != text[:cut] ||
+		string(body[cut:end]) != gpu ||
+		string(body[end:n]) != text[cut:] {
 		return 0
 	}
 	return n

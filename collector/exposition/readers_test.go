@@ -17,8 +17,10 @@ func TestOpenMetricsPagesOfSuite(t *testing.T) {
 	root := shared(t, "corpora/openmetrics/tests/testdata/parsers")
 	cases, err := os.ReadDir(root)
 	require.NoError(t, err)
-	bystander := parse(t, exposition.Options{}, everyType+"# TYPE a gauge\na 1\n# TYPE a_total counter\na_total 2\n", replicaLabel("x"))
-	other := parse(t, exposition.Options{}, "# TYPE a histogram\na_bucket{le=\"1\"} 1\na_bucket{le=\"+Inf\"} 2\na_count 2\na_sum 3\n", replicaLabel("y"))
+	bystander := parse(t, exposition.Options{}, everyType+"# TYPE a gauge\na 1\n# TYPE a_total counter\n"+
+		"a_total 2\n", replicaLabel("x"))
+	other := parse(t, exposition.Options{}, "# TYPE a histogram\na_bucket{le=\"1\"} 1\na_bucket{le=\"+Inf\"} 2\n"+
+		"a_count 2\na_sum 3\n", replicaLabel("y"))
 	for _, c := range cases {
 		text, err := os.ReadFile(filepath.Join(root, c.Name(), "metrics"))
 		require.NoError(t, err)

@@ -61,7 +61,10 @@ func (r *seriesRenderer) render(lset labels.Labels) cachedSeries {
 	if r.opts.reserved(lset.Get(model.MetricNameLabel)) {
 		return cachedSeries{drop: DropReservedName}
 	}
-	out := Labeled{Labels: lset, Keep: true}
+	out := Labeled{
+		Labels: lset,
+		Keep:   true,
+	}
 	if r.label != nil {
 		out = r.label(lset)
 	}

@@ -50,8 +50,14 @@ type Shape struct {
 }
 
 func (s *Shape) equal(o *Shape) bool {
-	return s.interned == o.interned && s.watched == o.watched && slices.Equal(s.local, o.local) && slices.Equal(s.gpus, o.gpus) &&
-		s.drops == o.drops && s.cost == o.cost && s.leftOut.Series == o.leftOut.Series && slices.Equal(s.leftOut.Names, o.leftOut.Names)
+	return s.interned == o.interned &&
+		s.watched == o.watched &&
+		slices.Equal(s.local, o.local) &&
+		slices.Equal(s.gpus, o.gpus) &&
+		s.drops == o.drops &&
+		s.cost == o.cost &&
+		s.leftOut.Series == o.leftOut.Series &&
+		slices.Equal(s.leftOut.Names, o.leftOut.Names)
 }
 
 // Families returns the families sorted by name. The caller must not change them.
@@ -99,7 +105,12 @@ type segment struct {
 
 func (s *Shape) segment(i int) segment {
 	f := &s.families[i]
-	return segment{lines: s.lines[f.first:f.end], indexes: s.indexes[f.first:f.end], text: f.text.Value(), local: s.local}
+	return segment{
+		lines:   s.lines[f.first:f.end],
+		indexes: s.indexes[f.first:f.end],
+		text:    f.text.Value(),
+		local:   s.local,
+	}
 }
 
 // prefixes returns the prefixes of the lines. A prefix is valid until the next one.

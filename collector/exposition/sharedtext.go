@@ -115,7 +115,8 @@ func labelValue(prefix, label string) (value string, start int) {
 			return "", 0
 		}
 		from += found + len(label)
-		if previous := prefix[from-len(label)-1]; (previous == '{' || previous == ',') && strings.HasPrefix(prefix[from:], `="`) {
+		previous := prefix[from-len(label)-1]
+		if (previous == '{' || previous == ',') && strings.HasPrefix(prefix[from:], `="`) {
 			start = from + len(`="`)
 			if value = upToQuote(prefix[start:]); start+len(value) < len(prefix) {
 				return value, start

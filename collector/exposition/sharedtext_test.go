@@ -37,10 +37,19 @@ func textOf(b *Block) string {
 func TestLocalValuesOfUnusualReplicas(t *testing.T) {
 	for _, tc := range []struct{ name, replica, body, want string }{
 		{"a replica without a name", "", "x 1\n", "x 1\n"},
-		{"a name that needs escapes", "a\"b\\c\nd", "x 1\ny 2\n", "x{replica_id=\"a\\\"b\\\\c\\nd\"} 1\ny{replica_id=\"a\\\"b\\\\c\\nd\"} 2\n"},
+		{
+			"a name that needs escapes", "a\"b\\c\nd", "x 1\ny 2\n",
+			"x{replica_id=\"a\\\"b\\\\c\\nd\"} 1\ny{replica_id=\"a\\\"b\\\\c\\nd\"} 2\n",
+		},
 		{"series of another replica", "a", "x{replica_id=\"b\"} 1\ny 2\n", "x{replica_id=\"b\"} 1\ny{replica_id=\"a\"} 2\n"},
-		{"a label with that suffix", "a", "x{exported_replica_id=\"b\"} 1\ny{exported_replica_id=\"a\"} 2\n", "x{exported_replica_id=\"b\",replica_id=\"a\"} 1\ny{exported_replica_id=\"a\",replica_id=\"a\"} 2\n"},
-		{"a value with that text", "a", "x{m=\"replica_id=\\\"a\\\"\"} 1\n", "x{m=\"replica_id=\\\"a\\\"\",replica_id=\"a\"} 1\n"},
+		{
+			"a label with that suffix", "a", "x{exported_replica_id=\"b\"} 1\ny{exported_replica_id=\"a\"} 2\n",
+			"x{exported_replica_id=\"b\",replica_id=\"a\"} 1\ny{exported_replica_id=\"a\",replica_id=\"a\"} 2\n",
+		},
+		{
+			"a value with that text", "a", "x{m=\"replica_id=\\\"a\\\"\"} 1\n",
+			"x{m=\"replica_id=\\\"a\\\"\",replica_id=\"a\"} 1\n",
+		},
 		{"a value with that ending", "a", "x{m=\"replica_id=\"} 1\n", "x{m=\"replica_id=\",replica_id=\"a\"} 1\n"},
 		{"the same text twice", "1", "x{m=\"1\"} 1\n", "x{m=\"1\",replica_id=\"1\"} 1\n"},
 	} {
@@ -72,7 +81,9 @@ func TestReplicasShareAllButGPUNames(t *testing.T) {
 	t.Parallel()
 	first, a := showingOn(t, "a", gpuPage("GPU-1", "GPU-2"))
 	second, b := showingOn(t, "b", gpuPage("GPU-99", "GPU-3"))
-	require.Equal(t, "use{gpu_uuid=\"GPU-3\",replica_id=\"b\"} 1\nuse{gpu_uuid=\"GPU-99\",replica_id=\"b\"} 0\nwatts{gpu_uuid=\"GPU-3\",replica_id=\"b\"} 301\nwatts{gpu_uuid=\"GPU-99\",replica_id=\"b\"} 300\nx{m=\"1\",replica_id=\"b\"} 1\n", textOf(b))
+	require.Equal(t, "use{gpu_uuid=\"GPU-3\",replica_id=\"b\"} 1\nuse{gpu_uuid=\"GPU-99\",replica_id=\"b\"} 0\n"+
+		"watts{gpu_uuid=\"GPU-3\",replica_id=\"b\"} 301\nwatts{gpu_uuid=\"GPU-99\",replica_id=\"b\"} 300\n"+
+		"x{m=\"1\",replica_id=\"b\"} 1\n", textOf(b))
 	require.Same(t, unsafe.SliceData(a.shape.families), unsafe.SliceData(b.shape.families))
 	require.Same(t, unsafe.SliceData(a.shape.lines), unsafe.SliceData(b.shape.lines))
 	require.Equal(t, []string{"b", "GPU-3", "GPU-99"}, b.shape.local)
@@ -88,8 +99,10 @@ func TestReplicasShareAllButGPUNames(t *testing.T) {
 	require.NotSame(t, first.pattern.shape, second.pattern.shape)
 	require.Same(t, a.shape.watched, b.shape.watched)
 	for i, want := range []labels.Labels{
-		labels.FromStrings("__name__", "use", "gpu_uuid", "GPU-3"), labels.FromStrings("__name__", "use", "gpu_uuid", "GPU-99"),
-		labels.FromStrings("__name__", "watts", "gpu_uuid", "GPU-3"), labels.FromStrings("__name__", "watts", "gpu_uuid", "GPU-99"),
+		labels.FromStrings("__name__", "use", "gpu_uuid", "GPU-3"),
+		labels.FromStrings("__name__", "use", "gpu_uuid", "GPU-99"),
+		labels.FromStrings("__name__", "watts", "gpu_uuid", "GPU-3"),
+		labels.FromStrings("__name__", "watts", "gpu_uuid", "GPU-99"),
 		labels.FromStrings("__name__", "x", "m", "1"),
 	} {
 		require.Equal(t, want, b.shape.WatchedLabels(i))
@@ -100,7 +113,9 @@ func TestPageWithOtherGPUsDiffers(t *testing.T) {
 	t.Parallel()
 	c, b := showingOn(t, "a", gpuPage("GPU-1", "GPU-2"))
 	shape := b.shape
-	for i, other := range [][]string{{"GPU-2", "GPU-1"}, {"GPU-1", "GPU-22"}, {"GPU-1", ""}, {"GPU-1", "GPU-2", "GPU-3"}, {"GPU-1"}, {"GPU-1", "GPU-1"}} {
+	for i, other := range [][]string{
+		{"GPU-2", "GPU-1"}, {"GPU-1", "GPU-22"}, {"GPU-1", ""}, {"GPU-1", "GPU-2", "GPU-3"}, {"GPU-1"}, {"GPU-1", "GPU-1"},
+	} {
 		again, err := c.Parse([]byte(gpuPage("GPU-1", "GPU-2")), "", c.label)
 		require.NoError(t, err)
 		require.Equal(t, textOf(b), textOf(again))

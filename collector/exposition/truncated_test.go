@@ -11,7 +11,8 @@ import (
 
 func TestTruncatedPageIsDetected(t *testing.T) {
 	t.Parallel()
-	const complete = "# TYPE a counter\na{m=\"x\"} 1\na{m=\"y\"} 20\n# TYPE b gauge\nb{m=\"x\"} NaN\nb{m=\"y\"} -1.5e3\n# TYPE c gauge\nc{m=\"x\"} 3\nc{m=\"y\"} 3\n"
+	const complete = "# TYPE a counter\na{m=\"x\"} 1\na{m=\"y\"} 20\n# TYPE b gauge\nb{m=\"x\"} NaN\n" +
+		"b{m=\"y\"} -1.5e3\n# TYPE c gauge\nc{m=\"x\"} 3\nc{m=\"y\"} 3\n"
 	lines := strings.SplitAfter(complete, "\n")
 	upTo := func(n int) string { return strings.Join(lines[:n], "") }
 	for _, c := range []struct {

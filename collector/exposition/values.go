@@ -35,7 +35,12 @@ func (s *Values) Add(f *Family, v float64, lset labels.Labels, additional ...lab
 	if s.n < len(s.all) && s.all[s.n].equals(f, lset, additional) {
 		s.all[s.n].v = v
 	} else {
-		s.all = append(s.all[:s.n], value{f, lset, intern(&internedLabels, slices.Clone(additional)), v})
+		s.all = append(s.all[:s.n], value{
+			family:     f,
+			labels:     lset,
+			additional: intern(&internedLabels, slices.Clone(additional)),
+			v:          v,
+		})
 		s.changed = true
 	}
 	s.n++
@@ -76,7 +81,10 @@ func (s *Values) series() []ComputedSeries {
 				b.Set(l.Name, l.Value)
 			}
 		}
-		all[i] = ComputedSeries{Family: *v.family, Labels: b.Labels()}
+		all[i] = ComputedSeries{
+			Family: *v.family,
+			Labels: b.Labels(),
+		}
 	}
 	return all
 }

@@ -26,7 +26,11 @@ func TestShapeChangesOnlyWithSeries(t *testing.T) {
 	require.Same(t, first.Shape(), second.Shape())
 	require.Equal(t, "2", string(second.Text(1)))
 	require.Equal(t, "1", string(first.Text(1)), "a block never changes")
-	for name, states := range map[string][]string{"one less": {"up"}, "one more": {"up", "", "down"}, "another": {"up", "down"}} {
+	for name, states := range map[string][]string{
+		"one less": {"up"},
+		"one more": {"up", "", "down"},
+		"another":  {"up", "down"},
+	} {
 		before := block(3, "up", "")
 		other := block(4, states...)
 		require.NotSame(t, before.Shape(), other.Shape(), name)

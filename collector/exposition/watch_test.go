@@ -49,7 +49,8 @@ func TestWatchedSeriesOfNewPage(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{
 		string(simulate.BenchPage(simulate.BenchTRTLLM, 1, 1)),
-		"# TYPE ab histogram\nab_bucket{le=\"1\",gpu_uuid=\"x\"} 1\nab_bucket{le=\"+Inf\",gpu_uuid=\"x\"} NaN\nab_sum{gpu_uuid=\"x\"} 1e3\nabab -Inf\nabab 2\n",
+		"# TYPE ab histogram\nab_bucket{le=\"1\",gpu_uuid=\"x\"} 1\nab_bucket{le=\"+Inf\",gpu_uuid=\"x\"} NaN\n" +
+			"ab_sum{gpu_uuid=\"x\"} 1e3\nabab -Inf\nabab 2\n",
 		"# TYPE abcd counter\n# TYPE abcd gauge\nabcd 1\nab{__ab=\"1\"} 1\nab{x=\"1\",x=\"2\"} 1\n",
 		"",
 	} {
