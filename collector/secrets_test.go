@@ -77,7 +77,7 @@ func TestRepeatedCredentialsAreHidden(t *testing.T) {
 		require.NotContains(t, page, secret)
 		require.NotContains(t, log.String(), secret)
 	}
-	require.Contains(t, log.String(), "The page repeats credentials of its request")
+	require.Contains(t, log.String(), "Page repeats credentials of its request")
 	tc.waitForRefused("echo", 1)
 	require.Contains(t, log.String(), "Target refused")
 	require.Contains(t, requested.Load(), "key="+param, "it was asked with it")

@@ -21,6 +21,15 @@ func (h Hide) text(text string) string {
 	return h(text)
 }
 
+// name returns a name without what must not be shown. A name of the legacy character set stays one, so
+// that the page of all targets needs no escaping because of it.
+func (h Hide) name(name string) string {
+	if h == nil || !model.LegacyValidation.IsValidMetricName(name) {
+		return h.text(name)
+	}
+	return model.EscapeName(h(name), model.UnderscoreEscaping)
+}
+
 // value returns the value of a label without what must not be shown. A bound is a number of the
 // server like the values of samples, and stays.
 func (h Hide) value(label, value string) string {

@@ -26,14 +26,14 @@ func TestHiddenTexts(t *testing.T) {
 	for _, c := range []struct{ name, body, want string }{
 		{"a label value", "a{b=\"x12345678\"} 1\n", "# TYPE a untyped\na{b=\"x<secret>\"} 1\n"},
 		{"HELP", "# HELP a of 12345678\na 1\n", "# HELP a of <secret>\n# TYPE a untyped\na 1\n"},
-		{"a label name", "a{b12345678=\"x\"} 1\n", "# TYPE a untyped\na{\"b<secret>\"=\"x\"} 1\n"},
+		{"a label name", "a{b12345678=\"x\"} 1\n", "# TYPE a untyped\na{b_secret_=\"x\"} 1\n"},
 		{
 			"the name of a family", "# HELP a12345678 x\n# TYPE a12345678 counter\na12345678 1\n",
-			"# HELP \"a<secret>\" x\n# TYPE \"a<secret>\" counter\n{\"a<secret>\"} 1\n",
+			"# HELP a_secret_ x\n# TYPE a_secret_ counter\na_secret_ 1\n",
 		},
 		{
 			"the name of a histogram", "# TYPE a12345678 histogram\na12345678_bucket{le=\"+Inf\"} 1\na12345678_count 1\n",
-			"# TYPE \"a<secret>\" histogram\n{\"a<secret>_bucket\",le=\"+Inf\"} 1\n{\"a<secret>_count\"} 1\n",
+			"# TYPE a_secret_ histogram\na_secret__bucket{le=\"+Inf\"} 1\na_secret__count 1\n",
 		},
 		{"a quoted name", "{\"a.12345678\"} 1\n", "# TYPE \"a.<secret>\" untyped\n{\"a.<secret>\"} 1\n"},
 		{
@@ -81,7 +81,7 @@ func TestErrorsDoNotQuoteHiddenText(t *testing.T) {
 	limits := exposition.Options{Limits: exposition.Limits{LabelValue: 3}}
 	for _, c := range []struct{ name, body, want string }{
 		{"a syntax error", "a 1\nb{c=\"12345678\"} x12345678\n", "line 2: not in the format; the line is not quoted"},
-		{"a limit", "a12345678{b=\"long\"} 1\n", `of "a<secret>" has 4 bytes`},
+		{"a limit", "a12345678{b=\"long\"} 1\n", `of "a_secret_" has 4 bytes`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := readHiding(exposition.NewCache(limits), c.body, "")

@@ -246,7 +246,7 @@ func (r *pageReader) sample(p textparse.Parser) error {
 }
 
 // name returns the name in a line of metadata.
-func (r *pageReader) name(text []byte) string { return r.hide.text(unescape(text)) }
+func (r *pageReader) name(text []byte) string { return r.hide.name(unescape(text)) }
 
 // nameOf returns the name of a series, empty if it will be dropped.
 func (r *pageReader) nameOf(series []byte) string {

@@ -28,7 +28,7 @@ func (s *seriesSplitter) labels(text []byte) (lset labels.Labels, drop string) {
 	text = bytes.TrimLeft(text, " \t")
 	name, pairs, _ := bytes.Cut(text, []byte{'{'})
 	if name = bytes.TrimRight(name, " \t"); len(name) > 0 {
-		s.builder.Add(model.MetricNameLabel, s.hide.text(unescape(name)))
+		s.builder.Add(model.MetricNameLabel, s.hide.name(unescape(name)))
 	}
 	drop = s.pairs(pairs)
 	s.builder.Sort()
@@ -45,13 +45,13 @@ func (s *seriesSplitter) pairs(text []byte) (drop string) {
 		name, text = cutName(text)
 		text = bytes.TrimLeft(text, " \t")
 		if len(text) == 0 || text[0] != '=' {
-			s.builder.Add(model.MetricNameLabel, s.hide.text(unescape(name)))
+			s.builder.Add(model.MetricNameLabel, s.hide.name(unescape(name)))
 			continue
 		}
 		text = bytes.TrimLeft(text[1:], " \t")
 		value, text = cutQuoted(text)
 		label := unescape(name)
-		drop = cmp.Or(s.add(s.hide.text(label), s.hide.value(label, unescape(value))), drop)
+		drop = cmp.Or(s.add(s.hide.name(label), s.hide.value(label, unescape(value))), drop)
 	}
 }
 

@@ -132,7 +132,7 @@ func (r *Replica) readText(p *scrape.Page) (exposition.Page, error) {
 	}
 	hide := p.Hide()
 	if hide != nil && !reader.repeats {
-		r.log.Warn("The page repeats credentials of its request, which are hidden")
+		r.log.Warn("Page repeats credentials of its request, which are hidden")
 	}
 	reader.repeats = hide != nil
 	return reader.cache.Read(p.Body, p.ContentType, hide)

@@ -64,7 +64,10 @@ func TestQueryOfPageIsHidden(t *testing.T) {
 			answer("302 Found", "Location: /login?next=%2Fmetrics%3Ftoken%3Dhunter2hunter2%26pin%3Da%2526b12\r\n", ""),
 			scrape.ReasonRedirect,
 		},
-		"as a type": {answer("200 OK", "Content-Type: text/html; from=/metrics"+query+"\r\n", page), scrape.ReasonContentType},
+		"as a type": {
+			answer("200 OK", "Content-Type: text/html; from=/metrics"+query+"\r\n", page),
+			scrape.ReasonContentType,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := serve(t, nil, once(c.reply))
