@@ -12,6 +12,7 @@ import (
 
 	_ "github.com/prometheus/prometheus/discovery/kubernetes" // As in the program.
 	"github.com/stretchr/testify/require"
+	"gopkg.in/yaml.v3"
 )
 
 // clientSection documents the keys that pools and http_sd_configs share.
@@ -130,6 +131,54 @@ func TestShippedExamplesLoad(t *testing.T) {
 			require.NoError(t, err)
 			requireOnlyFilesMissing(t, string(text))
 		})
+	}
+}
+
+// setKeys adds the keys that a node of the document has to those of its block.
+func setKeys(n *yaml.Node, block string, found map[string]map[string]bool) {
+	if n.Kind != yaml.MappingNode {
+		for _, entry := range n.Content {
+			setKeys(entry, block, found)
+		}
+		return
+	}
+	section := sectionOf(block)
+	if found[section] == nil {
+		found[section] = map[string]bool{}
+	}
+	for i := 0; i < len(n.Content); i += 2 {
+		key := n.Content[i].Value
+		found[section][key] = true
+		setKeys(n.Content[i+1], key, found)
+	}
+	// The names of headers are chosen, the keys of each are not.
+	if block == "http_headers" {
+		for i := 1; i < len(n.Content); i += 2 {
+			setKeys(n.Content[i], block, found)
+		}
+	}
+}
+
+func TestExampleSetsEveryKey(t *testing.T) {
+	text, err := os.ReadFile("testdata/every_key.yml")
+	require.NoError(t, err)
+	_, err = Parse("testdata/every_key.yml", text)
+	require.NoError(t, err)
+	var document yaml.Node
+	require.NoError(t, yaml.Unmarshal(text, &document))
+	set := map[string]map[string]bool{}
+	setKeys(document.Content[0], "", set)
+
+	known := map[string][]string{}
+	blocks(reflect.TypeFor[File](), "", known)
+	client := documented(t)[clientSection]
+	for section, keys := range known {
+		for _, key := range keys {
+			inherited := strings.HasSuffix(section, "_sd_configs") && slices.Contains(client, key)
+			if !inherited && !unsupported(key) {
+				require.Contains(t, set[section], key, "testdata/every_key.yml does not set %s in %s", key, section)
+			}
+		}
 	}
 }
 

@@ -13,22 +13,13 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/relabel"
-	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
 )
 
-// documents lists the files of a folder by their names.
-func documents(tb testing.TB, pattern string, atLeast int) []string {
-	tb.Helper()
-	files, err := filepath.Glob(pattern)
-	require.NoError(tb, err)
-	require.GreaterOrEqual(tb, len(files), atLeast, pattern)
-	return files
-}
-
-func TestGoodDocumentsRoundTrip(t *testing.T) {
-	for _, path := range documents(t, "testdata/good/*.yml", 30) {
-		t.Run(strings.TrimSuffix(filepath.Base(path), ".yml"), func(t *testing.T) {
-			first, err := config.Load(path)
+// TestValidDocumentsRoundTrip has a folder beside the documents, in which they find their files.
+func TestValidDocumentsRoundTrip(t *testing.T) {
+	for _, d := range valid() {
+		t.Run(d.name, func(t *testing.T) {
+			first, err := config.Parse("testdata/config.yml", []byte(d.text))
 			require.NoError(t, err)
 			printed := first.String()
 
@@ -39,22 +30,17 @@ func TestGoodDocumentsRoundTrip(t *testing.T) {
 	}
 }
 
-func TestBadDocuments(t *testing.T) {
-	for _, path := range documents(t, "testdata/bad/*.yml", 60) {
-		t.Run(strings.TrimSuffix(filepath.Base(path), ".yml"), func(t *testing.T) {
-			text, err := os.ReadFile(path)
-			require.NoError(t, err)
-			t.Chdir("testdata/bad")
-			_, err = config.Parse("config.yml", text)
-			require.Error(t, err)
-			// A new kind of server changes no file.
-			got := strings.Replace(err.Error(), strings.Join(config.Engines(), ", "), "auto or a kind of server", 1) + "\n"
-			fixture.RequireFile(t, strings.TrimSuffix(filepath.Base(path), ".yml")+".err", got)
-			for line := range strings.Lines(got) {
-				require.Regexp(t, `^config\.yml: .+[:;] .+`, line)
+func TestMistakes(t *testing.T) {
+	t.Chdir("testdata")
+	for _, m := range invalid() {
+		t.Run(m.name, func(t *testing.T) {
+			_, err := config.Parse("config.yml", []byte(m.text))
+			require.EqualError(t, err, "config.yml: "+strings.ReplaceAll(m.want, "\n", "\nconfig.yml: "))
+			for line := range strings.Lines(m.want) {
+				require.Regexp(t, `.+[:;] .+`, line, "a place or a way out is missing")
 			}
 			for _, goWord := range []string{"unmarshal", "config.plain", "struct", "!!", "secret-password"} {
-				require.NotContains(t, got, goWord)
+				require.NotContains(t, m.want, goWord)
 			}
 		})
 	}
@@ -80,7 +66,7 @@ pools:
 }
 
 func TestEmptyDocumentHasDefaults(t *testing.T) {
-	f, err := config.Load("testdata/good/minimal.yml")
+	f, err := config.Parse("config.yml", []byte(llama))
 	require.NoError(t, err)
 	pool := f.Pools[0]
 	require.Equal(t, model.Duration(5*time.Second), pool.ScrapeInterval)
@@ -99,7 +85,8 @@ func TestEmptyDocumentHasDefaults(t *testing.T) {
 }
 
 func TestRelativePathsStartAtDocumentDir(t *testing.T) {
-	f, err := config.Load("testdata/good/basic_auth_file.yml")
+	text := inPool("basic_auth: { username: me, password_file: files/password }")
+	f, err := config.Parse("testdata/config.yml", []byte(text))
 	require.NoError(t, err)
 	require.Equal(t, filepath.Join("testdata", "files", "password"), f.Pools[0].HTTP.BasicAuth.PasswordFile)
 }

@@ -2,8 +2,6 @@ package config_test
 
 import (
 	"bytes"
-	"os"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,13 +9,6 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 )
-
-func readFile(tb testing.TB, path string) string {
-	tb.Helper()
-	text, err := os.ReadFile(path)
-	require.NoError(tb, err)
-	return string(text)
-}
 
 // strict returns the errors of the YAML package in its strict mode: unknown keys, repeated keys,
 // and types.
@@ -29,14 +20,13 @@ func strict(text []byte) error {
 
 func TestCheckerRefusesWhatDecoderRefuses(t *testing.T) {
 	refused := 0
-	for _, path := range append(documents(t, "testdata/good/*.yml", 30), documents(t, "testdata/bad/*.yml", 60)...) {
-		text := []byte(readFile(t, path))
-		if strict(text) == nil || strings.Contains(path, "/probe_old_name") {
+	for _, m := range invalid() {
+		if strict([]byte(m.text)) == nil {
 			continue
 		}
 		refused++
-		_, err := config.Parse("config.yml", text)
-		require.Error(t, err, path)
+		_, err := config.Parse("config.yml", []byte(m.text))
+		require.Error(t, err, m.name)
 	}
 	require.Greater(t, refused, 30)
 }
@@ -44,10 +34,11 @@ func TestCheckerRefusesWhatDecoderRefuses(t *testing.T) {
 // FuzzParse requires that no document panics, that valid ones survive printing, and that the
 // checker refuses what a strict decoder refuses.
 func FuzzParse(f *testing.F) {
-	for _, pattern := range []string{"testdata/good/*.yml", "testdata/bad/*.yml"} {
-		for _, path := range documents(f, pattern, 30) {
-			f.Add([]byte(readFile(f, path)))
-		}
+	for _, d := range valid() {
+		f.Add([]byte(d.text))
+	}
+	for _, m := range invalid() {
+		f.Add([]byte(m.text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		first, err := config.Parse("config.yml", text)

@@ -124,14 +124,11 @@ func TestChartSetsNumberOfShards(t *testing.T) {
 	require.Contains(t, one[*corev1.ConfigMap](t, o).Data["config.yml"], "sharding:\n  total: 5\n")
 }
 
-// That folder has a file for every option of the configuration; each is passed through
-// values and template unchanged.
+// TestChartPassesConfigThrough has every key of the configuration, with a value and without one.
 func TestChartPassesConfigThrough(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(root, "collector/config/testdata/good/*.yml"))
-	require.NoError(t, err)
-	require.Greater(t, len(files), 50)
-	for _, file := range files {
-		t.Run(filepath.Base(file), func(t *testing.T) {
+	for _, name := range []string{"every_key.yml", "empty_keys.yml"} {
+		file := filepath.Join(root, "collector/config/testdata", name)
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			text, err := os.ReadFile(file)
 			require.NoError(t, err)

@@ -1,0 +1,50 @@
+package config_test
+
+// targetMistakes are in the targets of a pool.
+var targetMistakes = []mistake{
+	{
+		name: "an IPv6 address without brackets",
+		text: `"2001:db8::1"`,
+		want: `line 4: pools[0].static_configs[0].targets[0]: "2001:db8::1" is not host:port; ` +
+			"write an IPv6 address like [::1]:8002",
+	},
+	{
+		name: "a target without host",
+		text: `":8002"`,
+		want: `line 4: pools[0].static_configs[0].targets[0]: ":8002" has no host; write it like localhost:8002`,
+	},
+	{
+		name: "a target without port",
+		text: `"10.0.0.1"`,
+		want: `line 4: pools[0].static_configs[0].targets[0]: "10.0.0.1" has no port; write it like 10.0.0.1:8002`,
+	},
+	{
+		name: "a target with a path",
+		text: `"10.0.0.1:8002/metrics"`,
+		want: `line 4: pools[0].static_configs[0].targets[0]: "10.0.0.1:8002/metrics" has a path; ` +
+			`write "10.0.0.1:8002" and put the path into metrics_path`,
+	},
+	{
+		name: "a target with a port above 65535",
+		text: `"10.0.0.1:80020"`,
+		want: `line 4: pools[0].static_configs[0].targets[0]: "10.0.0.1:80020" has the port "80020"; use 1 to 65535`,
+	},
+	{
+		name: "a target with a scheme",
+		text: `"http://10.0.0.1:8002"`,
+		want: `line 4: pools[0].static_configs[0].targets[0]: "http://10.0.0.1:8002" has a scheme; ` +
+			`write "10.0.0.1:8002" and scheme: http`,
+	},
+	{
+		name: "a target with user name and password",
+		text: `"me:pw@10.0.0.1:8002"`,
+		want: "line 4: pools[0].static_configs[0].targets[0]: has a user name or password; " +
+			"write host:port and use basic_auth",
+	},
+	{
+		name: "a target listed twice",
+		text: `"10.0.0.1:8002", "10.0.0.1:8002"`,
+		want: `line 4: pools[0].static_configs[0].targets[1]: pool_id "llama" and replica_id "10.0.0.1:8002" are ` +
+			"already used by pools[0].static_configs[0].targets[0]; give each target its own replica_id",
+	},
+}
