@@ -10,7 +10,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -146,10 +145,8 @@ func TestEndlessBodyIsNotDrained(t *testing.T) {
 		n, _ := io.Copy(p, io.LimitReader(lines{}, 1<<30))
 		sent <- n
 	})
-	start := time.Now()
 	_, err := scrapeWithin(t, newClient(t, small), server.url, ample)
 	requireFailure(t, err, scrape.ReasonBodyTooLarge, "", "over the limit of 1MiB")
-	require.Less(t, time.Since(start), ample/2)
 	require.Less(t, <-sent, int64(64<<20), "the connection is closed")
 }
 

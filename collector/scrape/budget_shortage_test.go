@@ -26,7 +26,7 @@ func fewConnections(t *testing.T, connections int) (*scrape.Resources, *scrape.C
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		client.Close()
-		require.Eventually(t, func() bool { return shared.Connections().Used == 0 }, 10*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return shared.Connections().Used == 0 }, ample, time.Millisecond)
 	})
 	return shared, client
 }
@@ -35,7 +35,7 @@ func fewConnections(t *testing.T, connections int) (*scrape.Resources, *scrape.C
 func pageWhileShort(t *testing.T, client *scrape.Client) {
 	t.Helper()
 	web := serve(t, nil, replies(answer("200 OK", "Content-Type: text/plain\r\n", page)))
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), ample)
 	defer cancel()
 	_, err := client.Scrape(ctx, web.url, nil)
 	require.NoError(t, err)
@@ -81,7 +81,7 @@ func TestHangingGRPCCallLosesConnection(t *testing.T) {
 		_, _, _, err := client.Do(ctx, http.MethodPost, "grpc://"+hangs+"/v2/repository/index", nil, 0)
 		errs <- err
 	}()
-	require.Eventually(t, func() bool { return shared.Connections().Used == 1 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return shared.Connections().Used == 1 }, ample, time.Millisecond)
 	pageWhileShort(t, client)
 	requireFailure(t, <-errs, scrape.ReasonResource, "", "others waited")
 	require.EqualValues(t, 1, shared.Connections().Reclaimed)
@@ -107,7 +107,7 @@ func TestStreamLosesConnection(t *testing.T) {
 				}
 				ended <- err
 			}()
-			require.Eventually(t, func() bool { return shared.Connections().Used == 1 }, 10*time.Second, time.Millisecond)
+			require.Eventually(t, func() bool { return shared.Connections().Used == 1 }, ample, time.Millisecond)
 			pageWhileShort(t, client)
 			err := <-ended
 			require.Error(t, err)

@@ -11,7 +11,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	promconfig "github.com/prometheus/common/config"
 	"github.com/stretchr/testify/require"
@@ -96,7 +95,7 @@ func askReady(t *testing.T, cfg scrape.Config, base string) (int, error) {
 	client, err := scrape.New(cfg, quiet())
 	require.NoError(t, err)
 	defer client.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), ample)
 	defer cancel()
 	status, _, _, err := client.Do(ctx, http.MethodGet, base+"/v2/health/ready", nil, 0)
 	require.Zero(t, scrape.Used(client), "the call leaves no connection")
