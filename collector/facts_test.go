@@ -2,7 +2,6 @@ package collector_test
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -11,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/common/model"
@@ -63,11 +63,6 @@ func TestBadAPIAnswersNeverFailScrape(t *testing.T) {
 	text := func(body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(body)) }
 	}
-	hang := func(_ http.ResponseWriter, req *http.Request) {
-		// Only a handler that has read the request notices that the client left.
-		_, _ = io.Copy(io.Discard, req.Body)
-		<-req.Context().Done()
-	}
 	var models strings.Builder
 	models.WriteString(`{"name":"tensorrt_llm","version":"1","state":"READY"},`)
 	for i := range 10000 {
@@ -83,12 +78,10 @@ func TestBadAPIAnswersNeverFailScrape(t *testing.T) {
 		"everything is restricted": {"/", func(w http.ResponseWriter, _ *http.Request) {
 			http.Error(w, `{"error":"This API is restricted, expecting header 'key'"}`, http.StatusForbidden)
 		}, "unknown", "http_headers"},
-		"everything hangs":         {"/", hang, "unknown", ""},
 		"invalid JSON":             {"/v2", text(`{"name":`), "unknown", "not JSON"},
 		"wrong types":              {"/v2", text(`{"name":1,"version":[],"extensions":"statistics"}`), "unknown", ""},
 		"an index of 10 MB":        {"/v2/repository/index", text(`["` + strings.Repeat("x", 10<<20) + `"]`), "2.64.0", "too"},
 		"an index of 10000 models": {"/v2/repository/index", text("[" + strings.TrimSuffix(models.String(), ",") + "]"), "2.64.0", ""},
-		"a hanging config":         {"/v2/models/tensorrt_llm/config", hang, "2.64.0", ""},
 		"a broken connection":      {"/v2", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "unknown", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -101,7 +94,6 @@ func TestBadAPIAnswersNeverFailScrape(t *testing.T) {
 				return hit
 			})
 			p := pool("p", "r0="+r.MetricsAddr()+"|"+api)
-			p.ScrapeTimeout = model.Duration(4 * time.Second) // What hangs takes all of it.
 			status, page := scrapedOnce(t, p)
 			require.Equal(t, "up", string(status.Health), status.LastError)
 			require.Equal(t, "ready", status.State, status.StateReason)
@@ -114,6 +106,42 @@ func TestBadAPIAnswersNeverFailScrape(t *testing.T) {
 				require.NotEmpty(t, unanswered)
 				require.Contains(t, unanswered[0].Reason, c.reason)
 			}
+		})
+	}
+}
+
+func TestHangingAPINeverFailsScrape(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, path, version string }{
+		{"everything hangs", "/", "unknown"},
+		{"a config hangs", "/v2/models/tensorrt_llm/config", "2.64.0"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r, err := simulate.NewReplica(simulate.Spec{
+					Kind:     simulate.KindTriton,
+					Workload: simulate.Workload{Rate: 5, OutputTokens: 20},
+				})
+				require.NoError(t, err)
+				r.Advance(30 * time.Second)
+				s := simulated(map[string]*simulate.Replica{"10.0.0.1:8000": r})
+				s.answer = func(_ http.ResponseWriter, req *http.Request) bool {
+					hangs := strings.HasPrefix(req.URL.Path, c.path)
+					if hangs {
+						<-req.Context().Done()
+					}
+					return hangs
+				}
+				p := pool("p", "r0=10.0.0.1:8000|10.0.0.1:8000")
+				p.ScrapeTimeout = model.Duration(4 * time.Second) // What hangs takes all of it.
+				status, page := scrapedOnceBy(t, s, p)
+				require.Equal(t, target.HealthUp, status.Health, status.LastError)
+				require.Equal(t, "ready", status.State, status.StateReason)
+				require.Equal(t, c.version, status.EngineVersion)
+				requireText(t, page, "nv_inference_request_success{")
+				requireText(t, page, "llm_server_queue_depth{")
+			})
 		})
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
@@ -88,16 +89,25 @@ func TestServerProperties(t *testing.T) {
 // scrapedOnce scrapes the one target of a pool once.
 func scrapedOnce(t *testing.T, p config.Pool) (target.Status, string) {
 	t.Helper()
+	return scrapedOnceBy(t, nil, p)
+}
+
+// scrapedOnceBy is scrapedOnce with a scraper other than that of the program.
+func scrapedOnceBy(t *testing.T, s scrape.Scraper, p config.Pool) (target.Status, string) {
+	t.Helper()
 	store := snapshot.NewStore()
 	c, err := collector.New(collector.Options{
 		Store: store, Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
 	})
 	require.NoError(t, err)
+	if s != nil {
+		c.UseScraper(s)
+	}
 	cfg := config.DefaultFile
 	cfg.Pools = []config.Pool{p}
 	cfg.Resolve()
 	require.NoError(t, c.ApplyConfig(&cfg))
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
 	// The status has the failure, if any.
 	_, _ = c.ScrapeOnce(ctx, time.Minute)

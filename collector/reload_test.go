@@ -441,14 +441,12 @@ func TestP04RunEndsWithFiftyHangingTargets(t *testing.T) {
 		targets[i] = fmt.Sprintf("r%d=%s", i, address)
 	}
 	p := metricsPool("p", targets...)
-	p.ScrapeTimeout = model.Duration(time.Minute)
+	p.ScrapeTimeout = model.Duration(24 * time.Hour) // The test would not end if it were waited for.
 	tc := startCollector(t, p)
 	for tc.t.Context().Err() == nil && s.inFlight.Load() < 50 {
 		tc.wait(5 * time.Millisecond)
 	}
-	start := time.Now()
 	require.NoError(t, tc.stop())
-	require.Less(t, time.Since(start), 10*time.Second)
 	require.Empty(t, tc.store.Slots())
 	require.EqualValues(t, 50, s.maxInFlight.Load())
 }

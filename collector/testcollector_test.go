@@ -2,12 +2,14 @@ package collector_test
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -254,36 +256,54 @@ func targetsOf(t *testing.T, replicas ...*simulate.Replica) []string {
 
 func TestDemoFleet(t *testing.T) {
 	t.Parallel()
-	fleet, err := simulate.StartFleet(t.Context(), simulate.DemoFleet(20))
-	require.NoError(t, err)
-	defer fleet.Close()
-	var pools []config.Pool
-	for _, p := range fleet.Pools() {
-		pools = append(pools, pool(p.Name, targetsOf(t, p.Replicas...)...))
-	}
-	tc := startCollector(t, pools...)
-	page := tc.waitForText(
-		`trtllm_exporter_target_up{pool_id="llama-70b-prod",replica_id="llama-70b-2"} 1`,
-		`trtllm_exporter_target_up{pool_id="qwen-7b-chat",replica_id="qwen-7b-2"} 1`,
-		`llm_server_generation_tokens_per_second{engine="triton",engine_version="2.64.0",model_id="ensemble",pool_id="llama-70b-prod",replica_id="llama-70b-0",trtllm_version="1.1.0"}`,
-		`llm_server_queue_depth{engine="trtllm-serve",engine_version="1.3.0rc14",model_id="qwen-7b-chat",pool_id="qwen-7b-chat",replica_id="qwen-7b-0",trtllm_version="1.3.0rc14"}`,
-		`request_success_total{engine="trtllm-serve",engine_type="undefined",engine_version="1.1.0"`,
-		`llm_server_state{engine="triton",engine_version="2.64.0",pool_id="llama-70b-prod",replica_id="llama-70b-1",state="ready",trtllm_version="1.1.0"} 1`,
-		`llm_server_state{engine="triton",engine_version="2.64.0",pool_id="llama-70b-prod",replica_id="llama-70b-2",state="ready",trtllm_version="1.1.0"} 1`,
-	)
-	for line := range strings.SplitSeq(page, "\n") {
-		if line == "" || strings.HasPrefix(line, "#") || strings.HasPrefix(line, "trtllm_exporter_") || strings.HasPrefix(line, "llm_server_pool_") {
-			continue
+	synctest.Test(t, func(t *testing.T) {
+		servers := map[string]*simulate.Replica{}
+		var pools []config.Pool
+		for _, p := range simulate.DemoFleet(1).Pools {
+			var targets []string
+			for _, spec := range p.Replicas {
+				r, err := simulate.NewReplica(spec)
+				require.NoError(t, err)
+				address := fmt.Sprintf("10.0.0.%d:8000", len(servers))
+				servers[address] = r
+				targets = append(targets, r.Name()+"="+address+"|"+address)
+			}
+			demo := pool(p.Name, targets...)
+			demo.ScrapeInterval = model.Duration(5 * time.Second)
+			pools = append(pools, demo)
 		}
-		for _, label := range []string{`engine="`, `engine_version="`, `trtllm_version="`, `pool_id="`, `replica_id="`} {
-			require.Contains(t, line, label)
+		tc := newCollector(t)
+		tc.UseScraper(simulated(servers))
+		tc.apply(pools...)
+		tc.start()
+		time.Sleep(40 * time.Second)
+		synctest.Wait()
+		page := tc.page()
+		for _, text := range []string{
+			`trtllm_exporter_target_up{pool_id="llama-70b-prod",replica_id="llama-70b-2"} 1`,
+			`trtllm_exporter_target_up{pool_id="qwen-7b-chat",replica_id="qwen-7b-2"} 1`,
+			`llm_server_generation_tokens_per_second{engine="triton",engine_version="2.64.0",model_id="ensemble",pool_id="llama-70b-prod",replica_id="llama-70b-0",trtllm_version="1.1.0"}`,
+			`llm_server_queue_depth{engine="trtllm-serve",engine_version="1.3.0rc14",model_id="qwen-7b-chat",pool_id="qwen-7b-chat",replica_id="qwen-7b-0",trtllm_version="1.3.0rc14"}`,
+			`request_success_total{engine="trtllm-serve",engine_type="undefined",engine_version="1.1.0"`,
+			`llm_server_state{engine="triton",engine_version="2.64.0",pool_id="llama-70b-prod",replica_id="llama-70b-1",state="ready",trtllm_version="1.1.0"} 1`,
+			`llm_server_state{engine="triton",engine_version="2.64.0",pool_id="llama-70b-prod",replica_id="llama-70b-2",state="ready",trtllm_version="1.1.0"} 1`,
+		} {
+			requireText(t, page, text)
 		}
-		for _, unknown := range []string{`class="unknown"`, `resource="unknown"`, `state="unknown"`} {
-			line = strings.Replace(line, unknown, "", 1)
+		for line := range strings.SplitSeq(page, "\n") {
+			if line == "" || strings.HasPrefix(line, "#") || strings.HasPrefix(line, "trtllm_exporter_") || strings.HasPrefix(line, "llm_server_pool_") {
+				continue
+			}
+			for _, label := range []string{`engine="`, `engine_version="`, `trtllm_version="`, `pool_id="`, `replica_id="`} {
+				require.Contains(t, line, label)
+			}
+			for _, unknown := range []string{`class="unknown"`, `resource="unknown"`, `state="unknown"`} {
+				line = strings.Replace(line, unknown, "", 1)
+			}
+			require.NotContains(t, line, `"unknown"`)
 		}
-		require.NotContains(t, line, `"unknown"`)
-	}
-	require.True(t, tc.Ready())
+		require.True(t, tc.Ready())
+	})
 }
 
 func TestPoolSkew(t *testing.T) {

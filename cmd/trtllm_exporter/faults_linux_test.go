@@ -137,7 +137,7 @@ func (p *process) waitStopped() {
 		require.Eventually(p.t, func() bool {
 			text, err := os.ReadFile(file)
 			return err != nil || strings.Contains(string(text), ") T ")
-		}, 10*time.Second, time.Millisecond, "%s", file)
+		}, waitsAtMost, time.Millisecond, "%s", file)
 	}
 }
 
@@ -181,7 +181,7 @@ func TestListenerRequiresTLSAndCredentials(t *testing.T) {
 					_ = conn.Close()
 				}
 				return err == nil
-			}, 20*time.Second, 20*time.Millisecond, "it listens")
+			}, waitsAtMost, 20*time.Millisecond, "it listens")
 			for _, path := range []string{"/", "/metrics", "/targets", "/-/healthy"} {
 				request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.scheme+"://"+p.address+path, http.NoBody)
 				require.NoError(t, err)

@@ -200,7 +200,7 @@ func listen(ts *testscript.TestScript, name string, handler http.HandlerFunc) {
 func eventually(ts *testscript.TestScript, neg bool, args []string) {
 	pattern, err := regexp.Compile("(?m)" + args[1])
 	ts.Check(err)
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	var last string
 	for time.Now().Before(deadline) {
 		body, _, err := ask(http.MethodGet, args[0], nil)

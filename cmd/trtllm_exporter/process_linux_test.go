@@ -47,6 +47,9 @@ func started(t *testing.T, address, before, config string, args ...string) *proc
 	return p
 }
 
+// waitsAtMost is how long tests wait for a process on a busy machine.
+const waitsAtMost = 3 * time.Minute
+
 // healthy waits until the program answers.
 func (p *process) healthy() {
 	p.t.Helper()
@@ -54,7 +57,7 @@ func (p *process) healthy() {
 		if _, code, err := p.get("/-/healthy"); err == nil && code == http.StatusOK {
 			return
 		}
-		require.Less(p.t, time.Since(began), 30*time.Second, "%s", &p.log)
+		require.Less(p.t, time.Since(began), waitsAtMost, "%s", &p.log)
 	}
 }
 
@@ -89,7 +92,7 @@ func (p *process) shows(what string, holds func(page string) bool) string {
 		if holds(page) {
 			return page
 		}
-		require.Less(p.t, time.Since(began), time.Minute, "%s\n%s", what, &p.log)
+		require.Less(p.t, time.Since(began), waitsAtMost, "%s\n%s", what, &p.log)
 	}
 }
 

@@ -128,11 +128,11 @@ kubernetes_sd_configs:
     selectors: [ { role: pod, label: app=triton } ]
 `)
 	s.wait(t, "10.2.0.7:8002{}")
-	require.Eventually(t, c.watched, 10*time.Second, time.Millisecond)
+	require.Eventually(t, c.watched, time.Minute, time.Millisecond)
 	require.Contains(t, c.questions(), "app=triton")
 
 	c.change("ADDED", pod("triton-1", "10.2.0.8", "2"))
-	require.Eventually(t, func() bool { return len(s.last()) == 2 }, 10*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return len(s.last()) == 2 }, time.Minute, 5*time.Millisecond)
 	c.change("DELETED", pod("triton-0", "10.2.0.7", "3"))
 	s.wait(t, "10.2.0.8:8002{}")
 }
