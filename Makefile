@@ -217,6 +217,9 @@ bench-compare: bench $(TOOLS)/benchstat ## Compare the benchmarks with those of 
 	@rm -rf $(CACHE)/base
 	$(TOOLS)/benchstat $(CACHE)/bench/base.txt $(BENCH_OUT)
 
+bench-llmapi: ## Print what the metrics module costs an LLM-API backend of Triton (Python 3.10 to 3.12; needs a quiet machine).
+	@tools/pytest/pytest.sh tools/triton/llmapi/with_metrics_bench.py -s -o 'python_functions=bench_*'
+
 # benchmarks runs the packages that have any with the given flags.
 benchmarks = $(GO) test $(VET) -run '^$$' $(1) $$(grep -rl --include='*_test.go' '^func Benchmark' $(ROOMS) | xargs -n 1 dirname | sort -u | sed 's,^,./,')
 

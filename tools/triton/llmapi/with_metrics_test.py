@@ -36,13 +36,30 @@ def soon(what, check, limit=60.0):
 
 def settled(page, model):
     """Wait until the page has all of what was counted."""
-    tally = model._metrics.tally
-    soon("requests end", lambda: tally.in_flight() == 0)
+    soon("requests end", lambda: model._metrics.tally.in_flight() == 0)
+    written(page, model)
+
+
+def written(page, model):
+    """Wait until the page has the statistics of now."""
     for _ in range(2):  # One look at the statistics may have been under way.
         look = model._metrics._drain
         soon("statistics are read", lambda: model._metrics._drain is not look)  # noqa: B023
+    rounds_pass(page, 1)
+
+
+def rounds_pass(page, count):
+    """Wait until so many whole rounds are written."""
     rounds = page.rounds
-    soon("a whole round is written", lambda: page.rounds > rounds + 1)
+    soon("whole rounds are written", lambda: page.rounds > rounds + count)
+
+
+def unloaded(model):
+    """Unload a model; a failure where that hangs."""
+    unloading = threading.Thread(target=model.unload, daemon=True)
+    unloading.start()
+    unloading.join(60)
+    assert not unloading.is_alive(), "it does not end"
 
 
 @pytest.fixture(params=["queue", "rpc", "fetch"])
@@ -142,24 +159,31 @@ def test_a_frozen_engine_is_told_from_a_frozen_reader(page, load, interface):
         return page.value("nv_llmapi_heartbeat_timestamp_seconds")
 
     soon("there is a heartbeat before the first request", lambda: ("nv_llmapi_heartbeat_timestamp_seconds" in page.names() and beat() > 0))
-    held = stream(4, 60, "!freeze:1500")
+    held = stream(4, 60, "!freeze:3600000")
     model.execute([held, stream(4, 60)])
-    time.sleep(0.5)
-    before, alive = iterations(), beat()
-    soon("the reader lives", lambda: beat() > alive)
-    assert iterations() == before
-    assert page.value("nv_llmapi_requests_in_flight") == 2
+    try:
+        soon("both have arrived", lambda: page.value("nv_llmapi_requests_in_flight") == 2)
+        written(page, model)
+        before, alive = iterations(), beat()
+        soon("the reader lives", lambda: beat() > alive)
+        assert iterations() == before
+        assert page.value("nv_llmapi_requests_in_flight") == 2
+    finally:
+        model._llm_engine._engine.hold_until = 0
     held.wait()
     settled(page, model)
     assert iterations() > before + 50, "it reads on, without another request"
 
-    stuck = threading.Event()
-    model._event_loop.call_soon_threadsafe(stuck.wait)
-    time.sleep(0.3)
-    alive = beat()
-    time.sleep(0.5)
-    assert beat() == alive, "no heartbeat while the event loop stands still"
-    stuck.set()
+    stands, goes_on = threading.Event(), threading.Event()
+    model._event_loop.call_soon_threadsafe(lambda: (stands.set(), goes_on.wait()))
+    try:
+        assert stands.wait(60)
+        rounds_pass(page, 1)  # The heartbeat of before is written.
+        alive = beat()
+        rounds_pass(page, 3)
+        assert beat() == alive, "no heartbeat while the event loop stands still"
+    finally:
+        goes_on.set()
     soon("the heartbeat is back", lambda: beat() > alive)
 
 
@@ -177,9 +201,8 @@ def test_statistics_without_a_pause_are_read_as_they_come(page, load):
     soon("statistics are read", lambda: (page.value("nv_llmapi_iterations_total") or 0) > 5)
     look = model._metrics._drain
     alive, before = page.value("nv_llmapi_heartbeat_timestamp_seconds"), page.value("nv_llmapi_iterations_total")
-    time.sleep(0.4)
-    assert page.value("nv_llmapi_heartbeat_timestamp_seconds") > alive
-    assert page.value("nv_llmapi_iterations_total") > before
+    soon("the reader lives", lambda: page.value("nv_llmapi_heartbeat_timestamp_seconds") > alive)
+    soon("it reads on", lambda: page.value("nv_llmapi_iterations_total") > before)
     assert model._metrics._drain is look
 
 
@@ -378,7 +401,7 @@ def test_a_model_that_is_replaced_while_it_serves_does_not_silence_its_successor
     assert new._metrics._writer.is_alive()
 
 
-def test_the_reader_leaves_before_the_engine_ends(page, load, interface):
+def test_the_reader_leaves_before_the_engine_ends(page, load, monkeypatch, interface):
     """No statistics are read, and no trace is on the engine, once the stock model begins to end it."""
     model = load(tm.with_metrics, statistics=interface)
     request = stream(4, 10)
@@ -394,9 +417,8 @@ def test_the_reader_leaves_before_the_engine_ends(page, load, interface):
         shutdown()
 
     engine.shutdown = ending
-    begin = time.monotonic()
-    model.unload()
-    assert time.monotonic() - begin < 1.5
+    monkeypatch.setattr(tm, "GOODBYE", 3600)
+    unloaded(model)
     assert read_late == []
     engine_gone = weakref.ref(engine)
     del engine, model, shutdown, ending
@@ -407,22 +429,21 @@ def test_the_reader_leaves_before_the_engine_ends(page, load, interface):
 def test_an_engine_that_does_not_answer_holds_nothing_up(page, load, monkeypatch):
     monkeypatch.setattr(tm, "GOODBYE", 0.3)
     model = load(tm.with_metrics)
-    held = threading.Event()
-    model._llm_engine.get_stats_async = lambda timeout: held.wait(30)
+    asked, held = threading.Event(), threading.Event()
+    model._llm_engine.get_stats_async = lambda timeout: (asked.set(), held.wait())
     request = stream(4, 10)
     model.execute([request])
     request.wait()
     soon("tokens are counted", lambda: page.value("nv_llmapi_generation_tokens_total") == 10)
-    time.sleep(0.2)
+    assert asked.wait(60)
+    rounds_pass(page, 1)
     alive = page.value("nv_llmapi_heartbeat_timestamp_seconds")
     again = stream(4, 10)
     model.execute([again])
     again.wait()
     soon("tokens are still counted", lambda: page.value("nv_llmapi_generation_tokens_total") == 20)
     assert page.value("nv_llmapi_heartbeat_timestamp_seconds") == alive, "the reader does not live"
-    begin = time.monotonic()
-    model.unload()
-    assert time.monotonic() - begin < 2
+    unloaded(model)
     assert page.value("nv_llmapi_requests_ended_total", **GOOD) == 2
     held.set()
 
@@ -453,68 +474,3 @@ def test_memory_is_bounded(page, load, monkeypatch):
         return len(board._metrics), len(board._counted), len(tally.ended), len(tally.rows), len(tally.lengths), len(model._metrics._said)
 
     assert run() == run()
-
-
-class Steps:
-    """A result whose steps cost nothing."""
-
-    def __init__(self, steps):
-        self.outputs, self.finished, self._steps, self._step = [self], False, steps, 0
-        self.token_ids, self.finish_reason = [], "length"
-
-    def __aiter__(self):
-        return self
-
-    async def __anext__(self):
-        if self._step == self._steps:
-            raise StopAsyncIteration
-        self._step += 1
-        self.token_ids.append(1)
-        return self
-
-
-def test_a_token_costs_two_microseconds_at_most():
-    tokens = 20000
-
-    def microseconds(result):
-        async def read():
-            begin = time.thread_time()  # What others do on this machine is not counted.
-            async for _ in result:
-                pass
-            return time.thread_time() - begin
-
-        return asyncio.run(read()) / tokens * 1e6
-
-    def watched():
-        request = tm.Request(tm.Tally(), scoped=True)
-        request.submitted = request.streaming = True
-        return tm.Watched(Steps(tokens), request, None)
-
-    plain, with_metrics = (min(microseconds(make()) for _ in range(15)) for make in (lambda: Steps(tokens), watched))
-    print("a token costs %.2f microseconds, %.2f without the module" % (with_metrics, plain))
-    assert with_metrics - plain <= 2
-
-
-def test_throughput_at_400_tokens_a_second_is_not_lower(page, load, monkeypatch):
-    """Pairs of runs, alternating. The engine keeps its pace by the clock, so the best run is the one that others disturbed least."""
-    monkeypatch.setattr(tm, "PERIOD", 1.0)
-
-    def rate(wrap):
-        model = load(wrap, iteration_ms=10)
-        requests = [stream(4, 75) for _ in range(8)]
-        begin = time.monotonic()
-        model.execute(requests)
-        for request in requests:
-            request.wait()
-        took = time.monotonic() - begin
-        model.unload()
-        return 8 * 75 / took
-
-    without, with_metrics = [], []
-    for _ in range(6):
-        without.append(rate(None))
-        with_metrics.append(rate(tm.with_metrics))
-        if len(without) > 1 and max(with_metrics) >= 0.98 * max(without):
-            break
-    print("tokens a second without and with the module:", [["%.1f" % one for one in runs] for runs in (without, with_metrics)])
-    assert max(with_metrics) >= 0.98 * max(without)
