@@ -163,14 +163,19 @@ func TestReadinessAsksServer(t *testing.T) {
 		synctest.Wait()
 		before := len(p.times("http://10.0.0.1:1/metrics"))
 
-		ready, found := tc.Readiness(t.Context(), "p/a")
-		require.True(t, ready && found)
+		readiness := func(replica string) string {
+			switch ready, found := tc.Readiness(t.Context(), replica); {
+			case !found:
+				return "not found"
+			case ready:
+				return "ready"
+			}
+			return "not ready"
+		}
+		require.Equal(t, "ready", readiness("p/a"))
 		status.Store(http.StatusBadRequest)
-		ready, found = tc.Readiness(t.Context(), "p/a")
-		require.True(t, found)
-		require.False(t, ready)
-		_, found = tc.Readiness(t.Context(), "p/nobody")
-		require.False(t, found)
+		require.Equal(t, "not ready", readiness("p/a"))
+		require.Equal(t, "not found", readiness("p/nobody"))
 
 		require.Len(t, p.times("http://10.0.0.1:1/metrics"), before, "no page is scraped for it")
 	})

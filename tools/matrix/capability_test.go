@@ -18,8 +18,10 @@ func TestOutcomesMatchCapability(t *testing.T) {
 			rate, ended := c.seen[i].Value("requests_per_second")
 			_, shown := c.seen[i].Value("request_error_ratio", "class", string(engine.ClassServer))
 			can := c.seen[i].Capabilities[engine.CanOutcomes]
-			require.Equal(c, c.scenario.Pages[i].Scrape.OK, can.Reason != "", "only a page shows capabilities")
-			require.Equal(c, can.OK && ended && rate > 0, shown, "page %d, %s", i, can.Reason)
+			require.Equal(c, is(c.scenario.Pages[i].Scrape.OK, "capabilities"), is(can.Reason != "", "capabilities"),
+				"page %d", i)
+			require.Equal(c, is(can.OK && ended && rate > 0, "error ratios"), is(shown, "error ratios"),
+				"page %d: outcomes %t, %s", i, can.OK, can.Reason)
 		}
 	})
 }
@@ -33,15 +35,21 @@ func TestStallMatchesCapability(t *testing.T) {
 		switch c.scenario.Name {
 		case "hung, a request gets nothing":
 			confirmed := can.OK && strings.Contains(can.Reason, "confirms it")
-			require.Equal(c, confirmed && last.Still.InFlight > 0, last.State == assess.Stalled, can.Reason)
-			require.Equal(c, last.State != assess.Stalled || last.Routes, last.Probes.Live)
+			if confirmed && last.Still.InFlight > 0 {
+				require.Equal(c, assess.Stalled, last.State, last.Reason)
+			} else {
+				require.NotEqual(c, assess.Stalled, last.State, can.Reason)
+			}
+			require.Equal(c, is(last.State != assess.Stalled || last.Routes, "live"), is(last.Probes.Live, "live"), last.Reason)
 		case "requests come and nothing moves", "the same over missed scrapes", "the queue grows and nothing moves",
 			"hung, and nobody comes", "clients left, gauges are stale":
-			require.Equal(c, last.Still.InFlight > 0, last.Suspected, last.Reason)
-			require.True(c, can.OK || !last.Suspected, can.Reason)
-			require.Equal(c, assess.Ready, last.State)
+			require.Equal(c, is(last.Still.InFlight > 0, "suspected"), is(last.Suspected, "suspected"), last.Reason)
+			if last.Suspected {
+				require.Equal(c, "able to show a stall", is(can.OK, "able to show a stall"), can.Reason)
+			}
+			require.Equal(c, assess.Ready, last.State, last.Reason)
 		default:
-			require.NotEqual(c, assess.Stalled, last.State)
+			require.NotEqual(c, assess.Stalled, last.State, last.Reason)
 		}
 	})
 }
@@ -50,9 +58,12 @@ func TestStallMatchesCapability(t *testing.T) {
 // broken, which a probe would answer with 503.
 func TestHealthyServersAreNeverBroken(t *testing.T) {
 	everyCell(t, func(c *cell) {
+		if !c.scenario.Healthy {
+			return
+		}
 		for i := range c.seen {
-			require.False(c, c.scenario.Healthy && c.seen[i].Severity == assess.Broken, "page %d: %s", i, c.seen[i].Reason)
-			require.True(c, !c.scenario.Healthy || c.seen[i].Probes.Live, "page %d: %s", i, c.seen[i].Reason)
+			require.NotEqual(c, assess.Broken, c.seen[i].Severity, "page %d: %s", i, c.seen[i].Reason)
+			require.Equal(c, "live", is(c.seen[i].Probes.Live, "live"), "page %d: %s", i, c.seen[i].Reason)
 		}
 	})
 }
@@ -85,7 +96,7 @@ func TestQuantitiesMatchCapabilities(t *testing.T) {
 			if name == engine.CanLiveTokens && !can.OK {
 				continue // Servers that count when requests end have tokens per second too.
 			}
-			require.Equal(c, can.OK, shown, "%s: %s", name, can.Reason)
+			require.Equal(c, is(can.OK, families[0]), is(shown, families[0]), "capability %s: %s", name, can.Reason)
 		}
 	})
 }
@@ -98,11 +109,11 @@ func TestRequestDurationMatchesCapability(t *testing.T) {
 			seconds, shown := c.seen[i].Value("request_duration_average_seconds")
 			can := c.seen[i].Capabilities[engine.CanE2E]
 			if shown {
-				require.True(c, can.OK, "page %d, %s", i, can.Reason)
+				require.Equal(c, "durations", is(can.OK, "durations"), "page %d shows one, the capability says: %s", i, can.Reason)
 				require.InDelta(c, 2, seconds, 1e-9, "page %d", i)
 			}
 			if from := c.windowFrom(i); can.OK && c.grown(engine.ClassOK, from, i) > 0 {
-				require.True(c, shown, "page %d", i)
+				require.Equal(c, "durations", is(shown, "durations"), "page %d, whose window has good requests", i)
 			}
 		}
 	})

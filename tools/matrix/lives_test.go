@@ -77,7 +77,8 @@ func TestServedReplicaIsNeverBroken(t *testing.T) {
 				continue // A server that counts accepted requests does not show how they end.
 			}
 			require.NotEqual(l, assess.Broken, l.seen[i].Severity, "page %d: %+v %s", i, l.seen[i].Witnesses, l.seen[i].Reason)
-			require.True(l, l.seen[i].Probes.Ready && l.seen[i].Probes.Live, "page %d: %s", i, l.seen[i].Reason)
+			require.Equal(l, "ready", is(l.seen[i].Probes.Ready, "ready"), "page %d: %s", i, l.seen[i].Reason)
+			require.Equal(l, "live", is(l.seen[i].Probes.Live, "live"), "page %d: %s", i, l.seen[i].Reason)
 		}
 	})
 }
@@ -86,10 +87,15 @@ func TestHealthyLifeIsNeverRestarted(t *testing.T) {
 	lives(t, 200, matrix.HealthyEpisodes(), func(l *life) {
 		for i := range l.seen {
 			v := &l.seen[i].Verdict
-			require.True(l, v.Probes.Live || !v.Probes.Judged, "page %d: %+v %s", i, v.Witnesses, v.Reason)
+			if !v.Probes.Judged {
+				continue
+			}
+			require.Equal(l, "live", is(v.Probes.Live, "live"), "page %d: %+v %s", i, v.Witnesses, v.Reason)
 			told := l.sc.Pages[i].API.Paused
 			onlyFailures := v.Probes.Accused && len(l.seen[i].Failing) > 0 && v.Witnesses.Question != assess.Answered
-			require.True(l, v.Probes.Ready || !v.Probes.Judged || told || onlyFailures, "page %d: %+v %s", i, v.Witnesses, v.Reason)
+			if !told && !onlyFailures {
+				require.Equal(l, "ready", is(v.Probes.Ready, "ready"), "page %d: %+v %s", i, v.Witnesses, v.Reason)
+			}
 		}
 	})
 }
@@ -133,10 +139,14 @@ func TestEveryHangIsSeen(t *testing.T) {
 				continue
 			}
 			v := &l.seen[i].Verdict
-			require.True(l, v.Suspected || v.Severity == assess.Broken, "page %d hangs since %s: %+v %s", i, since, v.Witnesses, v.Reason)
+			if v.Severity != assess.Broken {
+				require.Equal(l, "suspected", is(v.Suspected, "suspected"),
+					"page %d hangs since %s: %s, %+v %s", i, since, v.Severity, v.Witnesses, v.Reason)
+			}
 			if askable := l.seen[i].Asked > 0; askable && p.At-since >= suspect+question {
 				require.Equal(l, assess.Broken, v.Severity, "page %d hangs since %s: %+v %s", i, since, v.Witnesses, v.Reason)
-				require.Equal(l, l.seen[i].Routes, v.Probes.Live, "page %d hangs since %s: %+v %s", i, since, v.Witnesses, v.Reason)
+				require.Equal(l, is(l.seen[i].Routes, "live"), is(v.Probes.Live, "live"),
+					"page %d hangs since %s: %+v %s", i, since, v.Witnesses, v.Reason)
 			}
 		}
 	})

@@ -14,3 +14,11 @@ func TestMain(m *testing.M) {
 	}
 	os.Exit(m.Run())
 }
+
+// is returns what something is said to be, or "not" that: failures then name what was wanted and got.
+func is(so bool, what string) string {
+	if so {
+		return what
+	}
+	return "not " + what
+}
