@@ -3,6 +3,8 @@ package dashboards
 import (
 	"fmt"
 	"strings"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
 func latency() Dashboard {
@@ -15,9 +17,9 @@ func latency() Dashboard {
 			percentileRow("Time to first token", "ttft", firstToken,
 				"Time from arrival to the first token. Above your objective: see queue and prefill under Phases; the queue grows when replicas are full, prefill with longer prompts or a colder cache. Triton exposes it for streaming entry models with histogram_latencies=true."),
 			percentileRow("Time between tokens", "itl", "inter_token_latency_seconds",
-				"Time between two tokens, one observation per token (NIM, Dynamo, vLLM, SGLang). Above your objective: the batch is large, or long prefills of other requests interrupt decoding; see batch fill on Capacity. The tail shows pauses that a mean per request hides."),
+				"Time between two tokens, one observation per token ("+exposing(engine.InterToken)+"). Above your objective: the batch is large, or long prefills of other requests interrupt decoding; see batch fill on Capacity. The tail shows pauses that a mean per request hides."),
 			percentileRow("Time per output token", "tpot", "time_per_output_token_seconds",
-				"Mean time between the tokens of a request, one observation per request (trtllm-serve, vLLM, SGLang). Above your objective: the batch is large or the GPU is slower than usual; see batch fill on Capacity and power on GPU & energy."),
+				"Mean time between the tokens of a request, one observation per request ("+exposing(engine.OutputToken)+"). Above your objective: the batch is large or the GPU is slower than usual; see batch fill on Capacity and power on GPU & energy."),
 			percentileRow("Whole request", "e2e", "request_duration_seconds",
 				"Time from arrival to the last token. Grows with answer length, so check the lengths below before you look for a fault."),
 			phases(),

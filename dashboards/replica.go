@@ -3,6 +3,8 @@ package dashboards
 import (
 	"fmt"
 	"strings"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
 func replica() Dashboard {
@@ -92,9 +94,9 @@ func replicaRequests() row {
 			seconds, []query{{maxBy(ofEntry, "llm_server_request_duration_average_seconds", modelMatchers), "{{pool_id}} / {{replica_id}}"}}),
 			graph("Time to first token", "Percentiles and mean over the exporter's window. Slow: a full batch or long prompts. p50 ≤ is the lowest histogram bound, p99 > the highest one; there are no values beyond them.",
 				seconds, percentiles(ofEntry, "time_to_first_token")),
-			graph("Time between tokens", "One observation per token (NIM, Dynamo, vLLM, SGLang). A tail far above the mean: long prefills of other requests interrupt decoding.",
+			graph("Time between tokens", "One observation per token ("+exposing(engine.InterToken)+"). A tail far above the mean: long prefills of other requests interrupt decoding.",
 				seconds, percentiles(ofEngine, "inter_token_latency")),
-			graph("Time per output token", "One observation per request (trtllm-serve, vLLM, SGLang). Grows with the batch; on a single replica: power or thermal limits.",
+			graph("Time per output token", "One observation per request ("+exposing(engine.OutputToken)+"). Grows with the batch; on a single replica: power or thermal limits.",
 				seconds, percentiles(ofEngine, "time_per_output_token"))))
 }
 

@@ -110,7 +110,8 @@ type output struct {
 
 // commandLine declares the flags and returns the action of each subcommand.
 func commandLine(stdout, stderr io.Writer) (*kingpin.Application, map[string]func() error, *output) {
-	app := kingpin.New(program, "Metrics of LLM servers (TensorRT-LLM, Triton, NIM, Dynamo, vLLM, SGLang), many replicas on one /metrics for Prometheus.")
+	kinds := strings.Join(config.Kinds(), ", ")
+	app := kingpin.New(program, fmt.Sprintf("Metrics of LLM servers (%s), many replicas on one /metrics for Prometheus.", kinds))
 	app.UsageWriter(stdout).ErrorWriter(stderr)
 	app.HelpFlag.Short('h')
 	app.Version(version.Print(program)).VersionFlag.Help("Show the version.")

@@ -26,7 +26,11 @@ const EngineAuto = "auto"
 // Engines returns the valid values of the key engine. An unknown server counts as a replica if the
 // operator says so.
 func Engines() []string {
-	names := []string{EngineAuto, string(engine.Unknown)}
+	return append([]string{EngineAuto, string(engine.Unknown)}, Kinds()...)
+}
+
+// Kinds returns the names of the kinds of servers.
+func Kinds() (names []string) {
 	for _, e := range engine.All() {
 		names = append(names, string(e.Name))
 	}

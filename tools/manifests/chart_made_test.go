@@ -78,12 +78,20 @@ func TestGeneratedChartReadme(t *testing.T) {
 	var doc yaml.Node
 	require.NoError(t, yaml.Unmarshal(read(t, chart+"/values.yaml"), &doc))
 	var b strings.Builder
-	b.WriteString(readmeHead)
+	fmt.Fprintf(&b, readmeHead, description(t))
 	b.WriteString("| key | default | meaning |\n|---|---|---|\n")
 	for _, row := range valueRows(t, doc.Content[0], "") {
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", row.key, row.value, row.meaning)
 	}
 	requireFile(t, chart+"/README.md", []byte(b.String()))
+}
+
+// description returns that of the chart.
+func description(t *testing.T) string {
+	t.Helper()
+	var doc struct{ Description string }
+	require.NoError(t, yaml.Unmarshal(read(t, chart+"/Chart.yaml"), &doc))
+	return doc.Description
 }
 
 // valueRow is a value of the chart.
@@ -123,7 +131,7 @@ func cell(t *testing.T, value *yaml.Node) string {
 
 const readmeHead = "# trtllm-exporter\n\n" +
 	"<!-- Written by `make deploy-files` from values.yaml. -->\n\n" +
-	"A Prometheus exporter for fleets of LLM servers: Triton, trtllm-serve, NIM, Dynamo, vLLM and SGLang.\n\n" +
+	"%s.\n\n" +
 	"```sh\nhelm install exporter deploy/helm/trtllm-exporter --namespace llm --values my-values.yaml\n```\n\n" +
 	"`config` is the exporter's configuration, as in docs/configuration.md; the folder `ci` has an example for every mode. See\n" +
 	"docs/install.md for the installation.\n\n"
