@@ -6,21 +6,21 @@
 .DELETE_ON_ERROR:
 .SHELLFLAGS := -eu -c
 MAKEFLAGS += --no-print-directory
-# No target in small letters is a file.
+# Targets in lower case are not files.
 .PHONY: $(shell sed -n 's/^\([a-z][a-z0-9-]*\):.*/\1/p' Makefile)
 
 GO         ?= go
 GO_VERSION := $(shell $(GO) env GOVERSION)
-ROOMS      := cmd collector relabel
+PACKAGES   := cmd collector relabel
 
-# Scripts beside their tools read these.
+# Scripts in tools/ read these.
 export CACHE    := $(CURDIR)/.cache
 export TOOLS    := $(CACHE)/bin
 export EXPORTER := $(CURDIR)/bin/trtllm_exporter
-# `make lint` has all the analyzers that `go test` would run on every dependency again.
+# `make lint` runs the analyzers that `go test` would run again on every dependency.
 export VET      ?= -vet=off
 
-# One C-less build with one set of flags for programs, tools, tests and linters lets all of them share Go's build cache.
+# One set of flags, without cgo, for programs, tools, tests and linters lets all of them share Go's build cache.
 export CGO_ENABLED := 0
 export GOFLAGS := $(strip $(filter-out -trimpath -gcflags=all=-dwarf=false,$(shell $(GO) env GOFLAGS)) -trimpath -gcflags=all=-dwarf=false)
 export GOLANGCI_LINT_CACHE := $(CACHE)/golangci-lint
@@ -30,7 +30,7 @@ REVISION ?= $(shell git rev-parse HEAD 2>/dev/null)
 BRANCH   ?= $(shell git rev-parse --abbrev-ref HEAD 2>/dev/null)
 DATE     ?= $(shell git log -1 --format=%cI 2>/dev/null)
 V        := github.com/prometheus/common/version
-# The date is the commit's and nobody is named, so that one commit always gives the same binary.
+# With the commit's date and without a user name, a commit always gives the same binary.
 LDFLAGS  := -s -w -X $(V).Version=$(VERSION) -X $(V).Revision=$(REVISION) -X $(V).Branch=$(BRANCH) -X $(V).BuildDate=$(DATE)
 
 help: ## Print this list.
@@ -41,8 +41,8 @@ help: ## Print this list.
 build: ## Build bin/trtllm_exporter.
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(EXPORTER) ./cmd/trtllm_exporter
 
-# The client of Kubernetes is half of the program; nothing else of it may come in by another way.
-build-small: ## Build bin/trtllm_exporter-small, which cannot discover in Kubernetes.
+# The Kubernetes client is half of the binary; the size limit shows if another import brings it back.
+build-small: ## Build bin/trtllm_exporter-small, without discovery in Kubernetes.
 	$(GO) build -trimpath -tags nokubernetes -ldflags '$(LDFLAGS)' -o $(EXPORTER)-small ./cmd/trtllm_exporter
 	$(GO) test $(VET) -tags nokubernetes -run TestBuildWithout ./collector/discovery
 	@size=$$(wc -c <$(EXPORTER)-small); echo "$$size bytes"; [ $$size -le 35000000 ] || { echo 'more than 35 MB'; exit 1; }
@@ -52,8 +52,8 @@ demo: build ## Run the exporter in front of a simulated fleet (ARGS= for its fla
 
 ## Tests
 
-# The files of deploy/ have `check-deploy`, whose tools take minutes to compile. Those of the rules compile while other
-# tests run. `ci` runs `race` instead of this.
+# deploy/ is tested by `check-deploy`, whose tools take minutes to compile. The tools for the rules compile while other tests
+# run. `ci` runs `race` instead.
 test: ## Run all tests of Go and Python.
 	@$(MAKE) -j3 test-rules test-go test-python
 
@@ -62,20 +62,21 @@ test-rules: $(TOOLS)/promtool $(TOOLS)/amtool $(TOOLS)/jsonnet
 test-go:
 	$(GO) test $(VET) -shuffle=on $$($(GO) list ./... | grep -vE '/(alerts|dashboards|top)(/|$$)')
 
-# What is installed on a Triton server is Python.
+# The module that is installed on Triton servers is Python.
 test-python: ## Test the metrics module for Triton's LLM-API backend (Python 3.10 to 3.12).
 	@tools/ci/needs.sh tools/pytest/pytest.sh -- tools/pytest/pytest.sh tools/triton/llmapi
 
-# A race build needs cgo. Where no C compiler is found the tests still run, but never so in CI.
+# A race build needs cgo. Without a C compiler the tests run without the detector, except in CI, where that is an error.
 CC_FOUND := $(shell command -v $$($(GO) env CC) 2>/dev/null)
 RACE     := $(if $(CC_FOUND),-race)
-# What has no goroutines and takes long runs without it: rules, dashboards, documents, two tests of every kind of server, and
-# package replica, in whose fake time the detector itself crashes (tsan_rtl.cpp:346); package collector's tests race its code.
+# Slow tests without goroutines run without the detector: rules, dashboards, documents and two tests of every kind of server.
+# So does package replica, because its fake time crashes the detector (tsan_rtl.cpp:346); the tests of package collector cover it.
 ALONE := ^(TestAllSurfacesAgree|TestDerivedValuesAreTrue)$$
 
 race: $(TOOLS)/promtool $(TOOLS)/amtool $(TOOLS)/jsonnet ## Run all tests with the race detector (needs a C compiler).
 	@[ -n '$(CC_FOUND)' ] || { echo 'no C compiler: the race detector is off'; [ "$${CI:-}" != true ]; }
-	CGO_ENABLED=$(if $(RACE),1,0) $(GO) test $(VET) $(RACE) -shuffle=on -skip '$(ALONE)' -timeout 30m $$($(GO) list ./... | grep -vE '/(alerts|dashboards|tools|replica)')
+	CGO_ENABLED=$(if $(RACE),1,0) $(GO) test $(VET) $(RACE) -shuffle=on -skip '$(ALONE)' -timeout 30m \
+		$$($(GO) list ./... | grep -vE '/(alerts|dashboards|tools|replica)')
 	$(GO) test $(VET) -shuffle=on -timeout 30m ./alerts/... ./dashboards ./tools/... ./collector/replica
 	$(GO) test $(VET) -shuffle=on -run '$(ALONE)' -timeout 30m ./cmd/trtllm_exporter/top ./collector/derive
 
@@ -85,40 +86,42 @@ COVER_GATED := collector/assess collector/derive collector/engine collector/expo
 cover: ## Run all tests with coverage; the gated packages must reach COVER_MIN per cent.
 	@tools/ci/cover.sh $(COVER_MIN) '$(COVER_GATED)' ./...
 
-cover-gate: # The gated packages alone, for `ci`.
+cover-gate: # Only the gated packages, for `ci`.
 	@tools/ci/cover.sh $(COVER_MIN) '$(COVER_GATED)'
 
-MUTANTS_ROOMS ?= collector/engine collector/derive collector/assess collector/config relabel
-MUTANTS_MIN   ?= 90
+MUTANTS_IN  ?= collector/engine collector/derive collector/assess collector/config relabel
+MUTANTS_MIN ?= 90
 
-mutants: $(TOOLS)/gremlins ## Change each of MUTANTS_ROOMS in one place after the other: its own tests must fail for MUTANTS_MIN (90) per cent. Hours.
+mutants: $(TOOLS)/gremlins ## Mutation tests of MUTANTS_IN: tests must catch MUTANTS_MIN (90) per cent of the mutants. Hours.
 	@rm -rf $(CACHE)/mutants && mkdir -p $(CACHE)/mutants && git archive HEAD | tar -x -C $(CACHE)/mutants
-	@cd $(CACHE)/mutants && for room in $(MUTANTS_ROOMS); do $(TOOLS)/gremlins unleash --threshold-efficacy $(MUTANTS_MIN) ./$$room || exit 1; done
+	@cd $(CACHE)/mutants && for package in $(MUTANTS_IN); do \
+		$(TOOLS)/gremlins unleash --threshold-efficacy $(MUTANTS_MIN) ./$$package || exit 1; \
+	done
 
-# A time (5m) or, as in `ci`, a number of inputs (20000x), which does not hurry a busy machine into a false alarm.
+# A time (5m) or a number of inputs (20000x), which does not depend on how busy the machine is; `ci` uses a number.
 FUZZTIME ?= 20s
 FUZZ_NOT ?=
 
 fuzz: ## Run every fuzz test for FUZZTIME each (20s).
-	@tools/ci/fuzz.sh $(FUZZTIME) '$(FUZZ_NOT)' $(ROOMS)
+	@tools/ci/fuzz.sh $(FUZZTIME) '$(FUZZ_NOT)' $(PACKAGES)
 
-# The tests that docs/dev/faults.md names, and what a process holds after them. `race` runs the short ones of them with the race detector.
-FAULT_ROOMS := collector collector/exposition collector/replica collector/scrape collector/web relabel cmd/trtllm_exporter
+# The tests that docs/dev/faults.md names, and a check for leaks after them. `race` runs the short ones too.
+FAULTS_IN := collector collector/exposition collector/replica collector/scrape collector/web relabel cmd/trtllm_exporter
 
 faults: ## Run every case of docs/dev/faults.md (Linux).
 	@tests=$$(grep -o '`[a-z_]*\.Test[A-Za-z0-9]*`' docs/dev/faults.md | sed 's/.*\.//; s/`//' | sort -u | paste -sd '|' -); \
-	FAULTS=all $(GO) test $(VET) -count=1 -timeout 15m -run "^($$tests|TestFaultsLeakNothing)$$" $(addprefix ./,$(FAULT_ROOMS))
+	FAULTS=all $(GO) test $(VET) -count=1 -timeout 15m -run "^($$tests|TestFaultsLeakNothing)$$" $(addprefix ./,$(FAULTS_IN))
 
-# Half as many open files as targets, and a control group of 256 MiB where one can be made: as root, mostly.
+# With half as many open files as targets, and within a control group of 256 MiB if one can be created (as root).
 DURATION ?= 3m
 
-soak: ## Run the whole binary for DURATION (3m) with too few files and little memory while everything goes wrong, and as a sidecar (Linux).
+soak: ## Run the binary for DURATION (3m) with faults, few open files and little memory, and as a sidecar (Linux).
 	SOAK=$(DURATION) $(GO) test $(VET) -count=1 -timeout 0 -v -run '^TestSoak' ./cmd/trtllm_exporter
 
-many-targets: ## Scrape 5000 targets over sockets, 30 % of them dead, hanging or slow: how late are the others? Needs a quiet machine (Linux).
+many-targets: ## Measure how late scrapes are with 5000 targets, 30 % of them dead, hanging or slow (Linux, quiet machine).
 	MANY_TARGETS=1 $(GO) test $(VET) -count=1 -timeout 15m -v -run '^TestManyTargets$$' ./cmd/trtllm_exporter
 
-# All that uses the time package is compiled again, for minutes, so that `ci` leaves it out.
+# Recompiles everything that uses the time package, for minutes, so `ci` does not run it.
 e2e-clock: ## Set the wall clock of the program forward and back while it scrapes (Linux).
 	@tools/clock/overlay.sh $(CACHE)/clock
 	CLOCK_JUMPS=1 $(GO) test $(VET) -overlay $(CACHE)/clock/overlay.json -tags nokubernetes -count=1 -v -run '^TestC04WallClock' ./cmd/trtllm_exporter
@@ -127,7 +130,7 @@ e2e: build $(TOOLS)/promtool $(TOOLS)/prometheus e2e-live ## Run the tests of th
 	TRTLLM_EXPORTER_BIN=$(EXPORTER) PROMTOOL=$(TOOLS)/promtool PROMETHEUS=$(TOOLS)/prometheus \
 		$(GO) test $(VET) -count=1 -shuffle=on -timeout 10m ./cmd/...
 
-# Pages are looked at in Chromium, with playwright-core and axe-core from npm.
+# Uses Chromium, with playwright-core and axe-core from npm.
 CHROMIUM ?= $(firstword $(wildcard /usr/bin/chromium /usr/bin/chromium-browser /usr/bin/google-chrome))
 
 e2e-browser: ## Open the status pages in a browser, at two widths and in both themes (needs Node, npm and Chromium).
@@ -137,31 +140,31 @@ e2e-browser: ## Open the status pages in a browser, at two widths and in both th
 	cd tools/browser && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && cd ../.. && \
 	CHROMIUM='$(CHROMIUM)' BROWSER_TESTS=1 $(GO) test $(VET) -count=1 -run '^TestPagesInBrowser$$' -timeout 10m ./collector/web
 
-e2e-live: build $(TOOLS)/prometheus $(TOOLS)/alertmanager ## Make a simulated fleet fail until real alerts reach a webhook.
+e2e-live: build $(TOOLS)/prometheus $(TOOLS)/alertmanager ## Break a simulated fleet until alerts reach a webhook.
 	TRTLLM_EXPORTER_BIN=$(EXPORTER) PROMETHEUS=$(TOOLS)/prometheus ALERTMANAGER=$(TOOLS)/alertmanager \
 		$(GO) test $(VET) -tags e2e_live -count=1 -run '^TestFaultsReachReceiver$$' -timeout 10m ./alerts/live/
 
 LIVE = TRTLLM_EXPORTER_BIN=$(EXPORTER) PROMETHEUS=$(TOOLS)/prometheus ALERTMANAGER=$(TOOLS)/alertmanager $(GO) test -tags e2e_live -count=1 -v
 
-panel-truth: build $(TOOLS)/prometheus $(TOOLS)/alertmanager ## Compare what panels show for two minutes of one exporter, a pair and two shards with what is true in the simulated servers, and list those that are empty.
+panel-truth: build $(TOOLS)/prometheus $(TOOLS)/alertmanager ## Compare panels with the truth of simulated servers, and list empty panels.
 	$(LIVE) -run '^(TestPanelsMatchTruth|TestEmptyPanelsHaveReasons)$$' -timeout 20m ./alerts/live/
 
-pages: build $(TOOLS)/prometheus $(TOOLS)/alertmanager ## List how long faults take to reach a webhook, with the rules and the Alertmanager as they are shipped, and which pages come when a pair, shards, sidecars or a tier break.
+pages: build $(TOOLS)/prometheus $(TOOLS)/alertmanager ## List how long alerts take to reach a webhook, and which ones when a pair, shards, sidecars or a tier fail.
 	$(LIVE) -run '^(TestPagesArriveInTime|TestTopologiesPageOnce)$$' -parallel 4 -timeout 20m ./alerts/live/
 
 CALM ?= 25m
 calm: build $(TOOLS)/prometheus $(TOOLS)/alertmanager ## Watch a healthy fleet of every kind, and the demo, for CALM (25m): no alert may fire.
 	LIVE_CALM=$(CALM) $(LIVE) -run '^TestHealthyFleetSendsNoAlerts$$' -timeout 60m ./alerts/live/
 
-check-queries: ## Hold every query of dashboards and rules to the metrics that there are.
+check-queries: ## Check every query of dashboards and rules against the existing metrics.
 	cd tools/querycheck && $(GO) test -count=1 ./...
 
-# WAYS are parts of the names of those to run, between commas, N the numbers of targets; ALSO=5000 adds numbers to the whole.
-bench-peers: build $(TOOLS)/prometheus ## Compare the exporter with other ways, with 1 to 1000 targets, or parts of it: `make bench-peers WAYS=exporter,Prometheus N='100 1000'`.
+# WAYS are parts of the names of programs, separated by commas, N the numbers of targets; ALSO=5000 adds numbers.
+bench-peers: build $(TOOLS)/prometheus ## Compare the exporter with other programs (WAYS=exporter,Prometheus N='100 1000').
 	@tools/peers/bench.sh '$(WAYS)' '$(N)' '$(ALSO)'
 
-# A module of its own: the picker needs an older Prometheus. What it needs takes minutes to compile, so that `ci` leaves it out.
-check-picker: ## Have the endpoint picker of the Gateway API inference extension read the page of every kind of server.
+# A module of its own, because the picker needs an older Prometheus. It takes minutes to compile, so `ci` does not run it.
+check-picker: ## Test that the endpoint picker of the Gateway API inference extension reads our pages.
 	cd tools/gateway && $(GO) test -count=1 -timeout 10m ./...
 
 e2e-triton: build $(TOOLS)/promtool ## Run the binary against real Triton servers on loopback (CPU only).
@@ -171,27 +174,28 @@ e2e-dynamo: build ## Run the binary against a real Dynamo with mock workers, in 
 	@tools/ci/needs.sh tools/dynamo/dynamo.sh install -- sh -c 'DYNAMO_DIR="$$INSTALLED" TRTLLM_EXPORTER_BIN=$(EXPORTER) exec tools/dynamo/dynamo.sh inside \
 		$(GO) test $(VET) -tags e2e_dynamo -count=1 -timeout 10m ./cmd/trtllm_exporter/e2e/'
 
-# 7 GB, and minutes of the processor, so that `ci` does not run it.
+# Needs 7 GB and minutes of CPU time, so `ci` does not run it.
 e2e-vllm: build ## Run the binary against a real vLLM and a real SGLang on loopback (CPU only, Python 3.12, 9 GB of disk).
 	@mkdir -p $(CACHE)/vllm
 	@tools/ci/needs.sh tools/vllm/vllm.sh install -- sh -c 'VLLM_DIR="$$INSTALLED" TRTLLM_EXPORTER_BIN=$(EXPORTER) \
 		exec $(GO) test $(VET) -tags e2e_vllm -count=1 -v -timeout 50m ./cmd/trtllm_exporter/e2e/ $(E2E_FLAGS)'
 
-# The API server takes minutes to build, so that `ci` does not run it and relies on the strict decoders of check-deploy.
+# The API server takes minutes to build, so `ci` relies on the strict decoders of check-deploy.
 e2e-kube: ## Run chart, overlays and discovery against a real Kubernetes API server on loopback (needs etcd).
 	@tools/ci/needs.sh tools/kubernetes/cluster.sh install -- $(MAKE) e2e-kube-tests
 
 e2e-kube-tests: build $(addprefix $(TOOLS)/,helm controller-gen kube-apiserver kubectl)
-	@export TRTLLM_EXPORTER_BIN=$(EXPORTER) HELM=$(TOOLS)/helm KUBECTL=$(TOOLS)/kubectl CONTROLLER_GEN=$(TOOLS)/controller-gen KUBE_APISERVER=$(TOOLS)/kube-apiserver; \
+	@export TRTLLM_EXPORTER_BIN=$(EXPORTER) HELM=$(TOOLS)/helm KUBECTL=$(TOOLS)/kubectl \
+		CONTROLLER_GEN=$(TOOLS)/controller-gen KUBE_APISERVER=$(TOOLS)/kube-apiserver; \
 	tools/kubernetes/cluster.sh during $(GO) -C tools/manifests test -tags e2e_kube -run '^TestCluster' -count=1 -shuffle=on -timeout 10m . && \
 	tools/kubernetes/cluster.sh during $(GO) test -tags e2e_kube -run '^TestCluster' -count=1 -timeout 10m ./cmd/trtllm_exporter/e2e/
 
-# Intervals are those that are shipped, so that it takes three minutes, most of them idle: `ci` does not run it.
-e2e-probes: build $(TOOLS)/helm ## Have a kubelet's prober and an Envoy take failing servers out, and no others.
+# Uses the shipped intervals and takes three minutes, mostly idle, so `ci` does not run it.
+e2e-probes: build $(TOOLS)/helm ## Test that a kubelet's prober and an Envoy remove failing servers and no others.
 	@tools/ci/needs.sh tools/probes/envoy.sh install -- sh -c 'ENVOY="$$INSTALLED" TRTLLM_EXPORTER_BIN=$(EXPORTER) HELM=$(TOOLS)/helm \
 		exec $(GO) -C tools/probes test -count=1 -parallel 40 -timeout 10m -v .'
 
-# They wait more than they work, so that they run at the same time. What they compile comes first, for some of them measure time.
+# Mostly idle, so they run in parallel, after everything is compiled.
 e2e-all: build $(addprefix $(TOOLS)/,promtool prometheus alertmanager) ## Run e2e, e2e-triton and e2e-dynamo at the same time.
 	@$(MAKE) -j3 --output-sync=target e2e e2e-triton e2e-dynamo
 
@@ -207,7 +211,7 @@ bench: ## Run the benchmarks (BENCH= a pattern) six times into BENCH_OUT, for be
 	@$(call benchmarks,-bench '$(BENCH)' -benchmem -count=$(BENCH_COUNT) -timeout 60m) >$(BENCH_OUT) 2>&1 || { cat $(BENCH_OUT); exit 1; }
 	@cat $(BENCH_OUT)
 
-bench-smoke: ## Run every benchmark once, to see that it works.
+bench-smoke: ## Run every benchmark once, to check that it works.
 	@$(call benchmarks,-bench . -benchtime 1x)
 
 bench-compare: bench $(TOOLS)/benchstat ## Compare the benchmarks with those of another commit (BASE=HEAD).
@@ -221,9 +225,10 @@ bench-llmapi: ## Print what the metrics module costs an LLM-API backend of Trito
 	@tools/pytest/pytest.sh tools/triton/llmapi/with_metrics_bench.py -s -o 'python_functions=bench_*'
 
 # benchmarks runs the packages that have any with the given flags.
-benchmarks = $(GO) test $(VET) -run '^$$' $(1) $$(grep -rl --include='*_test.go' '^func Benchmark' $(ROOMS) | xargs -n 1 dirname | sort -u | sed 's,^,./,')
+benchmarks = $(GO) test $(VET) -run '^$$' $(1) \
+	$$(grep -rl --include='*_test.go' '^func Benchmark' $(PACKAGES) | xargs -n 1 dirname | sort -u | sed 's,^,./,')
 
-## Form
+## Format and lint
 
 fmt: $(TOOLS)/golangci-lint ## Format the code.
 	$(TOOLS)/golangci-lint fmt
@@ -234,20 +239,33 @@ fmt-check: $(TOOLS)/golangci-lint ## Fail when `make fmt` would change something
 lint: $(TOOLS)/golangci-lint ## Run the linters of .golangci.yml.
 	$(TOOLS)/golangci-lint run ./...
 
-# Its database is at https://vuln.go.dev, which not every network reaches, and what it says changes from day to day: not in `ci`.
-vulncheck: $(TOOLS)/govulncheck ## Fail on known weaknesses in code that the program reaches (needs vuln.go.dev).
+# Needs https://vuln.go.dev, and its result changes from day to day, so `ci` does not run it.
+vulncheck: $(TOOLS)/govulncheck ## Fail on known vulnerabilities in reachable code (needs vuln.go.dev).
 	$(TOOLS)/govulncheck ./cmd/trtllm_exporter
 
-# The linter `unused` sees a package at a time and trusts every exported name; this follows calls from each main.
-deadcode: $(TOOLS)/deadcode ## Fail on functions that no program reaches, but for those of tools/deadcode/allowed.txt.
+# The linter `unused` looks at one package at a time and skips exported names; this follows calls from each main.
+deadcode: $(TOOLS)/deadcode ## Fail on unreachable functions, except those in tools/deadcode/allowed.txt.
 	@tools/deadcode/deadcode.sh
 
-generate: ## Write the generated files again.
+# The files of deploy/ are made from the documents.
+generate: golden ## Bring every generated and golden file up to date. Minutes; review the diff.
+	@$(MAKE) deploy-files
+
+documents: ## Write the generated documents, rules and dashboards alone.
 	$(GO) generate ./...
 
-check-generated: ## Fail when `make generate` would change something.
+# The files with tests that compare with golden files, and these tests. The last command writes the alerts into the table of
+# tools/matrix.
+GOLDEN := git grep -lE 'fixture\.(RequireFile|Updating)' '*_test.go' | grep -v '^alerts/scenarios/'
+
+golden: documents $(TOOLS)/promtool ## Write the files that tests compare with.
+	@tests=$$($(GOLDEN) | xargs grep -ho '^func Test[A-Za-z0-9]*' | sed 's/^func //' | paste -sd '|' -); \
+	$(GO) test $(VET) -timeout 30m -run "^($$tests)$$" $$($(GOLDEN) | xargs -n 1 dirname | sort -u | sed 's,^,./,') -update
+	$(GO) test $(VET) -timeout 30m ./alerts/scenarios -update
+
+check-generated: ## Fail when `make documents` would change something; tests compare the golden files.
 	@before=$$(git status --porcelain && git diff); \
-	$(MAKE) generate; \
+	$(MAKE) documents; \
 	after=$$(git status --porcelain && git diff); \
 	if [ "$$before" != "$$after" ]; then \
 		git --no-pager diff --stat; echo 'generated files are stale: run `make generate` and commit them'; exit 1; \
@@ -256,8 +274,8 @@ check-generated: ## Fail when `make generate` would change something.
 ## Deploying
 
 CHART     := deploy/helm/trtllm-exporter
-MANIFESTS := TRTLLM_EXPORTER_BIN=$(EXPORTER) VERSION='$(VERSION)' LDFLAGS='$(LDFLAGS)' HELM=$(TOOLS)/helm NFPM=$(TOOLS)/nfpm CYCLONEDX=$(TOOLS)/cyclonedx-gomod ACTIONLINT=$(TOOLS)/actionlint \
-	PROMTOOL=$(TOOLS)/promtool $(GO) -C tools/manifests test -count=1
+MANIFESTS := TRTLLM_EXPORTER_BIN=$(EXPORTER) VERSION='$(VERSION)' LDFLAGS='$(LDFLAGS)' HELM=$(TOOLS)/helm NFPM=$(TOOLS)/nfpm \
+	CYCLONEDX=$(TOOLS)/cyclonedx-gomod ACTIONLINT=$(TOOLS)/actionlint PROMTOOL=$(TOOLS)/promtool $(GO) -C tools/manifests test -count=1
 
 check-deploy: build $(addprefix $(TOOLS)/,helm helm-unittest nfpm cyclonedx-gomod actionlint promtool) ## Render and check everything of deploy/.
 	$(MANIFESTS) -shuffle=on -timeout 10m ./...
@@ -268,14 +286,16 @@ DIST  ?= $(CURDIR)/dist
 ARCHS ?= amd64 arm64
 
 dist: $(TOOLS)/nfpm $(TOOLS)/cyclonedx-gomod ## Build archives, packages and SBOMs of a release into dist.
-	@VERSION='$(VERSION)' LDFLAGS='$(LDFLAGS)' NFPM=$(TOOLS)/nfpm CYCLONEDX=$(TOOLS)/cyclonedx-gomod OUT='$(DIST)' ARCHS='$(ARCHS)' deploy/package/dist.sh
+	@VERSION='$(VERSION)' LDFLAGS='$(LDFLAGS)' NFPM=$(TOOLS)/nfpm CYCLONEDX=$(TOOLS)/cyclonedx-gomod \
+		OUT='$(DIST)' ARCHS='$(ARCHS)' deploy/package/dist.sh
 	@cat '$(DIST)/SHA256SUMS'
 
 e2e-deb: ## Install the deb on a clean Debian that boots systemd and scrapes a simulated fleet (root, debootstrap, systemd-nspawn).
 	@tools/deb/e2e.sh
 
 IMAGE      ?= ghcr.io/trtllm-exporter/trtllm_exporter:$(VERSION)
-IMAGE_ARGS := -f deploy/docker/Dockerfile --build-arg VERSION=$(VERSION) --build-arg REVISION=$(REVISION) --build-arg BRANCH=$(BRANCH) --build-arg DATE=$(DATE)
+IMAGE_ARGS := -f deploy/docker/Dockerfile --build-arg VERSION=$(VERSION) --build-arg REVISION=$(REVISION) \
+	--build-arg BRANCH=$(BRANCH) --build-arg DATE=$(DATE)
 
 image: ## Build the container image (IMAGE=) with docker or buildah.
 	@deploy/docker/image.sh build $(IMAGE_ARGS) -t $(IMAGE)
@@ -283,10 +303,10 @@ image: ## Build the container image (IMAGE=) with docker or buildah.
 check-image: ## Build the container image and look at it, where buildah and its base image are available.
 	@deploy/docker/image.sh check $(IMAGE_ARGS)
 
-deploy-files: build $(TOOLS)/helm ## Write the files of deploy/ that are made from others.
+deploy-files: build $(TOOLS)/helm ## Write the generated files of deploy/.
 	$(MANIFESTS) -run 'Generated' . -update
 
-# What README shows: the fleet with three things wrong, after the minutes that its drawings need.
+# The image in README: the demo with three faults, after the minutes that its charts need.
 picture: build ## Draw the status page during an incident into docs/images (needs Node, npm and Chromium).
 	cd tools/browser && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	$(EXPORTER) demo --fault stubs --fault version --fault stall --web.listen-address 127.0.0.1:19804 >/dev/null 2>&1 & demo=$$!; \
@@ -296,25 +316,26 @@ picture: build ## Draw the status page during an incident into docs/images (need
 screenshots: build $(TOOLS)/prometheus ## Draw the dashboards into docs/images (needs Node, npm and Chromium).
 	EXPORTER=$(EXPORTER) PROMETHEUS=$(TOOLS)/prometheus tools/panel-render/screenshots.sh docs/images
 
-## All of it
+## Everything
 
-# A day of 500 replicas, made while it is read: what every panel and rule of the dashboards takes of Prometheus.
-query-budget: ## Hold the panels to 5 million samples and a second each over a day of 500 replicas.
+# Generates a day of 500 replicas and measures what every panel and rule costs Prometheus.
+query-budget: ## Check that each panel reads at most 5 million samples, in a second, over a day of 500 replicas.
 	cd tools/querycheck && $(GO) test -tags budget -run 'TestPanelsAreCheap|TestRulesAreCheap' -count=1 -v -timeout 10m .
 
-cardinality: build ## Count the series of a replica by kind and option, what a rollout of a hundred adds to Prometheus, and the memory by servers.
-	cd tools/querycheck && TRTLLM_EXPORTER_BIN=$(EXPORTER) $(GO) test -tags budget -run 'TestReplicaSeriesCount|TestRolloutSeriesWithInfo|TestFleetMemory' -count=1 -v -timeout 25m .
+cardinality: build ## Measure series by kind and option, what a rollout of a hundred replicas adds to Prometheus, and memory.
+	cd tools/querycheck && TRTLLM_EXPORTER_BIN=$(EXPORTER) $(GO) test -tags budget \
+		-run 'TestReplicaSeriesCount|TestRolloutSeriesWithInfo|TestFleetMemory' -count=1 -v -timeout 25m .
 
 CI_STEPS := fmt-check lint deadcode check-generated check-queries build build-small race test-python cover-gate fuzz bench-smoke check-deploy check-image e2e-browser e2e-all
 
-# With the instruments of the fuzzer the packages under collector/config take minutes to build; `make fuzz` has them.
-ci: ## Everything that a change has to pass.
+# Instrumented for fuzzing, the packages under collector/config take minutes to build; `make fuzz` includes them.
+ci: ## Run everything that a change must pass.
 	@FUZZTIME=10000x FUZZ_NOT=collector/config tools/ci/ci.sh $(CI_STEPS)
 
-clean: ## Remove what was built; the tools stay.
+clean: ## Remove what was built, except the tools.
 	rm -rf bin dist $(CACHE)/base $(CACHE)/bench $(CACHE)/cover $(CACHE)/mutants
 
-clean-all: clean ## Remove the tools and their caches too.
+clean-all: clean ## Remove the tools and caches too.
 	rm -rf $(CACHE)
 
 ## Tools: built once, and again when their pins or the Go release change
@@ -326,17 +347,20 @@ $(CACHE)/$(GO_VERSION).stamp:
 pins = tools/$(1)/go.mod tools/$(1)/go.sum $(CACHE)/$(GO_VERSION).stamp
 tool = cd tools/$(1) && $(GO) build $(2) -ldflags '-s -w $(3)' -o $@ $$($(GO) list $(2) tool | grep '/$(@F)$$') && touch $@
 
+# The short names that tests advise: make .cache/bin/promtool.
+.cache/bin/%: $(TOOLS)/% ;
+
 $(addprefix $(TOOLS)/,golangci-lint deadcode govulncheck benchstat gremlins actionlint nfpm cyclonedx-gomod jsonnet alertmanager amtool): $(call pins,gotools)
 	$(call tool,gotools)
 
 COMMA := ,
 
-# The clients of the clouds are left out: nothing here discovers targets there, and they are most of the build.
+# Without the clients of cloud providers, which are most of the build and are not needed here.
 $(addprefix $(TOOLS)/,prometheus promtool): $(call pins,prometheus)
 	$(call tool,prometheus,-tags remove_all_sd$(COMMA)enable_kubernetes_sd$(COMMA)enable_dns_sd)
 
-# The release is written into the binaries: clients ask for it, and so do charts. `helm template` asks no cluster: charts are
-# rendered for the release of its client, as its makers have it.
+# The release is set in the binaries, because clients and charts read it. `helm template` renders charts for the release of its
+# client.
 KUBE       := $(shell sed -n 's,^\tk8s.io/kubernetes v\([0-9.]*\).*,\1,p' tools/kubernetes/go.mod)
 MINOR      := $(word 2,$(subst ., ,$(KUBE)))
 KUBE_V     := k8s.io/component-base/version
@@ -346,6 +370,6 @@ KUBE_FLAGS := -X $(KUBE_V).gitVersion=v$(KUBE) -X $(KUBE_V).gitMajor=1 -X $(KUBE
 $(addprefix $(TOOLS)/,helm helm-unittest controller-gen kube-apiserver kubectl): $(call pins,kubernetes)
 	$(call tool,kubernetes,,$(KUBE_FLAGS))
 
-# Five minutes of one processor.
+# Takes five minutes of CPU time.
 $(TOOLS)/otelcol: tools/otelcol/main.go $(call pins,otelcol)
 	cd tools/otelcol && $(GO) build -tags remove_all_sd -ldflags '-s -w' -o $@ .

@@ -97,7 +97,7 @@ func TestSeriesAreRecomputedOnlyAfterChange(t *testing.T) {
 	k := assess.Examine(&b)
 	again := b
 	require.True(t, k.RestsOn(&again))
-	require.False(t, (*assess.Findings)(nil).RestsOn(&b), "nothing rests on nothing")
+	require.False(t, (*assess.Findings)(nil).RestsOn(&b), "a series without findings depends on none")
 	for name, change := range map[string]func(*assess.Basis){
 		"another kind": func(b *assess.Basis) { b.Engine = engine.None() },
 		"other models": func(b *assess.Basis) {

@@ -7,10 +7,10 @@ shift 2
 mkdir -p "$CACHE/fuzz"
 for dir in $(grep -rl --include='*_test.go' '^func Fuzz' "$@" | xargs -n 1 dirname | sort -u); do
   case " $not " in *" $dir "*) echo "fuzz $dir: left out"; continue ;; esac
-  go test ${VET:-} -c -fuzz . -ldflags '-s -w' -o "$CACHE/fuzz/room.test" "./$dir"
+  go test ${VET:-} -c -fuzz . -ldflags '-s -w' -o "$CACHE/fuzz/package.test" "./$dir"
   found=$(go env GOCACHE)/fuzz/$(go list "./$dir")
-  for name in $(cd "$dir" && "$CACHE/fuzz/room.test" -test.list '^Fuzz'); do
+  for name in $(cd "$dir" && "$CACHE/fuzz/package.test" -test.list '^Fuzz'); do
     echo "fuzz $dir $name"
-    (cd "$dir" && "$CACHE/fuzz/room.test" -test.run '^$' -test.fuzz "^$name\$" -test.fuzztime "$time" -test.fuzzcachedir "$found")
+    (cd "$dir" && "$CACHE/fuzz/package.test" -test.run '^$' -test.fuzz "^$name\$" -test.fuzztime "$time" -test.fuzzcachedir "$found")
   done
 done
