@@ -15,7 +15,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
 
-// TestValidDocumentsRoundTrip has a folder beside the documents, in which they find their files.
+// TestValidDocumentsRoundTrip prints each document and reads that again. testdata has the files that some name.
 func TestValidDocumentsRoundTrip(t *testing.T) {
 	for _, d := range valid() {
 		t.Run(d.name, func(t *testing.T) {
