@@ -21,21 +21,32 @@ func (h Hide) text(text string) string {
 	return h(text)
 }
 
-// name returns a name without what must not be shown. A name of the legacy character set stays one, so
-// that the page of all targets needs no escaping because of it.
 func (h Hide) name(name string) string {
-	if h == nil || !model.LegacyValidation.IsValidMetricName(name) {
-		return h.text(name)
+	if h == nil {
+		return name
 	}
-	return model.EscapeName(h(name), model.UnderscoreEscaping)
+	return h.inName(name)
 }
 
-// value returns the value of a label without what must not be shown. A bound is a number of the
-// server like the values of samples, and stays.
 func (h Hide) value(label, value string) string {
 	if h == nil {
 		return value
 	}
+	return h.inValue(label, value)
+}
+
+// inName returns a name without what must not be shown. A name of the legacy character set stays one,
+// so that the page of all targets needs no escaping because of it.
+func (h Hide) inName(name string) string {
+	if model.LegacyValidation.IsValidMetricName(name) {
+		return model.EscapeName(h(name), model.UnderscoreEscaping)
+	}
+	return h(name)
+}
+
+// inValue returns the value of a label without what must not be shown. A bound is a number of the
+// server like the values of samples, and stays.
+func (h Hide) inValue(label, value string) string {
 	if label == model.BucketLabel || label == model.QuantileLabel {
 		if _, err := strconv.ParseFloat(value, 64); err == nil {
 			return value
