@@ -158,7 +158,7 @@ func (r *pageReader) read() error {
 		case textparse.EntryUnit:
 			name, _ := p.Unit()
 			r.advance(name)
-			r.meta.get(r.name(name))
+			r.meta.get(r.name(name)) // It declares the family; text has no units.
 		case textparse.EntryComment:
 			r.advance(p.Comment())
 		case textparse.EntrySeries:
