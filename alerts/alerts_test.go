@@ -64,7 +64,11 @@ func TestEveryAlertHasRunbookSection(t *testing.T) {
 			continue
 		}
 		require.True(t, written[r.Alert], r.Alert)
-		require.True(t, strings.HasSuffix(r.Annotations["runbook_url"], "/alerts/runbook.md#"+strings.ToLower(r.Alert)), r.Alert)
+		require.True(
+			t,
+			strings.HasSuffix(r.Annotations["runbook_url"], "/alerts/runbook.md#"+strings.ToLower(r.Alert)),
+			r.Alert,
+		)
 		delete(sections, r.Alert)
 	}
 	require.Empty(t, sections, "sections of no alert")
@@ -109,11 +113,17 @@ func TestRateWindowIsFourScrapes(t *testing.T) {
 		{"30s", "15s", "2m", ""},
 		{"1m", "15s", "4m", ""},
 		{"5s", "30s", "30s", ""},
-		{"61s", "15s", "", "scrape_interval: 61s is longer than 1m, but the rules need four scrapes in five minutes; scrape the exporter more often"},
+		{
+			"61s", "15s", "",
+			"scrape_interval: 61s is longer than 1m, but the rules need four scrapes in five minutes; scrape the " +
+				"exporter more often",
+		},
 		{"0s", "15s", "", `scrape_interval: "0s" is not a duration; write it like 15s`},
 		{"15s", "often", "", `evaluation_interval: "often" is not a duration; write it like 15s`},
 	} {
-		v, err := alerts.ParseValues([]byte("scrape_interval: " + c.scrape + "\nevaluation_interval: " + c.evaluation + "\n"))
+		v, err := alerts.ParseValues(
+			[]byte("scrape_interval: " + c.scrape + "\nevaluation_interval: " + c.evaluation + "\n"),
+		)
 		require.NoError(t, err)
 		text, err := alerts.Render(v)
 		if c.wrong != "" {

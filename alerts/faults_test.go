@@ -28,12 +28,22 @@ func labelSet(pairs ...string) map[string]string {
 
 // ofModel returns a gauge of a model of a replica.
 func ofModel(replica, name string, good, bad float64) signal {
-	return signal{name: "llm_server_" + name, labels: labelSet("pool_id", "p", "replica_id", replica, "model_id", "m"), good: good, bad: bad}
+	return signal{
+		name:   "llm_server_" + name,
+		labels: labelSet("pool_id", "p", "replica_id", replica, "model_id", "m"),
+		good:   good,
+		bad:    bad,
+	}
 }
 
 // ofReplica returns a gauge of the first replica.
 func ofReplica(name string, good, bad float64, labels ...string) signal {
-	return signal{name: name, labels: labelSet(append([]string{"pool_id", "p", "replica_id", "p-0"}, labels...)...), good: good, bad: bad}
+	return signal{
+		name:   name,
+		labels: labelSet(append([]string{"pool_id", "p", "replica_id", "p-0"}, labels...)...),
+		good:   good,
+		bad:    bad,
+	}
 }
 
 // ofPool returns a gauge of the pool.
@@ -53,55 +63,143 @@ func faults() []fault {
 	up := ofReplica(own+"target_up", 1, 1)
 	objective := ofPool("llm_server_slo_objective", 0.995, 0.995, "slo", "ttft")
 	measured := func(replica string, bad float64) signal {
-		return signal{name: "llm_server_slo_measured", labels: labelSet("pool_id", "p", "replica_id", replica, "slo", "ttft"), good: 1, bad: bad}
+		return signal{
+			name:   "llm_server_slo_measured",
+			labels: labelSet("pool_id", "p", "replica_id", replica, "slo", "ttft"),
+			good:   1,
+			bad:    bad,
+		}
 	}
 	return []fault{
 		{"the canary of a replica fails", "LLMCanaryFailing", []signal{ofModel("p-0", "canary_success", 1, 0)}},
-		{"a replica gets no canary requests", "LLMCanaryFailing", []signal{ofReplica("llm_server_canary_active", 1, 0)}},
-		{"replicas answer the same request differently", "LLMCanaryOutputsDiffer", []signal{ofPool("llm_server_pool_canary_outputs", 1, 2)}},
+		{
+			"a replica gets no canary requests", "LLMCanaryFailing",
+			[]signal{ofReplica("llm_server_canary_active", 1, 0)},
+		},
+		{
+			"replicas answer the same request differently", "LLMCanaryOutputsDiffer",
+			[]signal{ofPool("llm_server_pool_canary_outputs", 1, 2)},
+		},
 		{"replicas have different GPUs", "LLMPoolSkew", []signal{ofPool("llm_server_pool_skew", 0, 1, "fact", "gpu")}},
-		{"a replica has an unexpected version", "LLMExpectationMismatch", []signal{ofReplica("llm_server_expectation_mismatch", 0, 1, "fact", "engine_version")}},
-		{"a replica of a deterministic pool is not deterministic", "LLMDeterminismBroken", []signal{ofReplica("llm_server_expectation_mismatch", 0, 1, "fact", "determinism")}},
-		{"a replica no longer exposes its KV cache", "LLMCapabilityLost", []signal{ofReplica("llm_server_capability", 1, 0, "capability", "kv_cache")}},
+		{
+			"a replica has an unexpected version", "LLMExpectationMismatch",
+			[]signal{ofReplica("llm_server_expectation_mismatch", 0, 1, "fact", "engine_version")},
+		},
+		{
+			"a replica of a deterministic pool is not deterministic",
+			"LLMDeterminismBroken",
+			[]signal{ofReplica("llm_server_expectation_mismatch", 0, 1, "fact", "determinism")},
+		},
+		{
+			"a replica no longer exposes its KV cache", "LLMCapabilityLost",
+			[]signal{ofReplica("llm_server_capability", 1, 0, "capability", "kv_cache")},
+		},
 		{"a model of one replica is unloaded", "LLMModelUnavailable", []signal{
 			ofReplica("llm_server_model_state", 1, 0, "model_id", "m", "model", "m", "state", "ready"),
 			ofReplica("llm_server_model_state", 0, 1, "model_id", "m", "model", "m", "state", "unavailable"),
-			{name: "llm_server_model_state", labels: labelSet("pool_id", "p", "replica_id", "p-1", "model_id", "m", "model", "m", "state", "ready"), good: 1, bad: 1},
+			{
+				name:   "llm_server_model_state",
+				labels: labelSet("pool_id", "p", "replica_id", "p-1", "model_id", "m", "model", "m", "state", "ready"),
+				good:   1,
+				bad:    1,
+			},
 		}},
-		{"replicas are saturated", "LLMPoolSaturated", []signal{ofModel("p-0", "saturated", 0, 1), ofModel("p-1", "saturated", 0, 1)}},
-		{"requests wait", "LLMPoolSaturated", []signal{ofModel("p-0", "queue_depth", 0, 100), ofModel("p-0", "requests_limit", 64, 64)}},
+		{
+			"replicas are saturated", "LLMPoolSaturated",
+			[]signal{ofModel("p-0", "saturated", 0, 1), ofModel("p-1", "saturated", 0, 1)},
+		},
+		{
+			"requests wait", "LLMPoolSaturated",
+			[]signal{ofModel("p-0", "queue_depth", 0, 100), ofModel("p-0", "requests_limit", 64, 64)},
+		},
 		{"a tenth of the requests is refused", "LLMPoolSaturated", []signal{
-			ofModel("p-0", "requests_per_second", 10, 10), ofReplica("llm_server_request_error_ratio", 0, 0.1, "model_id", "m", "class", "overload"),
+			ofModel(
+				"p-0",
+				"requests_per_second",
+				10,
+				10,
+			), ofReplica("llm_server_request_error_ratio", 0, 0.1, "model_id", "m", "class", "overload"),
 		}},
-		{"one replica is full, the other idle", "LLMPoolImbalanced", []signal{ofModel("p-0", "requests_fill_ratio", 0.6, 1), ofModel("p-1", "requests_fill_ratio", 0.5, 0.1)}},
+		{
+			"one replica is full, the other idle", "LLMPoolImbalanced",
+			[]signal{ofModel("p-0", "requests_fill_ratio", 0.6, 1), ofModel("p-1", "requests_fill_ratio", 0.5, 0.1)},
+		},
 		{"one of three replicas is slow", "LLMReplicaSlow", []signal{
-			ofModel("p-0", "request_duration_average_seconds", 4, 12), ofModel("p-1", "request_duration_average_seconds", 4, 4), ofModel("p-2", "request_duration_average_seconds", 4, 4),
+			ofModel(
+				"p-0",
+				"request_duration_average_seconds",
+				4,
+				12,
+			),
+			ofModel("p-1", "request_duration_average_seconds", 4, 4),
+			ofModel("p-2", "request_duration_average_seconds", 4, 4),
 		}},
 		{"a KV cache is full", "LLMKVCacheFull", []signal{ofModel("p-0", "kv_cache_utilization_ratio", 0.5, 0.97)}},
 		{"requests are paused", "LLMKVCachePauses", []signal{ofModel("p-0", "requests_paused", 0, 1)}},
 		{"a replica is suspected", "LLMReplicaSuspected", []signal{ofReplica("llm_server_suspected", 0, 1)}},
 		{"a replica lost a GPU", "LLMGPUMissing", []signal{
-			ofReplica("llm_server_gpu_memory_total_bytes", 80e9, 80e9, "gpu_uuid", "a"), ofReplica("llm_server_gpu_memory_total_bytes", 80e9, absent, "gpu_uuid", "b"),
+			ofReplica(
+				"llm_server_gpu_memory_total_bytes",
+				80e9,
+				80e9,
+				"gpu_uuid",
+				"a",
+			), ofReplica("llm_server_gpu_memory_total_bytes", 80e9, absent, "gpu_uuid", "b"),
 		}},
-		{"a GPU idles under load", "LLMGPUIdle", []signal{ofReplica("llm_server_gpu_utilization_ratio", 0.9, 0.01, "gpu_uuid", "a"), ofModel("p-0", "requests_running", 3, 3)}},
-		{"three of four replicas cannot measure the objective", "LLMSLOBlind", []signal{objective, measured("p-0", 1), measured("p-1", 0), measured("p-2", 0), measured("p-3", 0)}},
+		{
+			"a GPU idles under load", "LLMGPUIdle",
+			[]signal{
+				ofReplica("llm_server_gpu_utilization_ratio", 0.9, 0.01, "gpu_uuid", "a"),
+				ofModel("p-0", "requests_running", 3, 3),
+			},
+		},
+		{
+			"three of four replicas cannot measure the objective",
+			"LLMSLOBlind",
+			[]signal{objective, measured("p-0", 1), measured("p-1", 0), measured("p-2", 0), measured("p-3", 0)},
+		},
 		{"the objective counts none of the requests", "LLMSLOBlind", []signal{
 			objective,
 			ofReplica("llm_server_slo_requests_total", 5, 0, "model_id", "m", "slo", "ttft").counts(),
 			ofReplica("llm_server_requests_total", 5, 5, "model_id", "m", "class", "ok").counts(),
 		}},
-		{"a replica restarts repeatedly", "LLMReplicaRestarts", []signal{ofReplica(own+"target_restarts_total", 0, 0.003).counts(), up}},
+		{
+			"a replica restarts repeatedly", "LLMReplicaRestarts",
+			[]signal{ofReplica(own+"target_restarts_total", 0, 0.003).counts(), up},
+		},
 		{"some scrapes of a replica fail", "LLMReplicaUnreadable", []signal{
-			ofReplica(own+"target_scrape_failures_total", 0, 0.05, "reason", "timeout").counts(), ofReplica(own+"target_scrapes_total", 0.2, 0.2).counts(),
+			ofReplica(
+				own+"target_scrape_failures_total",
+				0,
+				0.05,
+				"reason",
+				"timeout",
+			).counts(),
+			ofReplica(own+"target_scrapes_total", 0.2, 0.2).counts(),
 			ofReplica(own+"target_up", 1, 0.5),
 		}},
-		{"a replica's page is old though it counts as up", "LLMReplicaUnreadable", []signal{ofReplica(own+"target_last_success_timestamp_seconds", 1, 0).counts(), up}},
-		{"series are dropped", "LLMSeriesDropped", []signal{ofReplica(own+"target_series_dropped_total", 0, 5, "reason", "limit").counts(), up}},
+		{
+			"a replica's page is old though it counts as up", "LLMReplicaUnreadable",
+			[]signal{ofReplica(own+"target_last_success_timestamp_seconds", 1, 0).counts(), up},
+		},
+		{
+			"series are dropped", "LLMSeriesDropped",
+			[]signal{ofReplica(own+"target_series_dropped_total", 0, 5, "reason", "limit").counts(), up},
+		},
 		{"two targets have the same name", "LLMDiscovery", []signal{ofPool(own+"targets_refused", 0, 1)}},
-		{"discovery fails", "LLMDiscovery", []signal{ofPool(own+"discovery_failures_total", 0, 0.1, "mechanism", "dns").counts()}},
+		{
+			"discovery fails", "LLMDiscovery",
+			[]signal{ofPool(own+"discovery_failures_total", 0, 0.1, "mechanism", "dns").counts()},
+		},
 		{"a reload fails", "LLMExporterReloadFailed", []signal{{name: own + "config_last_reload_successful", good: 1}}},
 		{"a page is large", "LLMExporterPageLarge", []signal{{name: own + "page_bytes", good: 1e6, bad: 1.3e7}}},
-		{"the exporter panics", "LLMExporterPanics", []signal{{name: own + "panics_total", bad: 0.1, counter: true}, {name: own + "http_panics_total", counter: true}}},
+		{
+			"the exporter panics", "LLMExporterPanics",
+			[]signal{
+				{name: own + "panics_total", bad: 0.1, counter: true},
+				{name: own + "http_panics_total", counter: true},
+			},
+		},
 	}
 }
 

@@ -93,7 +93,13 @@ func (f *fleet) write(name string, labels map[string]string, at timeline) {
 			values = append(values, "_")
 		}
 	}
-	fmt.Fprintf(&f.out, "      - { series: '%s{%s}', values: '%s' }\n", name, strings.Join(pairs, ","), strings.Join(values, " "))
+	fmt.Fprintf(
+		&f.out,
+		"      - { series: '%s{%s}', values: '%s' }\n",
+		name,
+		strings.Join(pairs, ","),
+		strings.Join(values, " "),
+	)
 }
 
 // exporter is an exporter that Prometheus scrapes.
@@ -155,7 +161,13 @@ type server struct {
 
 // labels returns the labels of a server's series.
 func (s *server) labels(more ...string) map[string]string {
-	l := map[string]string{"pool_id": s.pool, "replica_id": s.replica, "tier": s.tier, "engine": s.engine, "engine_version": s.version}
+	l := map[string]string{
+		"pool_id":        s.pool,
+		"replica_id":     s.replica,
+		"tier":           s.tier,
+		"engine":         s.engine,
+		"engine_version": s.version,
+	}
 	for i := 0; i < len(more); i += 2 {
 		l[more[i]] = more[i+1]
 	}
@@ -230,18 +242,26 @@ func (e *exporter) asked(s *server, t *traffic) {
 	for class, rate := range map[string]timeline{"ok": ok, "server": failed, "overload": refused} {
 		e.counter("llm_server_requests_total", s.labels("model_id", "m", "class", class), rate)
 		if class != "ok" {
-			e.write("llm_server_request_error_ratio", s.labels("model_id", "m", "class", class), func(step int) float64 {
-				if all(step) == 0 {
-					return absent
-				}
-				return rate(step) / all(step)
-			})
+			e.write(
+				"llm_server_request_error_ratio",
+				s.labels("model_id", "m", "class", class),
+				func(step int) float64 {
+					if all(step) == 0 {
+						return absent
+					}
+					return rate(step) / all(step)
+				},
+			)
 		}
 	}
 	e.write("llm_server_requests_per_second", s.labels("model_id", "m"), all)
 	if t.seconds != nil {
 		e.counter("llm_server_time_to_first_token_seconds_count", s.labels("model_id", "m"), ok)
-		e.counter("llm_server_time_to_first_token_seconds_sum", s.labels("model_id", "m"), func(step int) float64 { return ok(step) * t.seconds(step) })
+		e.counter(
+			"llm_server_time_to_first_token_seconds_sum",
+			s.labels("model_id", "m"),
+			func(step int) float64 { return ok(step) * t.seconds(step) },
+		)
 	}
 	if t.objective > 0 {
 		e.write("llm_server_slo_objective", map[string]string{"pool_id": s.pool, "slo": "ttft"}, always(t.objective))

@@ -26,7 +26,10 @@ func matches(t *testing.T, matchers []string, labels map[string]string) bool {
 	t.Helper()
 	all, err := parser.NewParser(parser.Options{}).ParseMetricSelector("alert{" + strings.Join(matchers, ",") + "}")
 	require.NoError(t, err)
-	return !slices.ContainsFunc(all, func(m *promlabels.Matcher) bool { return m.Name != model.MetricNameLabel && !m.Matches(labels[m.Name]) })
+	return !slices.ContainsFunc(
+		all,
+		func(m *promlabels.Matcher) bool { return m.Name != model.MetricNameLabel && !m.Matches(labels[m.Name]) },
+	)
 }
 
 // sent returns the alerts that are not inhibited. Each is a name and labels, like "LLMReplicaDown
@@ -62,7 +65,10 @@ func sent(t *testing.T, firing []string) []string {
 					matches(t, r.Target, labels[source]) && matches(t, r.Source, labels[target]) {
 					continue
 				}
-				if !slices.ContainsFunc(r.Equal, func(l string) bool { return labels[source][l] != labels[target][l] }) {
+				if !slices.ContainsFunc(
+					r.Equal,
+					func(l string) bool { return labels[source][l] != labels[target][l] },
+				) {
 					return true
 				}
 			}
@@ -85,7 +91,8 @@ func TestGroupingAndInhibitionAreByCluster(t *testing.T) {
 	lists := regexp.MustCompile(`(?m)^ *(?:equal|group_by): \[(.*)\]$`).FindAllStringSubmatch(string(text), -1)
 	require.Greater(t, len(lists), 5)
 	for _, l := range lists {
-		require.Contains(t, strings.Split(l[1], ", "), "cluster", "%s: the label of clusters that the head of the file speaks of", l[0])
+		require.Contains(t, strings.Split(l[1], ", "), "cluster", "%s: the label of clusters that the head of the "+
+			"file speaks of", l[0])
 	}
 }
 
@@ -99,15 +106,20 @@ func TestCauseInhibitsSymptoms(t *testing.T) {
 		{
 			"an unloaded LLM is one notification",
 			[]string{
-				"LLMReplicaBroken state=unserved" + r0, "LLMModelUnavailable model=ensemble" + r0, "LLMModelUnavailable model=tensorrt_llm" + r0,
+				"LLMReplicaBroken state=unserved" + r0,
+				"LLMModelUnavailable model=ensemble" + r0, "LLMModelUnavailable model=tensorrt_llm" + r0,
 				"LLMCapabilityLost capability=tokens" + r0, "LLMCanaryFailing" + r0, "LLMExpectationMismatch" + r0,
 			},
 			[]string{"LLMReplicaBroken state=unserved" + r0},
 		},
 		{
 			"an unloaded LLM inhibits neither another replica nor its namesake in another cluster",
-			[]string{"LLMReplicaBroken" + r0, "LLMModelUnavailable replica_id=r1", "LLMModelUnavailable cluster=b" + r0},
-			[]string{"LLMReplicaBroken" + r0, "LLMModelUnavailable replica_id=r1", "LLMModelUnavailable cluster=b" + r0},
+			[]string{
+				"LLMReplicaBroken" + r0, "LLMModelUnavailable replica_id=r1", "LLMModelUnavailable cluster=b" + r0,
+			},
+			[]string{
+				"LLMReplicaBroken" + r0, "LLMModelUnavailable replica_id=r1", "LLMModelUnavailable cluster=b" + r0,
+			},
 		},
 		{
 			"an unloaded part of a serving replica",
@@ -116,7 +128,10 @@ func TestCauseInhibitsSymptoms(t *testing.T) {
 		},
 		{
 			"a model without replicas",
-			[]string{"LLMModelDown model_id=b", "LLMModelUnavailable model_id=b replica_id=r0", "LLMModelUnavailable model_id=b replica_id=r1"},
+			[]string{
+				"LLMModelDown model_id=b", "LLMModelUnavailable model_id=b replica_id=r0",
+				"LLMModelUnavailable model_id=b replica_id=r1",
+			},
 			[]string{"LLMModelDown model_id=b"},
 		},
 		{
@@ -126,12 +141,18 @@ func TestCauseInhibitsSymptoms(t *testing.T) {
 		},
 		{
 			"a down pool",
-			[]string{"LLMPoolDown", "LLMPoolGone", "LLMDiscovery", "LLMReplicaDown" + r0, "LLMReplicaBroken replica_id=r1", "LLMSLOBurnFast slo=availability"},
+			[]string{
+				"LLMPoolDown", "LLMPoolGone", "LLMDiscovery", "LLMReplicaDown" + r0,
+				"LLMReplicaBroken replica_id=r1", "LLMSLOBurnFast slo=availability",
+			},
 			[]string{"LLMPoolDown"},
 		},
 		{
 			"a pool of which all replicas are suspected, and are full",
-			[]string{"LLMPoolSuspected", "LLMReplicaSuspected" + r0, "LLMReplicaSuspected replica_id=r1", "LLMPoolSaturated"},
+			[]string{
+				"LLMPoolSuspected", "LLMReplicaSuspected" + r0, "LLMReplicaSuspected replica_id=r1",
+				"LLMPoolSaturated",
+			},
 			[]string{"LLMPoolSuspected", "LLMPoolSaturated"},
 		},
 		{
@@ -151,7 +172,10 @@ func TestCauseInhibitsSymptoms(t *testing.T) {
 		},
 		{
 			"a hung replica in a pool that burns its budget",
-			[]string{"LLMReplicaBroken state=stalled" + r0, "LLMReplicaSuspected" + r0, "LLMGPUIdle" + r0, "LLMKVCacheFull" + r0, "LLMSLOBurnFast slo=ttft", "LLMSLOBurnSlow slo=ttft"},
+			[]string{
+				"LLMReplicaBroken state=stalled" + r0, "LLMReplicaSuspected" + r0, "LLMGPUIdle" + r0,
+				"LLMKVCacheFull" + r0, "LLMSLOBurnFast slo=ttft", "LLMSLOBurnSlow slo=ttft",
+			},
 			[]string{"LLMReplicaBroken state=stalled" + r0},
 		},
 		{
@@ -161,7 +185,9 @@ func TestCauseInhibitsSymptoms(t *testing.T) {
 		},
 		{
 			"the only exporter is down",
-			[]string{"LLMExporterDown instance=a", "LLMExporterUnhealthy instance=a", "LLMExporterUnhealthy instance=b"},
+			[]string{
+				"LLMExporterDown instance=a", "LLMExporterUnhealthy instance=a", "LLMExporterUnhealthy instance=b",
+			},
 			[]string{"LLMExporterDown instance=a", "LLMExporterUnhealthy instance=b"},
 		},
 		{

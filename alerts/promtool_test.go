@@ -48,14 +48,20 @@ func TestAlertmanagerRouting(t *testing.T) {
 		receiver string
 	}{
 		{"critical alerts page", []string{"severity=critical", "pool_id=llama-70b-prod"}, "on-call"},
-		{"alerts of development pools do not page", []string{"severity=critical", "pool_id=llama-70b-dev"}, "working-day"},
+		{
+			"alerts of development pools do not page",
+			[]string{"severity=critical", "pool_id=llama-70b-dev"},
+			"working-day",
+		},
 		{"warnings are for working hours", []string{"severity=warning", "pool_id=llama-70b-prod"}, "working-day"},
 		{"info is not sent", []string{"severity=info", "pool_id=llama-70b-prod"}, "nobody"},
 		{"alerts without a pool page", []string{"severity=critical"}, "on-call"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			fixture.Run(t, ".", amtool, append([]string{"config", "routes", "test", "--config.file=alertmanager.yml", "--verify.receivers=" + c.receiver}, c.labels...)...)
+			fixture.Run(t, ".", amtool, append([]string{
+				"config", "routes", "test", "--config.file=alertmanager.yml", "--verify.receivers=" + c.receiver,
+			}, c.labels...)...)
 		})
 	}
 }

@@ -37,7 +37,9 @@ func needed(t *testing.T, rules, test []byte) []byte {
 			alert, isAlert := r["alert"].(string)
 			record, _ := r["record"].(string)
 			key := alert + record
-			reads[key] = append(reads[key], name.FindAllString(r["expr"].(string), -1)...) //nolint:forcetypeassert // every rule has one.
+			reads[key] = append(
+				reads[key],
+				name.FindAllString(r["expr"].(string), -1)...) //nolint:forcetypeassert // every rule has one.
 			if isAlert && test == nil {
 				todo = append(todo, alert)
 			}

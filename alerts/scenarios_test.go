@@ -61,9 +61,21 @@ func scenarios() []scenario {
 	return []scenario{
 		// Availability.
 		{name: "all replicas crash", build: one(ready.becomes(0, "down"), 3), pages: map[string]int{"LLMPoolDown": 2}},
-		{name: "all replicas fail every request", build: one(ready.becomes(0, "failing"), 3), pages: map[string]int{"LLMPoolDown": 2}},
-		{name: "one of four hangs", build: oneOfFour(ready.becomes(0, "stalled")), pages: map[string]int{"LLMReplicaBroken": 2}},
-		{name: "one of four is killed and stays away", build: oneOfFour(ready.becomes(0, "down")), tickets: []string{"LLMReplicaDown"}},
+		{
+			name:  "all replicas fail every request",
+			build: one(ready.becomes(0, "failing"), 3),
+			pages: map[string]int{"LLMPoolDown": 2},
+		},
+		{
+			name:  "one of four hangs",
+			build: oneOfFour(ready.becomes(0, "stalled")),
+			pages: map[string]int{"LLMReplicaBroken": 2},
+		},
+		{
+			name:    "one of four is killed and stays away",
+			build:   oneOfFour(ready.becomes(0, "down")),
+			tickets: []string{"LLMReplicaDown"},
+		},
 		{name: "a pool of one is down for half of every minute", build: one(func(step int) string {
 			if step >= 0 && step%minute < 2 {
 				return "down"
@@ -74,8 +86,14 @@ func scenarios() []scenario {
 			e := f.exporter("e", up)
 			e.has("p", always(4))
 			for i := range 3 {
-				e.sees(&server{pool: "p", replica: fmt.Sprint("old", i)}, ready.becomes(4*i+3, "draining").becomes(4*i+4, ""))
-				e.sees(&server{pool: "p", replica: fmt.Sprint("new", i)}, stays("").becomes(4*i, "unknown").becomes(4*i+3, "ready"))
+				e.sees(&server{
+					pool:    "p",
+					replica: fmt.Sprint("old", i),
+				}, ready.becomes(4*i+3, "draining").becomes(4*i+4, ""))
+				e.sees(&server{
+					pool:    "p",
+					replica: fmt.Sprint("new", i),
+				}, stays("").becomes(4*i, "unknown").becomes(4*i+3, "ready"))
 			}
 		}},
 		{name: "a stateful set of three is rolled in place, thirteen minutes each", build: func(f *fleet) {
@@ -83,7 +101,10 @@ func scenarios() []scenario {
 			e.has("p", always(3))
 			e.write("llm_server_pool_replicas_expected", map[string]string{"pool_id": "p", "bound": "lower"}, always(3))
 			for i := range 3 {
-				e.sees(&server{pool: "p", replica: strconv.Itoa(i)}, ready.becomes(14*i, "draining").becomes(14*i+1, "down").becomes(14*i+13, "ready"))
+				e.sees(
+					&server{pool: "p", replica: strconv.Itoa(i)},
+					ready.becomes(14*i, "draining").becomes(14*i+1, "down").becomes(14*i+13, "ready"),
+				)
 			}
 		}},
 		{name: "spot nodes are killed, and replaced", build: func(f *fleet) {
@@ -91,7 +112,10 @@ func scenarios() []scenario {
 			e.has("p", always(6))
 			for i := range 6 {
 				e.sees(&server{pool: "p", replica: strconv.Itoa(i)}, ready.becomes(10*i, "down").becomes(10*i+4, ""))
-				e.sees(&server{pool: "p", replica: fmt.Sprint("next", i)}, stays("").becomes(10*i+1, "unknown").becomes(10*i+6, "ready"))
+				e.sees(&server{
+					pool:    "p",
+					replica: fmt.Sprint("next", i),
+				}, stays("").becomes(10*i+1, "unknown").becomes(10*i+6, "ready"))
 			}
 		}},
 		{name: "scaled to zero, as expect allows", build: func(f *fleet) {
@@ -178,7 +202,10 @@ func scenarios() []scenario {
 		{name: "a gateway of a pool is down", build: func(f *fleet) {
 			e := f.exporter("e", up)
 			e.has("p", always(4))
-			e.write("trtllm_exporter_target_up", map[string]string{"pool_id": "p", "replica_id": "gateway"}, from(0, 0, always(1)))
+			e.write("trtllm_exporter_target_up", map[string]string{
+				"pool_id":    "p",
+				"replica_id": "gateway",
+			}, from(0, 0, always(1)))
 			for i := range 3 {
 				e.sees(&server{pool: "p", replica: strconv.Itoa(i)}, ready)
 			}
@@ -201,7 +228,10 @@ func scenarios() []scenario {
 			e.write("trtllm_exporter_targets", map[string]string{"pool_id": "p"}, always(2))
 			e.write("llm_server_pool_start_budget_seconds", map[string]string{"pool_id": "p"}, always(3600))
 			for i := range 2 {
-				e.sees(&server{pool: "p", replica: strconv.Itoa(i)}, stays("").becomes(0, "starting").becomes(50, "ready"))
+				e.sees(
+					&server{pool: "p", replica: strconv.Itoa(i)},
+					stays("").becomes(0, "starting").becomes(50, "ready"),
+				)
 			}
 		}},
 		{name: "a new replica exceeds its start budget", build: func(f *fleet) {
@@ -209,12 +239,20 @@ func scenarios() []scenario {
 			e.pool("p", 3, ready)
 			e.sees(&server{pool: "p", replica: "new"}, stays("").becomes(0, "starting"))
 		}, tickets: []string{"LLMReplicaNotUp"}},
-		{name: "a new pool never becomes ready", build: one(stays("").becomes(0, "starting"), 2), pages: map[string]int{"LLMPoolDown": 25}, tickets: []string{"LLMDiscovery", "LLMReplicaNotUp"}},
+		{
+			name:    "a new pool never becomes ready",
+			build:   one(stays("").becomes(0, "starting"), 2),
+			pages:   map[string]int{"LLMPoolDown": 25},
+			tickets: []string{"LLMDiscovery", "LLMReplicaNotUp"},
+		},
 		{name: "a pool grows to double, and the new replicas load", build: func(f *fleet) {
 			e := f.exporter("e", up)
 			e.pool("p", 4, ready)
 			for i := range 4 {
-				e.sees(&server{pool: "p", replica: fmt.Sprint("new", i)}, stays("").becomes(0, "unknown").becomes(15, "ready"))
+				e.sees(&server{
+					pool:    "p",
+					replica: fmt.Sprint("new", i),
+				}, stays("").becomes(0, "unknown").becomes(15, "ready"))
 			}
 		}},
 		{name: "one of three expected replicas leaves discovery", build: func(f *fleet) {
@@ -231,10 +269,12 @@ func scenarios() []scenario {
 			}
 		}},
 		{name: "all pods are evicted, and their replacements load for sixteen minutes", build: func(f *fleet) {
-			f.exporter("e", up).successors("p", ready.becomes(0, "draining").becomes(1, ""), stays("").becomes(1, "unknown").becomes(18, "ready"))
+			f.exporter("e", up).
+				successors("p", ready.becomes(0, "draining").becomes(1, ""), stays("").becomes(1, "unknown").becomes(18, "ready"))
 		}, pages: map[string]int{"LLMPoolDown": 18}},
 		{name: "all pods crash, and their replacements load for nineteen minutes", build: func(f *fleet) {
-			f.exporter("e", up).successors("p", ready.becomes(0, "down").becomes(2, ""), stays("").becomes(2, "unknown").becomes(21, "ready"))
+			f.exporter("e", up).
+				successors("p", ready.becomes(0, "down").becomes(2, ""), stays("").becomes(2, "unknown").becomes(21, "ready"))
 		}, pages: map[string]int{"LLMPoolDown": 2}},
 		{name: "replicas drain for twenty-five minutes", build: func(f *fleet) {
 			e := f.exporter("e", up)
@@ -268,7 +308,11 @@ func scenarios() []scenario {
 						if bad {
 							at = from(0, 1-v, at)
 						}
-						e.write("llm_server_model_state", s.labels("model_id", model, "model", model, "state", state), at)
+						e.write(
+							"llm_server_model_state",
+							s.labels("model_id", model, "model", model, "state", state),
+							at,
+						)
 					}
 				}
 			}
@@ -276,15 +320,27 @@ func scenarios() []scenario {
 		{name: "a model is added to half of the replicas, and loads for five minutes", build: func(f *fleet) {
 			e := f.exporter("e", up)
 			for _, s := range e.pool("p", 4, ready)[:2] {
-				e.write("llm_server_model_state", s.labels("model_id", "b", "model", "b", "state", "ready"), from(5, 1, from(0, 0, always(absent))))
-				e.write("llm_server_model_state", s.labels("model_id", "b", "model", "b", "state", "unavailable"), from(5, 0, from(0, 1, always(absent))))
+				e.write(
+					"llm_server_model_state",
+					s.labels("model_id", "b", "model", "b", "state", "ready"),
+					from(5, 1, from(0, 0, always(absent))),
+				)
+				e.write(
+					"llm_server_model_state",
+					s.labels("model_id", "b", "model", "b", "state", "unavailable"),
+					from(5, 0, from(0, 1, always(absent))),
+				)
 			}
 		}},
 		{name: "a pool of Triton, with a limit, and of vLLM without one has a short queue", build: func(f *fleet) {
 			e := f.exporter("e", up)
 			for i, s := range e.pool("p", 5, ready) {
 				e.write("llm_server_queue_depth", s.labels("model_id", "m"), always(5))
-				e.write("llm_server_requests_limit", s.labels("model_id", "m"), always([]float64{32, absent, absent, absent, absent}[i]))
+				e.write(
+					"llm_server_requests_limit",
+					s.labels("model_id", "m"),
+					always([]float64{32, absent, absent, absent, absent}[i]),
+				)
 			}
 		}},
 		{name: "a pool is mixed on purpose, and another is filled on purpose", build: func(f *fleet) {
@@ -341,7 +397,9 @@ func scenarios() []scenario {
 			for i := range 2 {
 				e.suspects(&server{pool: "p", replica: strconv.Itoa(i)}, from(0, 1, always(0)))
 			}
-		}, pages: map[string]int{"LLMPoolSuspected": 7}, tickets: []string{"LLMPoolDegraded", "LLMReplicaDown", "LLMReplicaSuspected"}},
+		}, pages: map[string]int{"LLMPoolSuspected": 7}, tickets: []string{
+			"LLMPoolDegraded", "LLMReplicaDown", "LLMReplicaSuspected",
+		}},
 		{name: "all are suspected, and then proven to hang", build: func(f *fleet) {
 			e := f.exporter("e", up)
 			e.has("p", always(2))
@@ -387,7 +445,9 @@ func scenarios() []scenario {
 			other.has("p", always(1))
 			other.sees(&server{pool: "p", replica: "0"}, ready.becomes(0, "down"))
 			other.write("llm_server_suspected", (&server{pool: "p", replica: "0"}).labels(), always(0))
-		}, pages: map[string]int{"LLMPoolSuspected": 7}, tickets: []string{"LLMExporterUnhealthy", "LLMReplicaSuspected"}},
+		}, pages: map[string]int{"LLMPoolSuspected": 7}, tickets: []string{
+			"LLMExporterUnhealthy", "LLMReplicaSuspected",
+		}},
 		{name: "a pool of one is suspected, and its exporter restarts", build: func(f *fleet) {
 			e := f.exporter("e", between(20, 21, 0, up))
 			e.has("p", always(1))
@@ -417,7 +477,8 @@ func scenarios() []scenario {
 				e.loses(&server{pool: "p", replica: strconv.Itoa(i)}, ready, 0, 1)
 			}
 		}, tickets: []string{"LLMReplicaUnreadable"}},
-		{name: "a pool withholds its pages from the start, so that nobody knows whether it serves", build: func(f *fleet) {
+		{name: "a pool withholds its pages from the start, so that nobody knows " +
+			"whether it serves", build: func(f *fleet) {
 			e := f.exporter("e", up)
 			e.has("p", always(3))
 			for i := range 3 {
@@ -478,7 +539,8 @@ func scenarios() []scenario {
 		}, tickets: []string{"LLMReplicaProcesses"}},
 		// Restarts.
 		{name: "a pool is down, and its exporter restarts", build: func(f *fleet) {
-			f.exporter("e", between(20, 21, 0, up)).pool("p", 3, ready.becomes(0, "down").becomes(20, "unknown").becomes(40, "down"))
+			f.exporter("e", between(20, 21, 0, up)).
+				pool("p", 3, ready.becomes(0, "down").becomes(20, "unknown").becomes(40, "down"))
 		}, pages: map[string]int{"LLMPoolDown": 2}},
 		{name: "a healthy fleet's exporter restarts", build: func(f *fleet) {
 			f.exporter("e", between(20, 21, 0, up)).pool("p", 3, func(step int) string {
@@ -498,8 +560,17 @@ func scenarios() []scenario {
 			}
 		}, tickets: []string{"LLMPoolSkew"}},
 		// Exporters.
-		{name: "the only exporter is down", build: func(f *fleet) { f.exporter("e", from(0, 0, up)).pool("p", 3, ready) }, pages: map[string]int{"LLMExporterDown": 3}, tickets: []string{"LLMExporterUnhealthy"}},
-		{name: "the only exporter of a cluster is deleted", build: func(f *fleet) { f.exporter("e", from(0, absent, up)).pool("p", 3, ready) }, pages: map[string]int{"LLMExporterAbsent": 15}},
+		{
+			name:    "the only exporter is down",
+			build:   func(f *fleet) { f.exporter("e", from(0, 0, up)).pool("p", 3, ready) },
+			pages:   map[string]int{"LLMExporterDown": 3},
+			tickets: []string{"LLMExporterUnhealthy"},
+		},
+		{
+			name:  "the only exporter of a cluster is deleted",
+			build: func(f *fleet) { f.exporter("e", from(0, absent, up)).pool("p", 3, ready) },
+			pages: map[string]int{"LLMExporterAbsent": 15},
+		},
 		{name: "one exporter of a pair is down", build: func(f *fleet) {
 			f.exporter("a", up).pool("p", 3, ready)
 			f.exporter("b", from(0, 0, up)).pool("p", 3, ready)
@@ -531,7 +602,11 @@ func scenarios() []scenario {
 				return 1
 			})
 			e.pool("p", 3, ready)
-			e.write("process_start_time_seconds", nil, func(step int) float64 { return float64(max(0, step) / (2 * minute)) })
+			e.write(
+				"process_start_time_seconds",
+				nil,
+				func(step int) float64 { return float64(max(0, step) / (2 * minute)) },
+			)
 		}, tickets: []string{"LLMExporterUnhealthy"}},
 		{name: "a shard is down", build: func(f *fleet) {
 			for i := range 3 {
@@ -590,19 +665,91 @@ func scenarios() []scenario {
 			}
 		}, pages: map[string]int{"LLMExporterAbsent": 5}, tickets: []string{"LLMPoolGone"}},
 		// Requests.
-		{name: "without objectives: 60 of 100 requests fail", requests: true, build: loaded(&traffic{ok: from(0, 0.4, always(1)), failed: from(0, 0.6, always(0)), seconds: always(0.5)}), pages: map[string]int{"LLMPoolErrors": 10}},
-		{name: "without objectives: 3 of 100 requests fail", requests: true, build: loaded(&traffic{ok: always(1), failed: from(0, 0.03, always(0))})},
-		{name: "without objectives: the first token takes 40 seconds", requests: true, build: loaded(&traffic{ok: always(1), seconds: from(0, 40, always(0.5))}), tickets: []string{"LLMFirstTokenSlow"}},
-		{name: "19 of 20 requests are refused", requests: true, build: loaded(&traffic{ok: from(0, 0.05, always(1)), refused: from(0, 0.95, always(0))}), pages: map[string]int{"LLMPoolRefuses": 15}, tickets: []string{"LLMPoolSaturated"}},
-		{name: "objective 0.9, all are late", requests: true, build: loaded(&traffic{ok: always(1), late: from(0, 1, always(0)), objective: 0.9}), pages: map[string]int{"LLMSLOBurnFast": 16}, tickets: []string{"LLMSLOBurnSlow"}},
-		{name: "objective 0.95, all are late", requests: true, build: loaded(&traffic{ok: always(1), late: from(0, 1, always(0)), objective: 0.95}), pages: map[string]int{"LLMSLOBurnFast": 16}, tickets: []string{"LLMSLOBurnSlow"}},
-		{name: "objective 0.99, all are late", requests: true, build: loaded(&traffic{ok: always(1), late: from(0, 1, always(0)), objective: 0.99}), pages: map[string]int{"LLMSLOBurnFast": 16}, tickets: []string{"LLMSLOBurnSlow"}},
-		{name: "objective 0.99, all are late, and counters are reset", requests: true, build: loaded(&traffic{ok: between(10, 11, absent, up), late: between(10, 11, absent, from(0, 1, always(0))), objective: 0.99}), pages: map[string]int{"LLMSLOBurnFast": 20}, tickets: []string{"LLMSLOBurnSlow"}},
-		{name: "objective 0.9, half are late", requests: true, build: loaded(&traffic{ok: always(1), late: from(0, 0.5, always(0)), objective: 0.9}), pages: map[string]int{"LLMSLOBurnFast": 30}},
-		{name: "objective 0.95, half are late", requests: true, build: loaded(&traffic{ok: always(1), late: from(0, 0.5, always(0)), objective: 0.95}), pages: map[string]int{"LLMSLOBurnFast": 30}, tickets: []string{"LLMSLOBurnSlow"}},
-		{name: "a quiet morning: 12 of 40 are late, objective 0.95", requests: true, build: loaded(&traffic{ok: always(0.01), late: between(0, 33, 0.003, always(0)), objective: 0.95})},
+		{
+			name:     "without objectives: 60 of 100 requests fail",
+			requests: true,
+			build: loaded(&traffic{
+				ok:      from(0, 0.4, always(1)),
+				failed:  from(0, 0.6, always(0)),
+				seconds: always(0.5),
+			}),
+			pages: map[string]int{"LLMPoolErrors": 10},
+		},
+		{
+			name:     "without objectives: 3 of 100 requests fail",
+			requests: true,
+			build:    loaded(&traffic{ok: always(1), failed: from(0, 0.03, always(0))}),
+		},
+		{
+			name:     "without objectives: the first token takes 40 seconds",
+			requests: true,
+			build:    loaded(&traffic{ok: always(1), seconds: from(0, 40, always(0.5))}),
+			tickets:  []string{"LLMFirstTokenSlow"},
+		},
+		{
+			name:     "19 of 20 requests are refused",
+			requests: true,
+			build:    loaded(&traffic{ok: from(0, 0.05, always(1)), refused: from(0, 0.95, always(0))}),
+			pages:    map[string]int{"LLMPoolRefuses": 15},
+			tickets:  []string{"LLMPoolSaturated"},
+		},
+		{
+			name:     "objective 0.9, all are late",
+			requests: true,
+			build:    loaded(&traffic{ok: always(1), late: from(0, 1, always(0)), objective: 0.9}),
+			pages:    map[string]int{"LLMSLOBurnFast": 16},
+			tickets:  []string{"LLMSLOBurnSlow"},
+		},
+		{
+			name:     "objective 0.95, all are late",
+			requests: true,
+			build:    loaded(&traffic{ok: always(1), late: from(0, 1, always(0)), objective: 0.95}),
+			pages:    map[string]int{"LLMSLOBurnFast": 16},
+			tickets:  []string{"LLMSLOBurnSlow"},
+		},
+		{
+			name:     "objective 0.99, all are late",
+			requests: true,
+			build:    loaded(&traffic{ok: always(1), late: from(0, 1, always(0)), objective: 0.99}),
+			pages:    map[string]int{"LLMSLOBurnFast": 16},
+			tickets:  []string{"LLMSLOBurnSlow"},
+		},
+		{
+			name:     "objective 0.99, all are late, and counters are reset",
+			requests: true,
+			build: loaded(&traffic{
+				ok:        between(10, 11, absent, up),
+				late:      between(10, 11, absent, from(0, 1, always(0))),
+				objective: 0.99,
+			}),
+			pages:   map[string]int{"LLMSLOBurnFast": 20},
+			tickets: []string{"LLMSLOBurnSlow"},
+		},
+		{
+			name:     "objective 0.9, half are late",
+			requests: true,
+			build:    loaded(&traffic{ok: always(1), late: from(0, 0.5, always(0)), objective: 0.9}),
+			pages:    map[string]int{"LLMSLOBurnFast": 30},
+		},
+		{
+			name:     "objective 0.95, half are late",
+			requests: true,
+			build:    loaded(&traffic{ok: always(1), late: from(0, 0.5, always(0)), objective: 0.95}),
+			pages:    map[string]int{"LLMSLOBurnFast": 30},
+			tickets:  []string{"LLMSLOBurnSlow"},
+		},
+		{
+			name:     "a quiet morning: 12 of 40 are late, objective 0.95",
+			requests: true,
+			build:    loaded(&traffic{ok: always(0.01), late: between(0, 33, 0.003, always(0)), objective: 0.95}),
+		},
 		{name: "a quiet pool: two requests in a row fail", requests: true, build: loaded(&traffic{
-			ok: between(0, 2, 0, always(0.01)), failed: between(0, 2, 1./60, always(0)), late: between(0, 2, 1./60, always(0)), objective: 0.99,
+			ok: between(
+				0,
+				2,
+				0,
+				always(0.01),
+			), failed: between(0, 2, 1./60, always(0)), late: between(0, 2, 1./60, always(0)), objective: 0.99,
 		})},
 		{name: "a request each ten minutes, and all fail", requests: true, build: func(f *fleet) {
 			e := f.exporter("e", up)
@@ -620,7 +767,11 @@ func scenarios() []scenario {
 			e.has("p", from(0, 1, always(absent)))
 			s := &server{pool: "p", replica: "new"}
 			e.sees(s, stays("").becomes(0, "ready"))
-			e.asked(s, &traffic{ok: from(0, 0.5, always(absent)), late: from(1, 0, from(0, 0.5, always(absent))), objective: 0.99})
+			e.asked(s, &traffic{
+				ok:        from(0, 0.5, always(absent)),
+				late:      from(1, 0, from(0, 0.5, always(absent))),
+				objective: 0.99,
+			})
 		}},
 	}
 }
@@ -683,10 +834,21 @@ func (s *scenario) called(all []string) string {
 		for _, name := range names {
 			samples = append(samples, fmt.Sprintf("{ labels: '{alertname=%q}', value: 1 }", name))
 		}
-		query(fmt.Sprintf(`group by (alertname) (count_over_time(ALERTS{cluster=%q,alertstate="firing",severity=%q}[%dm]))`, ofCluster(s.name), severity, at), strings.Join(samples, ", "))
+		query(
+			fmt.Sprintf(
+				`group by (alertname) (count_over_time(ALERTS{cluster=%q,alertstate="firing",severity=%q}[%dm]))`,
+				ofCluster(s.name),
+				severity,
+				at,
+			),
+			strings.Join(samples, ", "),
+		)
 	}
 	if s.only != "" {
-		fires := fmt.Sprintf(`group by (alertname) (count_over_time(ALERTS{cluster=%q,alertstate="firing"}`, ofCluster(s.name))
+		fires := fmt.Sprintf(
+			`group by (alertname) (count_over_time(ALERTS{cluster=%q,alertstate="firing"}`,
+			ofCluster(s.name),
+		)
 		query(fires+fmt.Sprintf("[%dm]))", at), fmt.Sprintf("{ labels: '{alertname=%q}', value: 1 }", s.only))
 		if s.only != "LLMReplicaRestarts" && s.only != "LLMExporterPanics" {
 			query(fires+"[1m]))", "")
@@ -700,11 +862,32 @@ func (s *scenario) called(all []string) string {
 			continue
 		}
 		pages = append(pages, name)
-		query(fmt.Sprintf(`(min_over_time(timestamp(group by (alertname) (ALERTS{cluster=%q,alertstate="firing",alertname=%q}))[%dm:15s]) - %d) / 60 <= bool %d`, ofCluster(s.name), name, at, -first*60/minute, within), fmt.Sprintf("{ labels: '{alertname=%q}', value: 1 }", name))
+		query(
+			fmt.Sprintf(
+				`(min_over_time(timestamp(group by (alertname) (ALERTS{cluster=%q,alertstate="firing",alertname=%q}))[%dm:15s]) - %d) / 60 <= bool %d`,
+				ofCluster(s.name),
+				name,
+				at,
+				-first*60/minute,
+				within,
+			),
+			fmt.Sprintf("{ labels: '{alertname=%q}', value: 1 }", name),
+		)
 	}
 	for _, name := range pages {
-		fires := fmt.Sprintf(`group by (alertname) (ALERTS{cluster=%q,alertstate="firing",alertname=%q})`, ofCluster(s.name), name)
-		query(fmt.Sprintf(`(max_over_time(timestamp(%s)[%dm:15s]) - min_over_time(timestamp(%[1]s)[%[2]dm:15s])) / 15 + 1 - count_over_time(%[1]s[%[2]dm:15s])`, fires, at), fmt.Sprintf("{ labels: '{alertname=%q}', value: 0 }", name))
+		fires := fmt.Sprintf(
+			`group by (alertname) (ALERTS{cluster=%q,alertstate="firing",alertname=%q})`,
+			ofCluster(s.name),
+			name,
+		)
+		query(
+			fmt.Sprintf(
+				`(max_over_time(timestamp(%s)[%dm:15s]) - min_over_time(timestamp(%[1]s)[%[2]dm:15s])) / 15 + 1 - count_over_time(%[1]s[%[2]dm:15s])`,
+				fires,
+				at,
+			),
+			fmt.Sprintf("{ labels: '{alertname=%q}', value: 0 }", name),
+		)
 	}
 	want("critical", pages)
 	want("warning", slices.Sorted(slices.Values(s.tickets)))
@@ -733,7 +916,15 @@ func TestAlertsOfFleetScenarios(t *testing.T) {
 	}{{"15s", 1, false}, {"15s", 1, true}, {"30s", 2, false}, {"1m", minute, false}, {"1m", minute, true}} {
 		t.Run(fmt.Sprintf("scrapes each %s, requests %t", c.scrape, c.requests), func(t *testing.T) {
 			t.Parallel()
-			play(t, c.scrape, c.every, slices.DeleteFunc(slices.Concat(scenarios(), ofFaults(c.every)), func(s scenario) bool { return s.requests != c.requests }))
+			play(
+				t,
+				c.scrape,
+				c.every,
+				slices.DeleteFunc(
+					slices.Concat(scenarios(), ofFaults(c.every)),
+					func(s scenario) bool { return s.requests != c.requests },
+				),
+			)
 		})
 	}
 }
@@ -771,7 +962,12 @@ func play(t *testing.T, scrape string, every int, all []scenario) {
 		series.WriteString(f.out.String())
 		wanted.WriteString(s.called(names))
 	}
-	check(t, needed(t, rules, nil), evaluation, "  - interval: 15s\n    input_series:\n"+series.String()+"    promql_expr_test:\n"+wanted.String())
+	check(
+		t,
+		needed(t, rules, nil),
+		evaluation,
+		"  - interval: 15s\n    input_series:\n"+series.String()+"    promql_expr_test:\n"+wanted.String(),
+	)
 }
 
 // check runs a test with promtool, which evaluates rules at an interval.
@@ -779,7 +975,10 @@ func check(t *testing.T, rules []byte, evaluation, test string) {
 	t.Helper()
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "rules.yml"), rules, 0o600))
-	text := "rule_files: [rules.yml]\nevaluation_interval: " + evaluation + "\nfuzzy_compare: true\ngroup_eval_order: [" + strings.Join(groupNames(t, rules), ", ") + "]\ntests:\n" + test
+	text := "rule_files: [rules.yml]\nevaluation_interval: " + evaluation + "\nfuzzy_compare: true\ngroup_eval_order: [" + strings.Join(
+		groupNames(t, rules),
+		", ",
+	) + "]\ntests:\n" + test
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "scenarios.yml"), []byte(text), 0o600))
 	fixture.Run(t, dir, fixture.Program(t, "promtool"), "test", "rules", "scenarios.yml")
 }

@@ -22,7 +22,8 @@ func (v Values) complete() (Values, error) {
 		return nil, err
 	}
 	if scrape > maxScrapeInterval {
-		return nil, fmt.Errorf("scrape_interval: %s is longer than %s, but the rules need four scrapes in five minutes; scrape the exporter more often", v["scrape_interval"], model.Duration(maxScrapeInterval))
+		return nil, fmt.Errorf("scrape_interval: %s is longer than %s, but the rules need four scrapes in five "+
+			"minutes; scrape the exporter more often", v["scrape_interval"], model.Duration(maxScrapeInterval))
 	}
 	evaluation, err := v.duration("evaluation_interval")
 	if err != nil {

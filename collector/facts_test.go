@@ -78,11 +78,23 @@ func TestBadAPIAnswersNeverFailScrape(t *testing.T) {
 		"everything is restricted": {"/", func(w http.ResponseWriter, _ *http.Request) {
 			http.Error(w, `{"error":"This API is restricted, expecting header 'key'"}`, http.StatusForbidden)
 		}, "unknown", "http_headers"},
-		"invalid JSON":             {"/v2", text(`{"name":`), "unknown", "not JSON"},
-		"wrong types":              {"/v2", text(`{"name":1,"version":[],"extensions":"statistics"}`), "unknown", ""},
-		"an index of 10 MB":        {"/v2/repository/index", text(`["` + strings.Repeat("x", 10<<20) + `"]`), "2.64.0", "too"},
-		"an index of 10000 models": {"/v2/repository/index", text("[" + strings.TrimSuffix(models.String(), ",") + "]"), "2.64.0", ""},
-		"a broken connection":      {"/v2", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "unknown", ""},
+		"invalid JSON": {"/v2", text(`{"name":`), "unknown", "not JSON"},
+		"wrong types":  {"/v2", text(`{"name":1,"version":[],"extensions":"statistics"}`), "unknown", ""},
+		"an index of 10 MB": {
+			"/v2/repository/index",
+			text(`["` + strings.Repeat("x", 10<<20) + `"]`),
+			"2.64.0", "too",
+		},
+		"an index of 10000 models": {
+			"/v2/repository/index",
+			text("[" + strings.TrimSuffix(models.String(), ",") + "]"),
+			"2.64.0", "",
+		},
+		"a broken connection": {
+			"/v2",
+			func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+			"unknown", "",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -160,7 +172,16 @@ func TestWorkerRanksWithoutPortAreSilent(t *testing.T) {
 	tc := startCollector(t, p, all)
 	page := tc.waitForText(`trtllm_exporter_target_up{pool_id="p",replica_id="leader"} 1`)
 	for pool, replica := range map[string]string{"p": "follower", "followers": "f0"} {
-		requireNoText(t, page, fmt.Sprintf(`llm_server_state{engine="unknown",engine_version="unknown",pool_id=%q,replica_id=%q`, pool, replica), "a rank that binds no port serves for nobody")
+		requireNoText(
+			t,
+			page,
+			fmt.Sprintf(
+				`llm_server_state{engine="unknown",engine_version="unknown",pool_id=%q,replica_id=%q`,
+				pool,
+				replica,
+			),
+			"a rank that binds no port serves for nobody",
+		)
 		require.Equal(t, "silent", tc.status(replica).State)
 	}
 	requireNoText(t, page, `trtllm_exporter_target_up{pool_id="p",replica_id="follower"}`)

@@ -28,8 +28,13 @@ import (
 // kinds returns servers of every kind and generation by the name of their file.
 func kinds() map[string]simulate.Spec {
 	return map[string]simulate.Spec{
-		"triton-cpp-25.12":         {Kind: simulate.KindTriton, Streaming: true, GPUs: 2},
-		"triton-cpp-25.12-all-on":  {Kind: simulate.KindTriton, Streaming: true, GPUs: 1, Setup: simulate.Setup{Histograms: true, Summaries: true, DeclareVersion: true}},
+		"triton-cpp-25.12": {Kind: simulate.KindTriton, Streaming: true, GPUs: 2},
+		"triton-cpp-25.12-all-on": {
+			Kind:      simulate.KindTriton,
+			Streaming: true,
+			GPUs:      1,
+			Setup:     simulate.Setup{Histograms: true, Summaries: true, DeclareVersion: true},
+		},
 		"triton-cpp-25.07":         {Kind: simulate.KindTriton, EngineVersion: "2.59.1"},
 		"triton-cpp-24.08":         {Kind: simulate.KindTriton, EngineVersion: "2.49.0"},
 		"triton-cpp-23.11":         {Kind: simulate.KindTriton, EngineVersion: "2.40.0"},
@@ -131,14 +136,18 @@ func describe(s *target.Status, page string) string {
 	say("\nmodels:")
 	for i := range s.Models {
 		m := &s.Models[i]
-		say("  %s: %s of %s, %s, backend %q, platform %q, batch %s, instances %s, decoupled %s, dynamic batching %s, hash %t",
+		say("  %s: %s of %s, %s, backend %q, platform %q, batch %s, instances %s, decoupled %s, dynamic "+
+			"batching %s, hash %t",
 			m.Name, m.Role, m.ModelID, m.State, m.Backend, m.Platform, deref(m.MaxBatchSize), deref(m.Instances),
 			deref(m.Decoupled), deref(m.Batching), m.ConfigHash != "")
 	}
 	for _, part := range []struct {
 		title string
 		all   []target.Check
-	}{{"capabilities", target.FindChecks(s.Checks, assess.Capabilities)}, {"determinism", target.FindChecks(s.Checks, assess.Determinism)}} {
+	}{
+		{"capabilities", target.FindChecks(s.Checks, assess.Capabilities)},
+		{"determinism", target.FindChecks(s.Checks, assess.Determinism)},
+	} {
 		say("\n%s:", part.title)
 		for _, v := range part.all {
 			answer := map[bool]string{true: "yes", false: "no "}[v.OK]
@@ -163,7 +172,8 @@ func deref[T any](v *T) string {
 // belongs to a model.
 func identityOf(page string) string {
 	for text := range strings.Lines(page) {
-		if strings.HasPrefix(text, "#") || strings.HasPrefix(text, "llm_server_") || !strings.Contains(text, `model_id="`) {
+		if strings.HasPrefix(text, "#") || strings.HasPrefix(text, "llm_server_") ||
+			!strings.Contains(text, `model_id="`) {
 			continue
 		}
 		var all []string
@@ -199,11 +209,23 @@ func TestStrangerIsNoReplica(t *testing.T) {
 		name, page, owner string
 	}{
 		{"a gateway", "litellm_proxy_total_requests_metric_total{model=\"gpt\"} 55\n", "openai"},
-		{"a gateway that lists the models of vLLM", "litellm_proxy_total_requests_metric_total{model=\"gpt\"} 55\n", "vllm"},
-		{"a gateway with the names of OpenTelemetry", "gen_ai_client_token_usage_token_count{gen_ai_request_model=\"m\"} 40\n", ""},
+		{
+			"a gateway that lists the models of vLLM",
+			"litellm_proxy_total_requests_metric_total{model=\"gpt\"} 55\n",
+			"vllm",
+		},
+		{
+			"a gateway with the names of OpenTelemetry",
+			"gen_ai_client_token_usage_token_count{gen_ai_request_model=\"m\"} 40\n",
+			"",
+		},
 		{"a gateway of another kind", "gateway_request_total{pod_name=\"gw\",code=\"200\",model=\"m\"} 12\n", ""},
 		{"a proxy", "envoy_cluster_upstream_rq_total 12\n", ""},
-		{"an idle router with the families of vLLM", libraries + "# TYPE vllm:num_requests_running gauge\nx 1\n", "vllm"},
+		{
+			"an idle router with the families of vLLM",
+			libraries + "# TYPE vllm:num_requests_running gauge\nx 1\n",
+			"vllm",
+		},
 		{"a server that extends vLLM's owner", "vllm_mlx_scheduler_running_requests 1\n", "vllm-mlx"},
 		{"a server made of vLLM", "vllm_omni:num_requests_running 1\n", "vllm"},
 		{"an engine of another kind", "llamacpp:requests_processing 1\n", "llamacpp"},
@@ -226,8 +248,18 @@ func TestStrangerIsNoReplica(t *testing.T) {
 				status, page := scrapedOnce(t, p)
 				require.Equal(t, target.HealthUp, status.Health, status.LastError)
 				require.Equal(t, "unknown", status.DetectedEngine)
-				require.Equal(t, map[bool]string{false: "silent", true: "ready"}[counts], status.State, status.StateReason)
-				require.Equal(t, counts, strings.Contains(page, "llm_server_state{"), "what counts replicas counts states")
+				require.Equal(
+					t,
+					map[bool]string{false: "silent", true: "ready"}[counts],
+					status.State,
+					status.StateReason,
+				)
+				require.Equal(
+					t,
+					counts,
+					strings.Contains(page, "llm_server_state{"),
+					"what counts replicas counts states",
+				)
 				require.NotContains(t, page, "llm_server_requests")
 				name := c.page[strings.LastIndex(strings.TrimSpace(c.page), "\n")+1:]
 				name = name[:strings.IndexAny(name, "{ ")]

@@ -37,7 +37,13 @@ func TestScrapesMissedDuringSlowScrapeAreCounted(t *testing.T) {
 		}
 		page := tc.page()
 		n := value(page, targetSeries("target_scrapes_total", "p", "a"))
-		require.InDelta(t, n, value(page, targetSeries("target_scrapes_skipped_total", "p", "a")), 2, "every second moment")
+		require.InDelta(
+			t,
+			n,
+			value(page, targetSeries("target_scrapes_skipped_total", "p", "a")),
+			2,
+			"every second moment",
+		)
 		require.Greater(t, n, 8.0)
 	})
 }
@@ -71,7 +77,12 @@ func TestP09PanicAffectsOneTarget(t *testing.T) {
 				return http.StatusNotFound, "", nil
 			},
 		}
-		tc := startWithScraper(t, p, everySeconds("p", 5, "a=10.0.0.1:1|10.0.0.1:2"), everySeconds("q", 5, "b=10.0.0.2:1|10.0.0.2:2"))
+		tc := startWithScraper(
+			t,
+			p,
+			everySeconds("p", 5, "a=10.0.0.1:1|10.0.0.1:2"),
+			everySeconds("q", 5, "b=10.0.0.2:1|10.0.0.2:2"),
+		)
 		time.Sleep(12 * time.Second)
 		synctest.Wait()
 		before := tc.page()
@@ -84,7 +95,12 @@ func TestP09PanicAffectsOneTarget(t *testing.T) {
 		requireSame(t, "", rawLines(page, "p"))
 		requireSame(t, rawLines(before, "q"), rawLines(page, "q"))
 		require.InDelta(t, 1, value(page, targetSeries("target_up", "q", "b")), 0)
-		require.Greater(t, value(tc.ownMetrics(), "trtllm_exporter_panics_total"), 2.0, "those of the API are counted as well")
+		require.Greater(
+			t,
+			value(tc.ownMetrics(), "trtllm_exporter_panics_total"),
+			2.0,
+			"those of the API are counted as well",
+		)
 		set(false)
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
@@ -208,7 +224,12 @@ func TestHangingJobDelaysSuccessorOnly(t *testing.T) {
 			tc.Readiness(t.Context(), "p/c")
 			require.Len(t, p.times("http://10.0.0.1:1/metrics"), before)
 			close(hangs)
-			require.Eventually(t, func() bool { return len(p.times("http://10.0.0.1:1/metrics")) > before }, waitTimeout, pollInterval)
+			require.Eventually(
+				t,
+				func() bool { return len(p.times("http://10.0.0.1:1/metrics")) > before },
+				waitTimeout,
+				pollInterval,
+			)
 		})
 	}
 }

@@ -18,7 +18,8 @@ func TestSampleLimitWithManyModels(t *testing.T) {
 	var many strings.Builder
 	many.WriteString("# TYPE nv_inference_request_success counter\n# TYPE nv_inference_count counter\n")
 	for i := range 4000 {
-		fmt.Fprintf(&many, "nv_inference_request_success{model=\"m%d\",version=\"1\"} 7\nnv_inference_count{model=\"m%d\",version=\"1\"} 9\n", i, i)
+		fmt.Fprintf(&many, "nv_inference_request_success{model=\"m%d\",version=\"1\"} 7\n"+
+			"nv_inference_count{model=\"m%d\",version=\"1\"} 9\n", i, i)
 	}
 	synctest.Test(t, func(t *testing.T) {
 		s := &fakeScraper{page: func(page string) (string, error) {
@@ -39,7 +40,8 @@ func TestSampleLimitWithManyModels(t *testing.T) {
 		require.InDelta(t, 1, value(page, targetSeries("target_up", "q", "r")), 0)
 		require.NotEmpty(t, rawLines(page, "q"))
 		require.LessOrEqual(t, len(page), int(config.DefaultLimits.Output.Bytes)*11/10, "series about the replicas")
-		require.Equal(t, []string{"the derived series of 3744 models: more models than limits.output_models"}, tc.status("many").LeftOut)
+		require.Equal(t, []string{"the derived series of 3744 models: more models than " +
+			"limits.output_models"}, tc.status("many").LeftOut)
 		require.Empty(t, tc.status("r").LeftOut)
 	})
 }

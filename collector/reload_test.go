@@ -36,7 +36,11 @@ func requireRawLines(t *testing.T, id, want string) func(page string) {
 // waitForPools waits for the complete page of each pool, and returns the merged page.
 func (tc *testCollector) waitForPools(replicas int, ids ...string) string {
 	tc.t.Helper()
-	return tc.pollPage("Every pool is there", nil, func(page string) string { return incompletePool(page, replicas, ids...) })
+	return tc.pollPage(
+		"Every pool is there",
+		nil,
+		func(page string) string { return incompletePool(page, replicas, ids...) },
+	)
 }
 
 // incompletePool names a pool without the complete page of each replica.
@@ -71,7 +75,10 @@ func (tc *testCollector) waitForScrapes(check func(string), id, replica string, 
 func TestSecondTargetWithSameNameIsRefused(t *testing.T) {
 	t.Parallel()
 	first, second, other := newFakeServer(t), newFakeServer(t), newFakeServer(t)
-	tc := startCollector(t, metricsPool("p", "r="+first.pageAndAPI(), "r="+second.pageAndAPI(), "s="+other.pageAndAPI()))
+	tc := startCollector(
+		t,
+		metricsPool("p", "r="+first.pageAndAPI(), "r="+second.pageAndAPI(), "s="+other.pageAndAPI()),
+	)
 	tc.waitForPools(2, "p")
 	tc.waitForRefused("p", 1)
 	require.Contains(t, tc.ownMetrics(), `trtllm_exporter_targets{pool_id="p"} 2`)
@@ -84,7 +91,8 @@ func (tc *testCollector) waitForRefused(id string, n int) {
 	tc.t.Helper()
 	tc.waitFor("The count of refused targets", pollInterval, func() (page, missing string) {
 		self, name := tc.ownMetrics(), fmt.Sprintf("trtllm_exporter_targets_refused{pool_id=%q}", id)
-		if want := fmt.Sprintf("%s %d", name, n); !strings.Contains(self, want+"\n") && (n > 0 || strings.Contains(self, name)) {
+		if want := fmt.Sprintf("%s %d", name, n); !strings.Contains(self, want+"\n") &&
+			(n > 0 || strings.Contains(self, name)) {
 			return self, want
 		}
 		return self, ""
@@ -195,7 +203,13 @@ func TestStartBudgetContinuesAcrossReloads(t *testing.T) {
 		tc := startWithScraper(t, p, never)
 		for i := range 3 {
 			time.Sleep(25 * time.Second)
-			require.Equal(t, map[bool]string{true: "unknown", false: "down"}[i < 2], tc.status("a").State, "after %d reloads", i)
+			require.Equal(
+				t,
+				map[bool]string{true: "unknown", false: "down"}[i < 2],
+				tc.status("a").State,
+				"after %d reloads",
+				i,
+			)
 			never.TRTLLMVersion = fmt.Sprintf("1.0.%d", i)
 			tc.apply(never)
 		}
@@ -359,7 +373,9 @@ func TestP03HundredReloadsWithReaders(t *testing.T) {
 // withHTTPDiscovery adds a discovery service to the pool's sources.
 func withHTTPDiscovery(p config.Pool, service *fakeServer) config.Pool {
 	p.Discovery.HTTPSDConfigs = append(slices.Clone(p.Discovery.HTTPSDConfigs), &promhttp.SDConfig{
-		URL: service.URL, RefreshInterval: model.Duration(time.Second), HTTPClientConfig: promconfig.DefaultHTTPClientConfig,
+		URL:              service.URL,
+		RefreshInterval:  model.Duration(time.Second),
+		HTTPClientConfig: promconfig.DefaultHTTPClientConfig,
 	})
 	return p
 }

@@ -47,7 +47,16 @@ func TestRepeatedCredentialsAreHidden(t *testing.T) {
 			fmt.Fprintf(w, `{"name":"triton","version":%q,"extensions":[]}`, req.Header.Get("Authorization"))
 		},
 	}, http.NotFound)
-	p := metricsPool("echo", "label="+label.pageAndAPI(), "line="+invalid.pageAndAPI(), "url="+urlInLabel.pageAndAPI(), "lost="+lost.pageAndAPI(), "api="+api.pageAndAPI(), "none=127.0.0.1:1", "api="+newFakeServer(t).pageAndAPI())
+	p := metricsPool(
+		"echo",
+		"label="+label.pageAndAPI(),
+		"line="+invalid.pageAndAPI(),
+		"url="+urlInLabel.pageAndAPI(),
+		"lost="+lost.pageAndAPI(),
+		"api="+api.pageAndAPI(),
+		"none=127.0.0.1:1",
+		"api="+newFakeServer(t).pageAndAPI(),
+	)
 	p.HTTP.Authorization = &promconfig.Authorization{Type: "Bearer", Credentials: token}
 	for _, g := range p.Discovery.StaticConfigs {
 		g.Labels["__param_key"] = param

@@ -157,7 +157,13 @@ func (tc *testCollector) waitFor(what string, every time.Duration, look func() (
 			if page == "" {
 				page = tc.page()
 			}
-			require.Failf(tc.t, what+": timeout", "missing: %s\nnearest to it:\n%s", missing, nearestLines(page, missing))
+			require.Failf(
+				tc.t,
+				what+": timeout",
+				"missing: %s\nnearest to it:\n%s",
+				missing,
+				nearestLines(page, missing),
+			)
 		}
 	}
 }
@@ -174,13 +180,22 @@ func (tc *testCollector) wait(d time.Duration) {
 
 // pollPage polls the page until done reports nothing missing, and requires every page to
 // be valid and to pass check.
-func (tc *testCollector) pollPage(what string, check func(page string), done func(page string) (missing string)) string {
+func (tc *testCollector) pollPage(
+	what string,
+	check func(page string),
+	done func(page string) (missing string),
+) string {
 	tc.t.Helper()
 	return tc.pollPageEvery(pollInterval, what, check, done)
 }
 
 // pollPageEvery is pollPage with another interval.
-func (tc *testCollector) pollPageEvery(every time.Duration, what string, check func(page string), done func(page string) (missing string)) string {
+func (tc *testCollector) pollPageEvery(
+	every time.Duration,
+	what string,
+	check func(page string),
+	done func(page string) (missing string),
+) string {
 	tc.t.Helper()
 	return tc.waitFor(what, every, func() (page, missing string) {
 		page = tc.page()
@@ -291,10 +306,13 @@ func TestDemoFleet(t *testing.T) {
 			requireText(t, page, text)
 		}
 		for line := range strings.SplitSeq(page, "\n") {
-			if line == "" || strings.HasPrefix(line, "#") || strings.HasPrefix(line, "trtllm_exporter_") || strings.HasPrefix(line, "llm_server_pool_") {
+			if line == "" || strings.HasPrefix(line, "#") || strings.HasPrefix(line, "trtllm_exporter_") ||
+				strings.HasPrefix(line, "llm_server_pool_") {
 				continue
 			}
-			for _, label := range []string{`engine="`, `engine_version="`, `trtllm_version="`, `pool_id="`, `replica_id="`} {
+			for _, label := range []string{
+				`engine="`, `engine_version="`, `trtllm_version="`, `pool_id="`, `replica_id="`,
+			} {
 				require.Contains(t, line, label)
 			}
 			for _, unknown := range []string{`class="unknown"`, `resource="unknown"`, `state="unknown"`} {
@@ -309,10 +327,23 @@ func TestDemoFleet(t *testing.T) {
 func TestPoolSkew(t *testing.T) {
 	t.Parallel()
 	small := simulate.Engine{TokensPerBlock: 32}
-	alike := simulate.Spec{Name: "a", Kind: simulate.KindTriton, Setup: simulate.Setup{Histograms: true}, Streaming: true, GPUs: 1}
+	alike := simulate.Spec{
+		Name:      "a",
+		Kind:      simulate.KindTriton,
+		Setup:     simulate.Setup{Histograms: true},
+		Streaming: true,
+		GPUs:      1,
+	}
 	twin := alike
 	twin.Name = "b"
-	other := simulate.Spec{Name: "c", Kind: simulate.KindTriton, EngineVersion: "2.67.0", TRTLLMVersion: "1.2.0", Engine: small, GPUs: 4}
+	other := simulate.Spec{
+		Name:          "c",
+		Kind:          simulate.KindTriton,
+		EngineVersion: "2.67.0",
+		TRTLLMVersion: "1.2.0",
+		Engine:        small,
+		GPUs:          4,
+	}
 	tc := startCollector(t,
 		pool("alike", targetsOf(t, busyReplica(t, alike), busyReplica(t, twin))...),
 		pool("mixed", targetsOf(t, busyReplica(t, alike), busyReplica(t, twin), busyReplica(t, other))...),

@@ -46,7 +46,10 @@ func (d *Dashboard) withoutClusterVariable(clusterLabel string) *Dashboard {
 		return d
 	}
 	plain := *d
-	plain.Templating.List = slices.DeleteFunc(slices.Clone(d.Templating.List), func(v Variable) bool { return v.Name == "cluster" })
+	plain.Templating.List = slices.DeleteFunc(
+		slices.Clone(d.Templating.List),
+		func(v Variable) bool { return v.Name == "cluster" },
+	)
 	return &plain
 }
 
@@ -55,11 +58,28 @@ func (d *Dashboard) withoutClusterVariable(clusterLabel string) *Dashboard {
 func withClusterLabel(text, label string) string {
 	if label == "" {
 		return strings.NewReplacer(
-			`{cluster=~\"$cluster\",`, "{", `{cluster=~\"$cluster\"}`, "", "(cluster, ", "(", "{{cluster}} ", "", "${cluster:queryparam}&", "",
+			`{cluster=~\"$cluster\",`,
+			"{",
+			`{cluster=~\"$cluster\"}`,
+			"",
+			"(cluster, ",
+			"(",
+			"{{cluster}} ",
+			"",
+			"${cluster:queryparam}&",
+			"",
 		).Replace(text)
 	}
 	return strings.NewReplacer(
-		`{cluster=~\"$cluster\"`, "{"+label+`=~\"$cluster\"`, "(cluster, ", "("+label+", ", "{{cluster}} ", "{{"+label+"}} ",
-		", cluster)", ", "+label+")", `"cluster": `, `"`+label+`": `,
+		`{cluster=~\"$cluster\"`,
+		"{"+label+`=~\"$cluster\"`,
+		"(cluster, ",
+		"("+label+", ",
+		"{{cluster}} ",
+		"{{"+label+"}} ",
+		", cluster)",
+		", "+label+")",
+		`"cluster": `,
+		`"`+label+`": `,
 	).Replace(text)
 }

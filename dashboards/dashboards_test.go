@@ -163,10 +163,21 @@ func TestReplicaSeriesLinkToReplica(t *testing.T) {
 			for _, q := range p.Targets {
 				if d.UID != "trtllm-replica" && strings.Contains(q.LegendFormat, "{{replica_id}}") {
 					require.Len(t, p.FieldConfig.Defaults.Links, 1, "%s / %s", d.Title, p.Title)
-					require.Contains(t, p.FieldConfig.Defaults.Links[0].URL, "&var-replica_id=${__field.labels.replica_id}&${__url_time_range}")
+					require.Contains(
+						t,
+						p.FieldConfig.Defaults.Links[0].URL,
+						"&var-replica_id=${__field.labels.replica_id}&${__url_time_range}",
+					)
 				}
 				if strings.Contains(q.LegendFormat, "{{replica_id}}") {
-					require.Contains(t, q.LegendFormat, "{{pool_id}}", "%s / %s: two pools may have replicas of equal names", d.Title, p.Title)
+					require.Contains(
+						t,
+						q.LegendFormat,
+						"{{pool_id}}",
+						"%s / %s: two pools may have replicas of equal names",
+						d.Title,
+						p.Title,
+					)
 				}
 			}
 		}

@@ -38,7 +38,9 @@ func Encode(d *Dashboard, clusterLabel string) ([]byte, error) {
 	if err := e.Encode(d.collapse().withoutClusterVariable(clusterLabel)); err != nil {
 		return nil, err
 	}
-	return []byte(strings.ReplaceAll(withClusterLabel(out.String(), clusterLabel), runbook+"#", cmp.Or(d.runbook, runbook)+"#")), nil
+	return []byte(
+		strings.ReplaceAll(withClusterLabel(out.String(), clusterLabel), runbook+"#", cmp.Or(d.runbook, runbook)+"#"),
+	), nil
 }
 
 // Write writes all dashboards into a directory, customized by chosen.

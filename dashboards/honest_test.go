@@ -23,7 +23,13 @@ func TestEmptyPanelsExplainWhy(t *testing.T) {
 			case "stat", "bargauge":
 				require.LessOrEqual(t, len(text), 24, "%s: %q is too small to read", where, text)
 			case "table":
-				require.Equal(t, "noValue", p.FieldConfig.Overrides[0].Properties[0].ID, "%s: a sentence in each empty cell", where)
+				require.Equal(
+					t,
+					"noValue",
+					p.FieldConfig.Overrides[0].Properties[0].ID,
+					"%s: a sentence in each empty cell",
+					where,
+				)
 			}
 		}
 	}
@@ -64,7 +70,14 @@ func TestUnknownIsNeverGreen(t *testing.T) {
 				}
 				text, err := json.Marshal(o.Properties)
 				require.NoError(t, err)
-				require.Equal(t, strings.Contains(string(text), "color-background"), colored, "%s / %s", where, o.Matcher.Options)
+				require.Equal(
+					t,
+					strings.Contains(string(text), "color-background"),
+					colored,
+					"%s / %s",
+					where,
+					o.Matcher.Options,
+				)
 			}
 			for _, q := range p.Targets {
 				require.NotContains(t, q.Expr, "vector(", "%s: 0 for an unknown value", where)

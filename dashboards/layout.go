@@ -55,7 +55,12 @@ func (d *Dashboard) complete() {
 	d.Schema, d.Version, d.Refresh, d.Timezone = schema, 1, "30s", ""
 	d.Time = TimeRange{From: "now-1h", To: "now"}
 	d.Links = []Link{{
-		Title: "LLM servers", Type: "dashboards", Tags: []string{tag}, Icon: "external link", IncludeVars: true, KeepTime: true,
+		Title:       "LLM servers",
+		Type:        "dashboards",
+		Tags:        []string{tag},
+		Icon:        "external link",
+		IncludeVars: true,
+		KeepTime:    true,
 	}}
 	d.Annotations = annotations(d)
 	y, id := 0, 0
@@ -93,7 +98,8 @@ func (d *Dashboard) noteIgnoredVariables(p *Panel) {
 		if v.Name != "engine" && v.Name != "replica_id" {
 			continue
 		}
-		if len(p.Targets) > 0 && !slices.ContainsFunc(p.Targets, func(t Target) bool { return strings.Contains(t.Expr, "$"+v.Name) }) {
+		if len(p.Targets) > 0 &&
+			!slices.ContainsFunc(p.Targets, func(t Target) bool { return strings.Contains(t.Expr, "$"+v.Name) }) {
 			ignored = append(ignored, v.Label)
 		}
 	}

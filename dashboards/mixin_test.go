@@ -71,23 +71,46 @@ func TestMixinMatchesGenerators(t *testing.T) {
 		chosen                      dashboards.Choices
 	}{
 		{name: "default", config: "{}", values: "{}", label: "cluster"},
-		{name: "scrape interval of a minute", config: "{scrapeInterval: '1m'}", values: "scrape_interval: 1m", label: "cluster"},
-		{name: "scrape interval of 17 seconds", config: "{scrapeInterval: '17s'}", values: "scrape_interval: 17s", label: "cluster"},
-		{name: "another cluster label", config: "{clusterLabel: 'k8s_cluster'}", values: "cluster_label: k8s_cluster", label: "k8s_cluster"},
-		{name: "no cluster label", config: "{clusterLabel: ''}", values: "cluster_label: ''"},
 		{
-			name: "another job, another runbook and another threshold", config: "{exporterJob: 'llm', runbookURL: 'https://wiki/llm', values: {kv_full_for: '9m'}}",
-			values: "exporter_job: llm\nrunbook: https://wiki/llm\nkv_full_for: 9m", label: "cluster", chosen: dashboards.Choices{Runbook: "https://wiki/llm"},
+			name:   "scrape interval of a minute",
+			config: "{scrapeInterval: '1m'}",
+			values: "scrape_interval: 1m",
+			label:  "cluster",
 		},
 		{
-			name: "links to a Grafana and an exporter", config: "{grafanaURL: 'https://grafana', exporterURL: 'http://exporter:9802'}",
+			name:   "scrape interval of 17 seconds",
+			config: "{scrapeInterval: '17s'}",
+			values: "scrape_interval: 17s",
+			label:  "cluster",
+		},
+		{
+			name:   "another cluster label",
+			config: "{clusterLabel: 'k8s_cluster'}",
+			values: "cluster_label: k8s_cluster",
+			label:  "k8s_cluster",
+		},
+		{name: "no cluster label", config: "{clusterLabel: ''}", values: "cluster_label: ''"},
+		{
+			name: "another job, another runbook and another threshold", config: "{exporterJob: 'llm', runbookURL: " +
+				"'https://wiki/llm', values: {kv_full_for: '9m'}}",
+			values: "exporter_job: llm\nrunbook: https://wiki/llm\n" +
+				"kv_full_for: 9m", label: "cluster", chosen: dashboards.Choices{Runbook: "https://wiki/llm"},
+		},
+		{
+			name: "links to a Grafana and an exporter", config: "{grafanaURL: 'https://grafana', exporterURL: " +
+				"'http://exporter:9802'}",
 			values: "grafana: https://grafana\nexporter: http://exporter:9802", label: "cluster",
 		},
 		{
 			name: "other tags, a link and another time", values: "{}", label: "cluster",
-			config: "{dashboardTags: ['ours', 'llm'], dashboardLinks: [{title: 'Wiki', type: 'link', url: 'https://wiki'}], dashboardRefresh: '1m', dashboardTimeFrom: 'now-6h'}",
+			config: "{dashboardTags: ['ours', 'llm'], dashboardLinks: [{title: 'Wiki', type: 'link', url: " +
+				"'https://wiki'}], dashboardRefresh: '1m', dashboardTimeFrom: 'now-6h'}",
 			chosen: dashboards.Choices{
-				Tags: []string{"ours", "llm"}, Links: []dashboards.Link{{Title: "Wiki", Type: "link", URL: "https://wiki"}}, Refresh: "1m", TimeFrom: "now-6h",
+				Tags: []string{"ours", "llm"}, Links: []dashboards.Link{{
+					Title: "Wiki",
+					Type:  "link",
+					URL:   "https://wiki",
+				}}, Refresh: "1m", TimeFrom: "now-6h",
 			},
 		},
 	} {
@@ -125,7 +148,8 @@ func TestMixinMatchesGenerators(t *testing.T) {
 func TestMixinOmitsDisabledAlerts(t *testing.T) {
 	t.Parallel()
 	var got file
-	jsonnet(t, "((import 'mixin.libsonnet') {_config+:: {disabledAlerts: ['LLMReplicaSuspected']}}).prometheusAlerts", &got)
+	jsonnet(t, "((import 'mixin.libsonnet') {_config+:: {disabledAlerts: "+
+		"['LLMReplicaSuspected']}}).prometheusAlerts", &got)
 	text, err := json.Marshal(got)
 	require.NoError(t, err)
 	require.NotContains(t, string(text), `"LLMReplicaSuspected"`)

@@ -30,7 +30,8 @@ func (n *number) asTest(t *testing.T) string {
 	for series, v := range n.grows {
 		fmt.Fprintf(&b, "      - { series: '%s', values: '0+%gx20' }\n", series, v)
 	}
-	fmt.Fprintf(&b, "    promql_expr_test:\n      - expr: '%s'\n        eval_time: 4m\n        exp_samples: [", sent(panelOf(t, n.panel).Targets[n.query].Expr))
+	fmt.Fprintf(&b, "    promql_expr_test:\n      - expr: '%s'\n        eval_time: 4m\n        "+
+		"exp_samples: [", sent(panelOf(t, n.panel).Targets[n.query].Expr))
 	for labels, v := range n.shows {
 		fmt.Fprintf(&b, "{ labels: '%s', value: %g }, ", labels, v)
 	}
@@ -51,7 +52,14 @@ func TestPanelValues(t *testing.T) {
 func dynamo() map[string]float64 {
 	series := make(map[string]float64)
 	for i, tier := range []string{"frontend", "worker", "worker"} {
-		labels := fmt.Sprintf("{pool_id=%q,replica_id=%q,tier=%q,engine=%q,model_id=%q}", "dyn", fmt.Sprint("r", i), tier, "dynamo", "m")
+		labels := fmt.Sprintf(
+			"{pool_id=%q,replica_id=%q,tier=%q,engine=%q,model_id=%q}",
+			"dyn",
+			fmt.Sprint("r", i),
+			tier,
+			"dynamo",
+			"m",
+		)
 		series["llm_server_requests_per_second"+labels] = []float64{10, 5, 5}[i]
 		series["llm_server_request_duration_average_seconds"+labels] = []float64{2, 1.5, 1.5}[i]
 	}
@@ -84,7 +92,8 @@ func numbers() []number {
 			shows: map[string]float64{`{pool_id="a",replica_id="r1"}`: 0},
 		},
 		{
-			name: "a pool without token counts does not raise the energy per token of others", panel: "Energy per token",
+			name: "a pool without token counts does not raise the energy per " +
+				"token of others", panel: "Energy per token",
 			grows: map[string]float64{
 				`llm_server_gpu_energy_joules_total{pool_id="a",replica_id="r0",gpu_uuid="g"}`:   3000,
 				`llm_server_generation_tokens_total{pool_id="a",replica_id="r0",model_id="m"}`:   1500,
@@ -94,7 +103,8 @@ func numbers() []number {
 			shows: map[string]float64{`{}`: 2},
 		},
 		{
-			name: "a replica without successful requests does not lower the mean of its version", panel: "Mean duration by version",
+			name: "a replica without successful requests does not lower the mean " +
+				"of its version", panel: "Mean duration by version",
 			series: map[string]float64{
 				`llm_server_request_duration_average_seconds{pool_id="a",replica_id="r0",engine="triton",model_id="m",model="llm",version="1"}`: 4,
 				`llm_server_requests_per_second{pool_id="a",replica_id="r0",engine="triton",model_id="m",model="llm",version="1"}`:              10,

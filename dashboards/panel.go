@@ -33,11 +33,19 @@ func (p *Panel) apply(styles ...style) {
 
 func graph(title, description, unit string, queries []query, styles ...style) Panel {
 	p := panel("timeseries", title, description, unit, queries)
-	p.Options = Options{"legend": legend("table", "lastNotNull", "max"), "tooltip": Options{"mode": "multi", "sort": "desc"}}
+	p.Options = Options{
+		"legend":  legend("table", "lastNotNull", "max"),
+		"tooltip": Options{"mode": "multi", "sort": "desc"},
+	}
 	p.FieldConfig.Defaults.Color = Options{"mode": "palette-classic"}
 	p.FieldConfig.Defaults.Min = new(0.0)
 	p.FieldConfig.Defaults.Custom = Options{
-		"drawStyle": "line", "lineInterpolation": "linear", "lineWidth": 1, "fillOpacity": 8, "showPoints": "never", "spanNulls": false,
+		"drawStyle":         "line",
+		"lineInterpolation": "linear",
+		"lineWidth":         1,
+		"fillOpacity":       8,
+		"showPoints":        "never",
+		"spanNulls":         false,
 	}
 	p.apply(styles...)
 	dashBounds(&p)
@@ -59,9 +67,17 @@ func stat(title, description, unit string, q query, styles ...style) Panel {
 func bars(title, description, unit string, q query, styles ...style) Panel {
 	p := panel("bargauge", title, description, unit, []query{q})
 	p.Options = Options{
-		"reduceOptions": last(), "displayMode": "basic", "orientation": "horizontal", "valueMode": "color",
-		"showUnfilled": true, "minVizHeight": 16, "maxVizHeight": 48, "minVizWidth": 8, "namePlacement": "auto", "sizing": "manual",
-		"text": Options{"titleSize": 13, "valueSize": 16},
+		"reduceOptions": last(),
+		"displayMode":   "basic",
+		"orientation":   "horizontal",
+		"valueMode":     "color",
+		"showUnfilled":  true,
+		"minVizHeight":  16,
+		"maxVizHeight":  48,
+		"minVizWidth":   8,
+		"namePlacement": "auto",
+		"sizing":        "manual",
+		"text":          Options{"titleSize": 13, "valueSize": 16},
 	}
 	p.FieldConfig.Defaults.Color = Options{"mode": "thresholds"}
 	p.FieldConfig.Defaults.Min = new(0.0)
@@ -75,7 +91,11 @@ func heatmap(title, description, unit, expr string) Panel {
 	p := panel("heatmap", title, description, unit, []query{{expr, "{{le}}"}})
 	p.Targets[0].Format = "heatmap"
 	p.Options = Options{
-		"calculate": false, "cellGap": 1, "color": Options{"mode": "scheme", "scheme": "Oranges", "steps": 64}, "filterValues": Options{"le": 1e-9},
+		"calculate": false, "cellGap": 1, "color": Options{
+			"mode":   "scheme",
+			"scheme": "Oranges",
+			"steps":  64,
+		}, "filterValues": Options{"le": 1e-9},
 		"yAxis": Options{"unit": unit}, "rowsFrame": Options{"layout": "auto"}, "legend": Options{"show": true},
 		"tooltip": Options{"mode": "single", "yHistogram": true}, "cellValues": Options{"unit": "reqps"},
 	}
@@ -99,7 +119,12 @@ func timeline(title, description string, q query, states []MappedValue) Panel {
 
 // legend returns the options of a legend below a panel, with calculations per series.
 func legend(mode string, calcs ...string) Options {
-	return Options{"calcs": append([]string{}, calcs...), "displayMode": mode, "placement": "bottom", "showLegend": true}
+	return Options{
+		"calcs":       append([]string{}, calcs...),
+		"displayMode": mode,
+		"placement":   "bottom",
+		"showLegend":  true,
+	}
 }
 
 func last() Options { return Options{"calcs": []string{"lastNotNull"}, "fields": "", "values": false} }
@@ -175,7 +200,10 @@ func dashBounds(p *Panel) {
 			continue
 		}
 		p.FieldConfig.Overrides = append(p.FieldConfig.Overrides, override("byFrameRefID", q.RefID,
-			Property{"custom.fillOpacity", 0}, Property{"custom.lineStyle", Options{"fill": "dash", "dash": []int{6, 6}}}))
+			Property{"custom.fillOpacity", 0}, Property{
+				"custom.lineStyle",
+				Options{"fill": "dash", "dash": []int{6, 6}},
+			}))
 	}
 }
 

@@ -31,8 +31,13 @@ func poolHistogram(by, name string) histogram {
 		if byModel {
 			return fmt.Sprintf("sum by (%s) (%s)", le, recorded())
 		}
-		return fmt.Sprintf(`(sum by (%[1]s) (%[2]s) and (count by (%[1]s) (%[2]s) == on (%[3]s) group_left () count by (%[3]s) (%[4]s)))`,
-			le, recorded(), by, pool(name+"_bucket:rate", `le="+Inf"`))
+		return fmt.Sprintf(
+			`(sum by (%[1]s) (%[2]s) and (count by (%[1]s) (%[2]s) == on (%[3]s) group_left () count by (%[3]s) (%[4]s)))`,
+			le,
+			recorded(),
+			by,
+			pool(name+"_bucket:rate", `le="+Inf"`),
+		)
 	}
 	h.highest = h.finiteBuckets("max")
 	if byModel {
@@ -88,7 +93,10 @@ func (h *histogram) aboveMean(q, expr string) string {
 
 // quantile returns a quantile if it is between two bounds.
 func (h *histogram) quantile(q string) string {
-	return h.aboveMean(q, fmt.Sprintf("histogram_quantile(%s, %s) and %s unless %s", q, h.buckets(), h.within(q), h.inFirstBucket(q)))
+	return h.aboveMean(
+		q,
+		fmt.Sprintf("histogram_quantile(%s, %s) and %s unless %s", q, h.buckets(), h.within(q), h.inFirstBucket(q)),
+	)
 }
 
 // atMost returns the first bound if a quantile is below it. The quantile of equal buckets is the
@@ -107,7 +115,9 @@ func (h *histogram) queries(percentiles ...string) []query {
 	for _, p := range percentiles {
 		q := "0." + p
 		values = append(values, query{h.quantile(q), h.legend + " p" + p})
-		bounds = append(bounds, query{h.atMost(q), h.legend + " p" + p + " ≤"}, query{h.lastBound(q), h.legend + " p" + p + " >"})
+		bounds = append(bounds, query{
+			h.atMost(q), h.legend + " p" + p + " ≤",
+		}, query{h.lastBound(q), h.legend + " p" + p + " >"})
 	}
 	return append(append(values, query{h.mean, h.legend + " mean"}), bounds...)
 }
@@ -117,6 +127,9 @@ func (h *histogram) queries(percentiles ...string) []query {
 // has at all times are included.
 func distribution(name string) string {
 	recorded := func(matchers ...string) string { return pool(name+"_bucket:rate", matchers...) }
-	return fmt.Sprintf(`sum by (le) (%[1]s) and (sum by (le) (count_over_time(%[1]s[$__range] @ end())) == scalar(sum(count_over_time(%[2]s[$__range] @ end()))))`,
-		recorded(), recorded(`le="+Inf"`))
+	return fmt.Sprintf(
+		`sum by (le) (%[1]s) and (sum by (le) (count_over_time(%[1]s[$__range] @ end())) == scalar(sum(count_over_time(%[2]s[$__range] @ end()))))`,
+		recorded(),
+		recorded(`le="+Inf"`),
+	)
 }

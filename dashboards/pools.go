@@ -18,17 +18,35 @@ func byClass(name string, matchers ...string) string {
 // fromClients returns an expression for what clients see: from frontends and replicas without
 // tier, or from workers for models that no frontend exposes.
 func fromClients(expr func(tier string) string) string {
-	return expr(`tier!="worker"`) + " or " + expr(`tier="worker"`) + " unless on (pool_id, model_id) " + expr(`tier="frontend"`)
+	return expr(
+		`tier!="worker"`,
+	) + " or " + expr(
+		`tier="worker"`,
+	) + " unless on (pool_id, model_id) " + expr(
+		`tier="frontend"`,
+	)
 }
 
 // fromEngines returns an expression for what executors do: from workers and replicas without tier,
 // or from frontends for models that no worker exposes.
 func fromEngines(expr func(tier string) string) string {
-	return expr(`tier!="frontend"`) + " or " + expr(`tier="frontend"`) + " unless on (pool_id, model_id) " + expr(`tier="worker"`)
+	return expr(
+		`tier!="frontend"`,
+	) + " or " + expr(
+		`tier="frontend"`,
+	) + " unless on (pool_id, model_id) " + expr(
+		`tier="worker"`,
+	)
 }
 
 func classRatio(by, class string) string {
-	return total(by, byClass("requests_not_ok:rate", `class="`+class+`"`)) + " / (" + total(by, pool("requests:rate")) + " > 0)"
+	return total(
+		by,
+		byClass("requests_not_ok:rate", `class="`+class+`"`),
+	) + " / (" + total(
+		by,
+		pool("requests:rate"),
+	) + " > 0)"
 }
 
 func poolMean(name string) string {
@@ -38,7 +56,10 @@ func poolMean(name string) string {
 // meanDuration returns the mean duration of requests to entry models, by labels.
 func meanDuration(by string) string {
 	recorded := func(operation string) string {
-		return total(by, "pool_model_version:llm_server_request_duration_average_seconds:"+operation+"{"+poolModelMatchers+"}")
+		return total(
+			by,
+			"pool_model_version:llm_server_request_duration_average_seconds:"+operation+"{"+poolModelMatchers+"}",
+		)
 	}
 	return recorded("weighted") + " / (" + recorded("weight") + " > 0)"
 }

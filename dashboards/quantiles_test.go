@@ -61,7 +61,15 @@ type page struct {
 func (p *page) series() string {
 	var b strings.Builder
 	one := func(suffix, le string, perPage float64) {
-		fmt.Fprintf(&b, "      - { series: 'llm_server_request_duration_seconds_%s{%spool_id=\"a\",replica_id=%q,model_id=%q}', values: '0+%gx20' }\n", suffix, le, p.replica, p.model, perPage)
+		fmt.Fprintf(
+			&b,
+			"      - { series: 'llm_server_request_duration_seconds_%s{%spool_id=\"a\",replica_id=%q,model_id=%q}', values: '0+%gx20' }\n",
+			suffix,
+			le,
+			p.replica,
+			p.model,
+			perPage,
+		)
 	}
 	for i, le := range p.bounds {
 		one("bucket", fmt.Sprintf("le=%q,", le), p.upTo[i])
@@ -89,7 +97,8 @@ func requireResults(t *testing.T, cases map[string][]page, want func(name string
 		}
 		tests.WriteString("    promql_expr_test:\n")
 		for _, w := range want(name) {
-			fmt.Fprintf(&tests, "      - expr: 'round(%s, 0.001)'\n        eval_time: 4m\n        exp_samples: [", w.expr)
+			fmt.Fprintf(&tests, "      - expr: 'round(%s, 0.001)'\n        eval_time: 4m\n        "+
+				"exp_samples: [", w.expr)
 			for labels, v := range w.values {
 				fmt.Fprintf(&tests, "{ labels: '%s', value: %.3f }, ", labels, v)
 			}
@@ -193,12 +202,17 @@ func TestUnequalBucketsAreNotSummed(t *testing.T) {
 	}
 	// The 95th percentile of a model, interpolated between the common bounds.
 	percentiles := map[string]map[string]float64{
-		"one layout":                     {`{model_id="m",pool_id="a"}`: 5 + 5*0.2/0.4},
-		"two layouts in a pool":          {`{model_id="m",pool_id="a"}`: 2 + 8*6.6/7.2},
-		"two layouts for two models":     {`{model_id="m",pool_id="a"}`: 2 + 8*82.5/90, `{model_id="n",pool_id="a"}`: 5 + 5*1.5/3},
+		"one layout":            {`{model_id="m",pool_id="a"}`: 5 + 5*0.2/0.4},
+		"two layouts in a pool": {`{model_id="m",pool_id="a"}`: 2 + 8*6.6/7.2},
+		"two layouts for two models": {
+			`{model_id="m",pool_id="a"}`: 2 + 8*82.5/90,
+			`{model_id="n",pool_id="a"}`: 5 + 5*1.5/3,
+		},
 		"layouts without a common bound": nil,
 	}
-	heat, p95 := sent(panelOf(t, "Whole request, distribution").Targets[0].Expr), percentilesOf(t, "Whole request, percentiles")["p95"]
+	heat, p95 := sent(
+		panelOf(t, "Whole request, distribution").Targets[0].Expr,
+	), percentilesOf(t, "Whole request, percentiles")["p95"]
 	requireResults(t, cases, func(name string) []wanted {
 		// promtool evaluates at a single moment, the end of the panel's range.
 		common := make(map[string]float64)
@@ -255,7 +269,13 @@ func TestPercentilePanelsHaveBoundsAndMean(t *testing.T) {
 			complete[p.Title] = true
 		}
 	}
-	require.Len(t, slices.Compact(slices.Sorted(slices.Values(found))), 11, "panels of percentiles: %s", strings.Join(found, ", "))
+	require.Len(
+		t,
+		slices.Compact(slices.Sorted(slices.Values(found))),
+		11,
+		"panels of percentiles: %s",
+		strings.Join(found, ", "),
+	)
 }
 
 // Means over replicas are weighted by their requests. The plain mean of several exporters'

@@ -119,7 +119,10 @@ func states() []MappedValue {
 func stateNumber(by, name string, states []MappedValue) string {
 	var parts []string
 	for i, s := range states[1:] {
-		parts = append(parts, fmt.Sprintf("%d * max by (%s, state) (%s{%s,state=%q})", i+1, by, name, replicaMatchers, s.Text))
+		parts = append(
+			parts,
+			fmt.Sprintf("%d * max by (%s, state) (%s{%s,state=%q})", i+1, by, name, replicaMatchers, s.Text),
+		)
 	}
 	return fmt.Sprintf("max by (%s) (%s)", by, strings.Join(parts, " or "))
 }

@@ -11,12 +11,23 @@ type column struct {
 func table(title, description string, keys [][2]string, columns []column) Panel {
 	p := panel("table", title, description, "none", nil)
 	p.Options = Options{"cellHeight": "sm", "showHeader": true}
-	p.FieldConfig.Defaults.Custom = Options{"align": "auto", "minWidth": 75, "filterable": true, "cellOptions": Options{"type": "auto"}}
+	p.FieldConfig.Defaults.Custom = Options{
+		"align":       "auto",
+		"minWidth":    75,
+		"filterable":  true,
+		"cellOptions": Options{"type": "auto"},
+	}
 	keys = append([][2]string{{"cluster", "Cluster"}}, keys...)
 	// Most fleets have one cluster, and long names of pools.
-	p.FieldConfig.Overrides = append(p.FieldConfig.Overrides, override("byName", "Cluster", Property{"custom.width", 65}))
+	p.FieldConfig.Overrides = append(
+		p.FieldConfig.Overrides,
+		override("byName", "Cluster", Property{"custom.width", 65}),
+	)
 	if len(columns) > 8 {
-		p.FieldConfig.Overrides = append(p.FieldConfig.Overrides, override("byName", "Pool", Property{"custom.width", 150}))
+		p.FieldConfig.Overrides = append(
+			p.FieldConfig.Overrides,
+			override("byName", "Pool", Property{"custom.width", 150}),
+		)
 	}
 	order, names, hidden := Options{}, Options{}, Options{"Time": true}
 	for i, k := range keys {
@@ -36,7 +47,10 @@ func table(title, description string, keys [][2]string, columns []column) Panel 
 			continue
 		}
 		order[field], names[field] = len(keys)+i, c.title
-		p.FieldConfig.Overrides = append(p.FieldConfig.Overrides, override("byName", c.title, append([]Property{{ID: "unit", Value: c.unit}}, c.styles...)...))
+		p.FieldConfig.Overrides = append(
+			p.FieldConfig.Overrides,
+			override("byName", c.title, append([]Property{{ID: "unit", Value: c.unit}}, c.styles...)...),
+		)
 	}
 	p.Transformations = []Options{
 		{"id": "merge", "options": Options{}},
@@ -55,11 +69,17 @@ func cells(styles ...style) []Property {
 	if m := p.FieldConfig.Defaults.Mappings; m != nil {
 		properties = append(properties, Property{ID: "mappings", Value: m})
 	}
-	return append(properties, Property{ID: "custom.cellOptions", Value: Options{"type": "color-background", "mode": "basic"}})
+	return append(properties, Property{
+		ID:    "custom.cellOptions",
+		Value: Options{"type": "color-background", "mode": "basic"},
+	})
 }
 
 func linkColumn(p Panel, title, to string) Panel {
-	p.FieldConfig.Overrides = append(p.FieldConfig.Overrides, override("byName", title, Property{"links", []Link{{Title: "Open", URL: to}}}))
+	p.FieldConfig.Overrides = append(p.FieldConfig.Overrides, override("byName", title, Property{
+		"links",
+		[]Link{{Title: "Open", URL: to}},
+	}))
 	return p
 }
 

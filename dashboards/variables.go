@@ -22,8 +22,16 @@ func variables() Templating {
 		queryVariable("cluster", "Cluster", "llm_server_state"),
 		queryVariable("pool_id", "Pool", inSelectedClusters("llm_server_state")),
 		queryVariable("engine", "Engine", inSelectedClusters(`llm_server_state{pool_id=~"$pool_id"}`)),
-		queryVariable("model_id", "Model", inSelectedClusters(`llm_server_requests_per_second{pool_id=~"$pool_id",engine=~"$engine"}`)),
-		queryVariable("replica_id", "Replica", inSelectedClusters(`llm_server_state{pool_id=~"$pool_id",engine=~"$engine"}`)),
+		queryVariable(
+			"model_id",
+			"Model",
+			inSelectedClusters(`llm_server_requests_per_second{pool_id=~"$pool_id",engine=~"$engine"}`),
+		),
+		queryVariable(
+			"replica_id",
+			"Replica",
+			inSelectedClusters(`llm_server_state{pool_id=~"$pool_id",engine=~"$engine"}`),
+		),
 	}}
 }
 
@@ -37,7 +45,13 @@ func singleReplicaVariables() Templating {
 
 // datasourceVariable returns the variable for the Prometheus to query.
 func datasourceVariable() Variable {
-	return Variable{Name: "datasource", Label: "Data source", Type: "datasource", Query: "prometheus", Current: map[string]any{}}
+	return Variable{
+		Name:    "datasource",
+		Label:   "Data source",
+		Type:    "datasource",
+		Query:   "prometheus",
+		Current: map[string]any{},
+	}
 }
 
 // queryVariable returns a variable for the values of the label with its name.

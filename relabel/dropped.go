@@ -34,7 +34,8 @@ func reasonOf(c *prometheus.Config, b *labels.Builder) string {
 	case c.Action == prometheus.Drop:
 		return fmt.Sprintf("drops targets whose %s matches %s, and it is %q", label, c.Regex.String(), value)
 	case c.Action == prometheus.KeepEqual:
-		return fmt.Sprintf("keeps targets whose %s is equal to %s, and these are %q and %q", label, c.TargetLabel, value, b.Get(c.TargetLabel))
+		return fmt.Sprintf("keeps targets whose %s is equal to %s, and these "+
+			"are %q and %q", label, c.TargetLabel, value, b.Get(c.TargetLabel))
 	default: // dropequal: no other action drops a target.
 		return fmt.Sprintf("drops targets whose %s is equal to %s, and both are %q", label, c.TargetLabel, value)
 	}

@@ -20,7 +20,14 @@ func ExampleRules_Target() {
 		fmt.Println(err)
 		return
 	}
-	pod := labels.FromStrings("__address__", "10.0.0.1:8002", "__meta_kubernetes_pod_label_app", "triton", "__meta_kubernetes_pod_name", "llama-0")
+	pod := labels.FromStrings(
+		"__address__",
+		"10.0.0.1:8002",
+		"__meta_kubernetes_pod_label_app",
+		"triton",
+		"__meta_kubernetes_pod_name",
+		"llama-0",
+	)
 	fmt.Println(rules.Target(pod))
 
 	pod = labels.FromStrings("__address__", "10.0.0.2:80", "__meta_kubernetes_pod_label_app", "web")
@@ -38,7 +45,9 @@ func ExampleRelabeler_Series() {
 		ModelID:     func(string) string { return "llama-70b" },
 		ModelLabels: []string{"model"},
 	})
-	series := relabeler.Series(labels.FromStrings("__name__", "nv_inference_count", "model", "ensemble", "pool_id", "theirs"))
+	series := relabeler.Series(
+		labels.FromStrings("__name__", "nv_inference_count", "model", "ensemble", "pool_id", "theirs"),
+	)
 	series.Labels.Range(func(l labels.Label) { fmt.Printf("%s=%q\n", l.Name, l.Value) })
 	fmt.Println("renamed:", series.Collisions)
 	// Output:

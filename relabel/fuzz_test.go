@@ -18,7 +18,13 @@ import (
 
 // vocabulary makes random rules match random labels often.
 var vocabulary = []string{
-	"a", "b", "ab", "model", "model_name", "rack", "__tmp_a", "__meta_a", "__address__", "__name__", "exported_pool_id", "exported_exported_pool_id", "exported_rack",
+	"a",
+	"b",
+	"ab",
+	"model",
+	"model_name",
+	"rack",
+	"__tmp_a", "__meta_a", "__address__", "__name__", "exported_pool_id", "exported_exported_pool_id", "exported_rack",
 	"engine", "engine_version", "trtllm_version", "pool_id", "replica_id", "model_id", "ensemble", "llama", "x y", "Å",
 }
 
@@ -40,14 +46,37 @@ func (d dice) labels() labels.Labels {
 // rule returns a rule as YAML, perhaps an invalid one.
 func (d dice) rule(regex string) string {
 	var b strings.Builder
-	action := d.pick("replace", "replace", "keep", "drop", "hashmod", "labelmap", "labeldrop", "labelkeep", "lowercase", "uppercase", "keepequal", "dropequal")
+	action := d.pick(
+		"replace",
+		"replace",
+		"keep",
+		"drop",
+		"hashmod",
+		"labelmap",
+		"labeldrop",
+		"labelkeep",
+		"lowercase",
+		"uppercase",
+		"keepequal",
+		"dropequal",
+	)
 	fmt.Fprintf(&b, "{action: %s", action)
 	equal, byName := strings.HasSuffix(action, "equal"), strings.HasPrefix(action, "label")
 	if !byName {
-		fmt.Fprintf(&b, ", source_labels: [%q, %q], target_label: %q", d.word(), d.word(), d.pick(d.word(), d.word(), "${1}"))
+		fmt.Fprintf(
+			&b,
+			", source_labels: [%q, %q], target_label: %q",
+			d.word(),
+			d.word(),
+			d.pick(d.word(), d.word(), "${1}"),
+		)
 	}
 	if !equal && d.IntN(4) > 0 {
-		fmt.Fprintf(&b, ", regex: %q", d.pick(regex, "(.*)", "(.*);.*", ".+", d.word()+".*", "(.*)_id", "__name__|(pool_id|a)", d.word()+"(.*)"))
+		fmt.Fprintf(
+			&b,
+			", regex: %q",
+			d.pick(regex, "(.*)", "(.*);.*", ".+", d.word()+".*", "(.*)_id", "__name__|(pool_id|a)", d.word()+"(.*)"),
+		)
 	}
 	switch action {
 	case "hashmod":
@@ -89,7 +118,14 @@ func exported(in, ours map[string]string, keep func(string) bool) map[string]str
 // rules; nil if the series is dropped.
 func want(in labels.Labels, r relabel.Rules, id relabel.TargetLabels) map[string]string {
 	attach := maps.Clone(id.Labels)
-	maps.Copy(attach, map[string]string{"engine": id.Engine, "engine_version": id.EngineVersion, "trtllm_version": id.TRTLLMVersion, "pool_id": id.PoolID, "replica_id": id.ReplicaID, "model_id": ""})
+	maps.Copy(attach, map[string]string{
+		"engine":         id.Engine,
+		"engine_version": id.EngineVersion,
+		"trtllm_version": id.TRTLLMVersion,
+		"pool_id":        id.PoolID,
+		"replica_id":     id.ReplicaID,
+		"model_id":       "",
+	})
 	for _, name := range []string{"model_name", "model"} {
 		if in.Get(name) != "" {
 			attach["model_id"] = id.ModelID(in.Get(name))
@@ -98,7 +134,10 @@ func want(in labels.Labels, r relabel.Rules, id relabel.TargetLabels) map[string
 	set := exported(in.Map(), attach, func(name string) bool { return id.HonorLabels && id.Labels[name] != "" })
 	// As in a scrape, the rules see the identity after the target's labels.
 	b := labels.NewBuilder(in)
-	names := slices.Concat(slices.Sorted(maps.Keys(attach)), slices.SortedFunc(maps.Keys(set), func(x, y string) int { return len(x) - len(y) }))
+	names := slices.Concat(
+		slices.Sorted(maps.Keys(attach)),
+		slices.SortedFunc(maps.Keys(set), func(x, y string) int { return len(x) - len(y) }),
+	)
 	for _, name := range names {
 		if in.Get(name) != set[name] {
 			b.Set(name, set[name])

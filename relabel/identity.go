@@ -86,7 +86,8 @@ func (t *TargetLabels) attached() []attachedLabel {
 	}
 	names := IdentityLabels()
 	for name, value := range t.Labels {
-		if value != "" && !slices.Contains(names, name) && !strings.HasPrefix(name, model.ReservedLabelPrefix) && model.UTF8Validation.IsValidLabelName(name) {
+		if value != "" && !slices.Contains(names, name) && !strings.HasPrefix(name, model.ReservedLabelPrefix) &&
+			model.UTF8Validation.IsValidLabelName(name) {
 			list = append(list, attachedLabel{name, value, false})
 		}
 	}

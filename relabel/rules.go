@@ -63,7 +63,8 @@ func (r Rules) ValidateSeries() error {
 	errs := []error{r.Validate()}
 	for i, c := range r {
 		if c != nil && (c.TargetLabel == LabelPoolID || c.TargetLabel == LabelReplicaID) && writes(c.Action) {
-			errs = append(errs, fmt.Errorf("[%d].target_label: %q identifies targets and cannot be changed on series; set it in relabel_configs or write another label", i, c.TargetLabel))
+			errs = append(errs, fmt.Errorf("[%d].target_label: %q identifies targets and cannot be changed on "+
+				"series; set it in relabel_configs or write another label", i, c.TargetLabel))
 		}
 	}
 	return errors.Join(errs...)

@@ -39,8 +39,15 @@ func TestTargetRelabelingMatchesPrometheus(t *testing.T) {
 	}{
 		"no rule keeps all but the labels of discovery and of rules": {
 			rules: `[]`,
-			in:    []string{"__address__", "h:1", "__meta_x", "1", "__tmp_y", "2", "__tmp", "3", "__scheme__", "http", "__metrics_path__", "/m", "__scrape_interval__", "5s", "__scrape_timeout__", "4s", "__param_q", "v", "rack", "r1"},
-			out:   []string{"__address__", "h:1", "__scheme__", "http", "__metrics_path__", "/m", "__scrape_interval__", "5s", "__scrape_timeout__", "4s", "__param_q", "v", "rack", "r1"},
+			in: []string{
+				"__address__", "h:1", "__meta_x", "1", "__tmp_y", "2", "__tmp", "3", "__scheme__", "http",
+				"__metrics_path__", "/m", "__scrape_interval__", "5s", "__scrape_timeout__", "4s", "__param_q",
+				"v", "rack", "r1",
+			},
+			out: []string{
+				"__address__", "h:1", "__scheme__", "http", "__metrics_path__", "/m", "__scrape_interval__", "5s",
+				"__scrape_timeout__", "4s", "__param_q", "v", "rack", "r1",
+			},
 		},
 		"replace without sources sets a constant": {
 			rules: `[{target_label: zone, replacement: eu}]`,
@@ -48,7 +55,9 @@ func TestTargetRelabelingMatchesPrometheus(t *testing.T) {
 		},
 		"a pod names its replica": {
 			rules: `[{source_labels: [__meta_kubernetes_namespace, __meta_kubernetes_pod_name], separator: ".", target_label: replica_id}]`,
-			in:    []string{"__meta_kubernetes_namespace", "llm", "__meta_kubernetes_pod_name", "triton-0"}, out: []string{"replica_id", "llm.triton-0"},
+			in: []string{
+				"__meta_kubernetes_namespace", "llm", "__meta_kubernetes_pod_name", "triton-0",
+			}, out: []string{"replica_id", "llm.triton-0"},
 		},
 		"one rule hands a value to the next in a __tmp label": {
 			rules: `[{source_labels: [a], target_label: __tmp_a}, {source_labels: [__tmp_a], target_label: b}]`,
@@ -123,7 +132,12 @@ func TestValidateNamesRuleAndKey(t *testing.T) {
 		r, err := decode(text)
 		if err == nil {
 			err = r.Validate()
-			require.ErrorContains(t, append(r, nil).Validate(), fmt.Sprintf("[%d]: is empty", len(r)), "every error is reported")
+			require.ErrorContains(
+				t,
+				append(r, nil).Validate(),
+				fmt.Sprintf("[%d]: is empty", len(r)),
+				"every error is reported",
+			)
 		}
 		require.ErrorContains(t, err, want, text)
 	}
@@ -134,7 +148,9 @@ func TestRulesBuiltInCodeAreValidated(t *testing.T) {
 	require.ErrorContains(t, r.Validate(), "[0].regex: is not set")
 	require.ErrorContains(t, r.Validate(), "[1]: is empty")
 	built := prometheus.DefaultRelabelConfig
-	built.SourceLabels, built.TargetLabel, built.NameValidationScheme = model.LabelNames{"a"}, "their label", model.UnsetValidation
+	built.SourceLabels, built.TargetLabel, built.NameValidationScheme = model.LabelNames{
+		"a",
+	}, "their label", model.UnsetValidation
 	r = relabel.Rules{&built}
 	require.NoError(t, r.Validate())
 	out, keep := r.Target(labels.FromStrings("a", "x"))

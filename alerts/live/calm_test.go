@@ -62,7 +62,9 @@ func rolledPool() simulate.PoolSpec {
 	pool := simulate.PoolSpec{Name: rolled}
 	for i := range 4 {
 		pool.Replicas = append(pool.Replicas, simulate.Spec{
-			Name: rolled + strconv.Itoa(i), Kind: simulate.KindTriton, Seed: uint64(100 + i), Speed: 1, GPUs: 1, Model: "mistral", Streaming: true,
+			Name: rolled + strconv.Itoa(
+				i,
+			), Kind: simulate.KindTriton, Seed: uint64(100 + i), Speed: 1, GPUs: 1, Model: "mistral", Streaming: true,
 			EngineVersion: "2.64.0", TRTLLMVersion: "1.1.0", Setup: simulate.Setup{Histograms: true},
 			Workload: simulate.Workload{Rate: 2, PromptTokens: 200, OutputTokens: 80, Spread: 0.5},
 			Engine:   simulate.Engine{MaxActive: 32, KVBlocks: 2400, TokensPerBlock: 32},
@@ -78,7 +80,12 @@ func (s *stack) rollout(t *testing.T) {
 		for _, r := range pool.Replicas {
 			if pool.Name == rolled {
 				r.Rollout(5*time.Second, "2.65.0", "1.2.0")
-				within(t, 2*time.Minute, r.Name()+" serves again", func() bool { return r.Truth().Phase == simulate.PhaseServing })
+				within(
+					t,
+					2*time.Minute,
+					r.Name()+" serves again",
+					func() bool { return r.Truth().Phase == simulate.PhaseServing },
+				)
 			}
 		}
 	}

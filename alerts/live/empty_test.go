@@ -100,10 +100,12 @@ func (s *stack) look(t *testing.T, seen map[string]bool) {
 				name := d.UID + " / " + p.Title + string(kind)
 				for _, q := range p.Targets {
 					// An objective comes from the configuration and is not a measurement.
-					if seen[name] || strings.HasSuffix(q.LegendFormat, " objective") || strings.HasSuffix(q.LegendFormat, " allowed") {
+					if seen[name] || strings.HasSuffix(q.LegendFormat, " objective") ||
+						strings.HasSuffix(q.LegendFormat, " allowed") {
 						continue
 					}
-					expr := strings.NewReplacer("$__rate_interval", "10s", "$__range", "1m", "$pool_id", "of-"+string(kind)).Replace(q.Expr)
+					expr := strings.NewReplacer("$__rate_interval", "10s", "$__range", "1m", "$pool_id", "of-"+string(kind)).
+						Replace(q.Expr)
 					seen[name] = len(s.query(t, variable.ReplaceAllString(expr, ".*"))) > 0
 				}
 			}
@@ -114,7 +116,8 @@ func (s *stack) look(t *testing.T, seen map[string]bool) {
 // everyKind returns all kinds of servers.
 func everyKind() []simulate.Kind {
 	return []simulate.Kind{
-		simulate.KindTriton, simulate.KindTritonPython, simulate.KindTritonLLMAPI, simulate.KindTritonLLMAPIModule, simulate.KindTritonCore,
+		simulate.KindTriton,
+		simulate.KindTritonPython, simulate.KindTritonLLMAPI, simulate.KindTritonLLMAPIModule, simulate.KindTritonCore,
 		simulate.KindTritonVLLM, simulate.KindTritonOpenAI, simulate.KindServe, simulate.KindServeGen2,
 		simulate.KindServeOld, simulate.KindNIM, simulate.KindDynamo, simulate.KindVLLM, simulate.KindSGLang,
 	}
@@ -122,15 +125,35 @@ func everyKind() []simulate.Kind {
 
 // healthyFleet returns a pool for each kind of server, and one with several kinds.
 func healthyFleet() simulate.FleetSpec {
-	work := simulate.Workload{Rate: 2, PromptTokens: 200, OutputTokens: 80, Spread: 0.5, SharedPrefix: 0.6, PrefixTokens: 128, AbandonRate: 0.01}
+	work := simulate.Workload{
+		Rate:         2,
+		PromptTokens: 200,
+		OutputTokens: 80,
+		Spread:       0.5,
+		SharedPrefix: 0.6,
+		PrefixTokens: 128,
+		AbandonRate:  0.01,
+	}
 	seed := uint64(0)
 	replicas := func(pool string, kinds ...simulate.Kind) simulate.PoolSpec {
 		p := simulate.PoolSpec{Name: pool}
 		for i, kind := range kinds {
 			seed++
 			p.Replicas = append(p.Replicas, simulate.Spec{
-				Name: fmt.Sprintf("%s-%d", pool, i), Kind: kind, Seed: seed, Speed: 1, GPUs: 1, Model: "mistral", Streaming: true, Setup: simulate.Setup{Histograms: true},
-				Workload: work, Engine: simulate.Engine{MaxActive: 32, KVBlocks: 2400, TokensPerBlock: 32},
+				Name: fmt.Sprintf(
+					"%s-%d",
+					pool,
+					i,
+				),
+				Kind:      kind,
+				Seed:      seed,
+				Speed:     1,
+				GPUs:      1,
+				Model:     "mistral",
+				Streaming: true,
+				Setup:     simulate.Setup{Histograms: true},
+				Workload:  work,
+				Engine:    simulate.Engine{MaxActive: 32, KVBlocks: 2400, TokensPerBlock: 32},
 			})
 		}
 		return p
@@ -151,7 +174,8 @@ func healthyConfig(fleet *simulate.Fleet) string {
 	for _, pool := range fleet.Pools() {
 		fmt.Fprintf(&b, "  - pool_id: %s\n    expect: { replicas: %d }\n", pool.Name, len(pool.Replicas))
 		switch pool.Replicas[0].Spec().Kind {
-		case simulate.KindDynamo, simulate.KindTritonCore: // Neither a worker nor a Triton without an LLM answers such requests.
+		case simulate.KindDynamo,
+			simulate.KindTritonCore: // Neither a worker nor a Triton without an LLM answers such requests.
 		default:
 			b.WriteString("    canary: { enabled: true, interval: 30s }\n")
 		}
@@ -159,7 +183,8 @@ func healthyConfig(fleet *simulate.Fleet) string {
 		case kindsPool:
 			b.WriteString("    slo: { ttft: { le: 5s, objective: 0.9 } }\n")
 		case "of-" + string(simulate.KindVLLM), "of-" + string(simulate.KindServe):
-			b.WriteString("    slo: { ttft: { le: 2500ms, objective: 0.95 }, tpot: { le: 100ms, objective: 0.9 }, e2e: { le: 40s, objective: 0.95 } }\n")
+			b.WriteString("    slo: { ttft: { le: 2500ms, objective: 0.95 }, tpot: { le: 100ms, objective: 0.9 }, " +
+				"e2e: { le: 40s, objective: 0.95 } }\n")
 		case "of-" + string(simulate.KindTriton):
 			b.WriteString("    slo: { ttft: { le: 5s, objective: 0.9 }, availability: { objective: 0.995 } }\n")
 		}

@@ -24,10 +24,22 @@ func fleetSpec() simulate.FleetSpec {
 		}
 		spec.Pools = append(spec.Pools, p)
 	}
-	work := simulate.Workload{Rate: 3, PromptTokens: 200, OutputTokens: 60, Spread: 0.3, SharedPrefix: 0.6, PrefixTokens: 128}
+	work := simulate.Workload{
+		Rate:         3,
+		PromptTokens: 200,
+		OutputTokens: 60,
+		Spread:       0.3,
+		SharedPrefix: 0.6,
+		PrefixTokens: 128,
+	}
 	small := simulate.Engine{MaxActive: 16, KVBlocks: 1200, IterationBase: 8 * time.Millisecond}
 	triton := simulate.Spec{
-		Kind: simulate.KindTriton, EngineVersion: "2.65.0", TRTLLMVersion: "1.1.0", Setup: simulate.Setup{Histograms: true, Summaries: true}, Workload: work, Engine: small,
+		Kind:          simulate.KindTriton,
+		EngineVersion: "2.65.0",
+		TRTLLMVersion: "1.1.0",
+		Setup:         simulate.Setup{Histograms: true, Summaries: true},
+		Workload:      work,
+		Engine:        small,
 	}
 	serve := simulate.Spec{Kind: simulate.KindServe, Model: "qwen", Workload: work, Engine: small}
 	streaming := triton
@@ -46,7 +58,12 @@ func fleetSpec() simulate.FleetSpec {
 	add("stuck", 2, full)
 	add("busy", 2, serve)
 	tight := triton
-	tight.Engine = simulate.Engine{MaxActive: 256, KVBlocks: 1000, TokensPerBlock: 16, IterationBase: 8 * time.Millisecond}
+	tight.Engine = simulate.Engine{
+		MaxActive:      256,
+		KVBlocks:       1000,
+		TokensPerBlock: 16,
+		IterationBase:  8 * time.Millisecond,
+	}
 	tight.Workload = simulate.Workload{Rate: 0.5, PromptTokens: 100, OutputTokens: 400, Spread: 0.3}
 	add("tight", 1, tight)
 	add("lone", 1, serve)
@@ -57,7 +74,17 @@ func fleetSpec() simulate.FleetSpec {
 	kinds := simulate.PoolSpec{Name: kindsPool}
 	for _, kind := range kindsOfPool() {
 		kinds.Replicas = append(kinds.Replicas, simulate.Spec{
-			Name: "of-" + string(kind), Kind: kind, Seed: 90, Speed: 1, Model: kindsModel, Streaming: true, Setup: simulate.Setup{Histograms: true}, Workload: work, Engine: small,
+			Name: "of-" + string(
+				kind,
+			),
+			Kind:      kind,
+			Seed:      90,
+			Speed:     1,
+			Model:     kindsModel,
+			Streaming: true,
+			Setup:     simulate.Setup{Histograms: true},
+			Workload:  work,
+			Engine:    small,
 		})
 	}
 	spec.Pools = append(spec.Pools, kinds)
@@ -82,7 +109,8 @@ func exporterConfig(fleet *simulate.Fleet) string {
 		case "calm":
 			b.WriteString("    slo: { availability: { objective: 0.995 } }\n")
 		case "busy":
-			b.WriteString("    slo: { ttft: { le: 2500ms, objective: 0.95 }, tpot: { le: 100ms, objective: 0.5 }, e2e: { le: 40s, objective: 0.5 } }\n")
+			b.WriteString("    slo: { ttft: { le: 2500ms, objective: 0.95 }, tpot: { le: 100ms, objective: 0.5 }, " +
+				"e2e: { le: 40s, objective: 0.5 } }\n")
 		case "failing":
 			b.WriteString("    slo: { availability: { objective: 0.995 } }\n")
 		}
@@ -95,7 +123,8 @@ func exporterConfig(fleet *simulate.Fleet) string {
 }
 
 // modelIDs gives one name to a model that each kind of server names differently.
-const modelIDs = "    model_ids: { mistral: [mistral, ensemble, tensorrt_llm, tensorrt_llm_bls, preprocessing, postprocessing] }\n"
+const modelIDs = "    model_ids: { mistral: [mistral, ensemble, tensorrt_llm, tensorrt_llm_bls, preprocessing, " +
+	"postprocessing] }\n"
 
 // questions lets the exporter ask the replicas that hang, since only that proves it.
 func questions(pool simulate.Pool) string {
@@ -110,7 +139,8 @@ func targets(pool simulate.Pool) string {
 	var b strings.Builder
 	b.WriteString("    static_configs:\n")
 	for _, r := range pool.Replicas {
-		fmt.Fprintf(&b, "      - { targets: [%q], labels: { replica_id: %s, __metrics_path__: %q, __api_address__: %q } }\n",
+		fmt.Fprintf(&b, "      - { targets: [%q], labels: { replica_id: %s, __metrics_path__: %q, "+
+			"__api_address__: %q } }\n",
 			r.MetricsAddr(), r.Name(), r.MetricsPath(), r.APIAddr())
 	}
 	return b.String()

@@ -56,14 +56,28 @@ func (s *stack) requireKinds(t *testing.T) {
 	replicas := float64(len(kindsOfPool()))
 	require.Equal(t, replicas, s.one(t, `count(count by (engine) (llm_server_state`+selector+`))`))
 	for _, family := range []string{
-		"requests_running", "queue_depth", "kv_cache_utilization_ratio", "saturation_ratio", "saturated", "generation_tokens_total",
-		"prompt_tokens_total", "requests_total", "time_to_first_token_seconds_count", "request_duration_average_seconds",
+		"requests_running",
+		"queue_depth", "kv_cache_utilization_ratio", "saturation_ratio", "saturated", "generation_tokens_total",
+		"prompt_tokens_total",
+		"requests_total", "time_to_first_token_seconds_count", "request_duration_average_seconds",
 	} {
-		require.Equal(t, replicas, s.one(t, `count(count by (replica_id) (llm_server_`+family+selector+`))`), "replicas with llm_server_%s", family)
-		require.Equal(t, kindsModel, s.query(t, `group by (model_id) (llm_server_`+family+selector+`)`)[0]["model_id"], family)
+		require.Equal(
+			t,
+			replicas,
+			s.one(t, `count(count by (replica_id) (llm_server_`+family+selector+`))`),
+			"replicas with llm_server_%s",
+			family,
+		)
+		require.Equal(
+			t,
+			kindsModel,
+			s.query(t, `group by (model_id) (llm_server_`+family+selector+`)`)[0]["model_id"],
+			family,
+		)
 	}
 	for _, rule := range []string{
-		"pool_model:llm_server_generation_tokens:rate", "pool_model:llm_server_prompt_tokens:rate", "pool_model:llm_server_requests_running:sum",
+		"pool_model:llm_server_generation_tokens:rate",
+		"pool_model:llm_server_prompt_tokens:rate", "pool_model:llm_server_requests_running:sum",
 		"pool_model:llm_server_kv_cache_utilization_ratio:max", "pool_model:llm_server_kv_cache_capacity_tokens:sum",
 	} {
 		// At a given moment nothing may be running.
@@ -71,7 +85,13 @@ func (s *stack) requireKinds(t *testing.T) {
 	}
 	require.Positive(t, s.one(t, `pool_model_class:llm_server_requests:rate{pool_id="`+kindsPool+`",class="ok"}`))
 	tokens := s.one(t, `sum(rate(llm_server_generation_tokens_total`+selector+`[15s]))`)
-	require.InEpsilon(t, tokens, s.one(t, "pool_model:llm_server_generation_tokens:rate"+selector), 0.5, "the rule counts the tokens of all kinds")
+	require.InEpsilon(
+		t,
+		tokens,
+		s.one(t, "pool_model:llm_server_generation_tokens:rate"+selector),
+		0.5,
+		"the rule counts the tokens of all kinds",
+	)
 
 	require.Equal(t, replicas, s.one(t, "pool:llm_server_serving:count"+selector))
 	load := s.one(t, "max_over_time(pool:llm_server_saturation:sum"+selector+"[20s])")
@@ -98,9 +118,13 @@ func (s *stack) heatmapsOfKinds(t *testing.T) {
 			if p.Type != "heatmap" {
 				continue
 			}
-			expr := strings.NewReplacer("$__rate_interval", "10s", "$__range", "30s", "$pool_id", kindsPool).Replace(p.Targets[0].Expr)
+			expr := strings.NewReplacer("$__rate_interval", "10s", "$__range", "30s", "$pool_id", kindsPool).
+				Replace(p.Targets[0].Expr)
 			buckets := s.over(t, variable.ReplaceAllString(expr, ".*"), 30*time.Second)
-			bounds := slices.SortedFunc(maps.Keys(buckets), func(a, b string) int { return cmp.Compare(number(t, a), number(t, b)) })
+			bounds := slices.SortedFunc(
+				maps.Keys(buckets),
+				func(a, b string) int { return cmp.Compare(number(t, a), number(t, b)) },
+			)
 			t.Logf("%s: common bounds %s", p.Title, strings.Join(bounds, " "))
 			if len(bounds) == 0 {
 				continue
@@ -151,7 +175,8 @@ func (s *stack) panelsOfKinds(t *testing.T) {
 	for _, d := range dashboards.All() {
 		for _, p := range d.Panels {
 			for _, q := range p.Targets {
-				expr := strings.NewReplacer("$__rate_interval", "10s", "$__range", "1m", "$pool_id", kindsPool).Replace(q.Expr)
+				expr := strings.NewReplacer("$__rate_interval", "10s", "$__range", "1m", "$pool_id", kindsPool).
+					Replace(q.Expr)
 				found := s.query(t, variable.ReplaceAllString(expr, ".*"))
 				all++
 				if len(found) > 0 {

@@ -98,7 +98,12 @@ func TestFaultsReachReceiver(t *testing.T) {
 		}
 	}
 	for _, f := range faults() {
-		within(t, reaction-time.Since(start), f.name+": "+f.alert, func() bool { return len(s.hook.firing(f.alert, f.labels...)) > 0 })
+		within(
+			t,
+			reaction-time.Since(start),
+			f.name+": "+f.alert,
+			func() bool { return len(s.hook.firing(f.alert, f.labels...)) > 0 },
+		)
 		got := s.hook.firing(f.alert, f.labels...)[0]
 		require.Equal(t, f.receiver, got.receiver, f.name)
 		require.NotEmpty(t, got.Annotations["summary"])
@@ -155,7 +160,9 @@ func (s *stack) requireInhibition(t *testing.T) {
 			var all []active
 			fetchJSON(t, "http://"+s.alertmanager+"/api/v2/alerts", &all)
 			return slices.ContainsFunc(all, func(a active) bool {
-				return a.Labels["alertname"] == c.alert && a.Labels["pool_id"] == c.pool && a.Status.State == "suppressed" && len(a.Status.InhibitedBy) > 0
+				return a.Labels["alertname"] == c.alert && a.Labels["pool_id"] == c.pool &&
+					a.Status.State == "suppressed" &&
+					len(a.Status.InhibitedBy) > 0
 			})
 		})
 		require.Empty(t, s.hook.firing(c.alert, "pool_id", c.pool), c.name)
@@ -168,7 +175,14 @@ func (s *stack) requireOthersSilent(t *testing.T) {
 	s.hook.mu.Lock()
 	defer s.hook.mu.Unlock()
 	for _, a := range s.hook.alerts {
-		require.NotContains(t, a.Labels["pool_id"], "calm", "%s: %s", a.Labels["alertname"], a.Annotations["description"])
+		require.NotContains(
+			t,
+			a.Labels["pool_id"],
+			"calm",
+			"%s: %s",
+			a.Labels["alertname"],
+			a.Annotations["description"],
+		)
 		require.NotEqual(t, "info", a.Labels["severity"])
 	}
 }

@@ -25,7 +25,12 @@ type page struct {
 // pages returns the faults that page, one per pool.
 func pages(t *testing.T) []page {
 	t.Helper()
-	limits := map[string]time.Duration{"lone": 90 * time.Second, "stuck": 100 * time.Second, "module-stuck": 100 * time.Second, "failing": time.Minute}
+	limits := map[string]time.Duration{
+		"lone":         90 * time.Second,
+		"stuck":        100 * time.Second,
+		"module-stuck": 100 * time.Second,
+		"failing":      time.Minute,
+	}
 	var all []page
 	for _, f := range faults() {
 		if limit, timed := limits[f.labels[1]]; timed && f.cause != nil {
@@ -75,7 +80,12 @@ func TestPagesArriveInTime(t *testing.T) {
 		p.cause(s.fleet)
 	}
 	for _, p := range all {
-		within(t, 4*time.Minute, p.name+": "+p.alert, func() bool { return len(s.hook.firing(p.alert, p.labels...)) > 0 })
+		within(
+			t,
+			4*time.Minute,
+			p.name+": "+p.alert,
+			func() bool { return len(s.hook.firing(p.alert, p.labels...)) > 0 },
+		)
 		got := s.hook.firing(p.alert, p.labels...)[0]
 		delay := got.receivedAt.Sub(start).Round(100 * time.Millisecond)
 		t.Logf("%-45s %-20s after %s, at most %s", p.name, p.alert, delay, p.limit)

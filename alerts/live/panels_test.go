@@ -111,7 +111,9 @@ func (s *stack) requireVocabulary(t *testing.T) {
 		}
 	}
 	// These appear with the first event, or in another mode.
-	sometimes := regexp.MustCompile(`_(scrape_failures|series_dropped|derived_skipped|discovery_failures|http_requests)_total$|_(shards|target_(series|derived|models)_left_out)$`)
+	sometimes := regexp.MustCompile(
+		`_(scrape_failures|series_dropped|derived_skipped|discovery_failures|http_requests)_total$|_(shards|target_(series|derived|models)_left_out)$`,
+	)
 	var never []string
 	for name := range own {
 		if strings.HasPrefix(name, "trtllm_exporter_") && !sometimes.MatchString(name) && !seen[name] {

@@ -87,7 +87,11 @@ type window struct {
 
 // window returns the window of a point for the replicas with a pool and a name; empty
 // selects all.
-func (r *recorder) window(spans map[string]span, latencies map[*simulate.Replica][]simulate.Latency, pool, name string) window {
+func (r *recorder) window(
+	spans map[string]span,
+	latencies map[*simulate.Replica][]simulate.Latency,
+	pool, name string,
+) window {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var w window
@@ -122,7 +126,13 @@ func (r *recorder) startedWithin(replica int, s span, latencies []simulate.Laten
 	var started []simulate.Latency
 	for i := r.index(s.begin) + 1; i < len(r.readings); i++ {
 		count := uint64(len(latencies))
-		before, after := min(count, r.readings[i-1].truth[replica].Finished), min(count, r.readings[i].truth[replica].Finished)
+		before, after := min(
+			count,
+			r.readings[i-1].truth[replica].Finished,
+		), min(
+			count,
+			r.readings[i].truth[replica].Finished,
+		)
 		for _, l := range latencies[before:after] {
 			if t := r.readings[i].at.Add(l.TTFT - l.E2E); t.After(s.begin) && !t.After(s.end) {
 				started = append(started, l)

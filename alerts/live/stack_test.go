@@ -120,11 +120,25 @@ type setting struct {
 // startStack starts all parts with the shipped configurations.
 func startStack(t *testing.T, set setting) *stack {
 	t.Helper()
-	binary, prometheus, alertmanager := program(t, "TRTLLM_EXPORTER_BIN"), program(t, "PROMETHEUS"), program(t, "ALERTMANAGER")
+	binary, prometheus, alertmanager := program(
+		t,
+		"TRTLLM_EXPORTER_BIN",
+	), program(
+		t,
+		"PROMETHEUS",
+	), program(
+		t,
+		"ALERTMANAGER",
+	)
 	fleet, err := simulate.StartFleet(t.Context(), set.fleet)
 	require.NoError(t, err)
 	t.Cleanup(fleet.Close)
-	s := &stack{fleet: fleet, prometheus: fixture.FreeAddress(t, "127.0.0.1"), alertmanager: fixture.FreeAddress(t, "127.0.0.1"), hook: &webhook{}}
+	s := &stack{
+		fleet:        fleet,
+		prometheus:   fixture.FreeAddress(t, "127.0.0.1"),
+		alertmanager: fixture.FreeAddress(t, "127.0.0.1"),
+		hook:         &webhook{},
+	}
 	hook := httptest.NewServer(http.Handler(s.hook))
 	t.Cleanup(hook.Close)
 
@@ -151,9 +165,19 @@ func startStack(t *testing.T, set setting) *stack {
 	s.process.prometheus = start(t, prometheus, "--config.file="+write("prometheus.yml", shipped(t, "prometheus.yml",
 		append(set.prometheus, "127.0.0.1:9093", s.alertmanager, "127.0.0.1:9802", strings.Join(scraped, `", "`))...)),
 		"--storage.tsdb.path="+filepath.Join(dir, "tsdb"), "--web.listen-address="+s.prometheus, "--log.level=warn")
-	start(t, alertmanager, "--config.file="+write("alertmanager.yml", shipped(t, "alertmanager.yml",
-		append(set.alertmanager, "http://127.0.0.1:9095", hook.URL)...)),
-		"--storage.path="+filepath.Join(dir, "am"), "--web.listen-address="+s.alertmanager, "--cluster.listen-address=", "--log.level=warn")
+	start(
+		t,
+		alertmanager,
+		"--config.file="+write("alertmanager.yml", shipped(t, "alertmanager.yml",
+			append(set.alertmanager, "http://127.0.0.1:9095", hook.URL)...)),
+		"--storage.path="+filepath.Join(
+			dir,
+			"am",
+		),
+		"--web.listen-address="+s.alertmanager,
+		"--cluster.listen-address=",
+		"--log.level=warn",
+	)
 	for _, ready := range []string{s.exporter, s.prometheus, s.alertmanager} {
 		within(t, 30*time.Second, ready+" is ready", func() bool {
 			_, err := fetch(t.Context(), "http://"+ready+"/-/ready")
@@ -181,9 +205,15 @@ func shipped(t *testing.T, name string, pairs ...string) string {
 func quick(t *testing.T) setting {
 	t.Helper()
 	return setting{
-		fleet: fleetSpec(), exporters: []exporter{{[]string{"serve"}, exporterConfig}}, values: values(t), rules: autoscaling(t),
-		prometheus:   []string{"15s", "1s"},
-		alertmanager: []string{"group_wait: 30s", "group_wait: 4s", "group_wait: 10s", "group_wait: 4s", "group_interval: 5m", "group_interval: 2s"},
+		fleet:      fleetSpec(),
+		exporters:  []exporter{{[]string{"serve"}, exporterConfig}},
+		values:     values(t),
+		rules:      autoscaling(t),
+		prometheus: []string{"15s", "1s"},
+		alertmanager: []string{
+			"group_wait: 30s", "group_wait: 4s", "group_wait: 10s", "group_wait: 4s", "group_interval: 5m",
+			"group_interval: 2s",
+		},
 	}
 }
 
@@ -205,12 +235,30 @@ func values(t *testing.T) alerts.Values {
 		}
 	}
 	for key, value := range map[string]string{
-		"scrape_interval": "2500ms", "saturation_window": "10s", "kv_window": "10s", "gpu_idle_window": "10s",
-		"scrape_failures_window": "15s", "replica_suspected_for": "1m", "dropped_window": "15s", "skew_window": "5s",
-		"slo_fast_new": "5s", "slo_new_window": "30s", "slo_slow_new": "10s", "slo_crawl_new": "15s", "errors_window": "10s",
-		"slo_fast_short": "5s", "slo_fast_long": "15s", "slo_medium_short": "10s", "slo_medium_long": "20s",
-		"slo_slow_short": "15s", "slo_slow_long": "30s", "slo_crawl_short": "20s", "slo_crawl_long": "40s",
-		"slo_slow_interval": "2s", "slo_budget_interval": "3s", "panel_slow_interval": "2s",
+		"scrape_interval":        "2500ms",
+		"saturation_window":      "10s",
+		"kv_window":              "10s",
+		"gpu_idle_window":        "10s",
+		"scrape_failures_window": "15s",
+		"replica_suspected_for":  "1m",
+		"dropped_window":         "15s",
+		"skew_window":            "5s",
+		"slo_fast_new":           "5s",
+		"slo_new_window":         "30s",
+		"slo_slow_new":           "10s",
+		"slo_crawl_new":          "15s",
+		"errors_window":          "10s",
+		"slo_fast_short":         "5s",
+		"slo_fast_long":          "15s",
+		"slo_medium_short":       "10s",
+		"slo_medium_long":        "20s",
+		"slo_slow_short":         "15s",
+		"slo_slow_long":          "30s",
+		"slo_crawl_short":        "20s",
+		"slo_crawl_long":         "40s",
+		"slo_slow_interval":      "2s",
+		"slo_budget_interval":    "3s",
+		"panel_slow_interval":    "2s",
 	} {
 		require.Contains(t, v, key)
 		v[key] = value

@@ -51,21 +51,58 @@ func topologies() []topology {
 	pair := []exporter{{serve, everyPool}, {serve, everyPool}}
 	const often = 5 * time.Second
 	return []topology{
-		{name: "one exporter of a pair stops", fleet: pools(1, 3), exporters: pair, scrapes: often, replicas: 8, breaks: ends(1), within: 5 * time.Minute},
-		{name: "a pool of one replica is down behind a pair", fleet: pools(1, 3), exporters: pair, scrapes: often, replicas: 8, breaks: down("p0", "p0-0"), page: "LLMPoolDown", within: 2 * time.Minute},
 		{
-			name: "one of two shards stops", fleet: pools(4, 4), exporters: []exporter{{append(serve, "--sharding.index=0"), shards}, {append(serve, "--sharding.index=1"), shards}},
+			name:      "one exporter of a pair stops",
+			fleet:     pools(1, 3),
+			exporters: pair,
+			scrapes:   often,
+			replicas:  8,
+			breaks:    ends(1),
+			within:    5 * time.Minute,
+		},
+		{
+			name:      "a pool of one replica is down behind a pair",
+			fleet:     pools(1, 3),
+			exporters: pair,
+			scrapes:   often,
+			replicas:  8,
+			breaks:    down("p0", "p0-0"),
+			page:      "LLMPoolDown",
+			within:    2 * time.Minute,
+		},
+		{
+			name: "one of two shards stops", fleet: pools(4, 4), exporters: []exporter{
+				{append(serve, "--sharding.index=0"), shards},
+				{append(serve, "--sharding.index=1"), shards},
+			},
 			scrapes: often, replicas: 8, breaks: ends(1), page: "LLMShardMissing", within: 5 * time.Minute,
 		},
 		{
-			name: "all sidecars of a pool stop", fleet: pools(3, 1), exporters: []exporter{sidecar(1, 0), sidecar(0, 0), sidecar(0, 1), sidecar(0, 2)},
+			name: "all sidecars of a pool stop", fleet: pools(3, 1), exporters: []exporter{
+				sidecar(1, 0), sidecar(0, 0), sidecar(0, 1), sidecar(0, 2),
+			},
 			scrapes: often, replicas: 4, breaks: ends(1, 2, 3), page: "LLMPoolUnseen", within: 10 * time.Minute,
 		},
 		{
-			name: "the only frontend is down", fleet: tiers(), exporters: []exporter{{serve, frontAndWorker}},
-			scrapes: often, replicas: 2, breaks: down("dynamo", "dynamo-0"), page: "LLMPoolDown", within: 2 * time.Minute,
+			name:      "the only frontend is down",
+			fleet:     tiers(),
+			exporters: []exporter{{serve, frontAndWorker}},
+			scrapes:   often,
+			replicas:  2,
+			breaks:    down("dynamo", "dynamo-0"),
+			page:      "LLMPoolDown",
+			within:    2 * time.Minute,
 		},
-		{name: "a pool of one replica is down, scraped every minute", fleet: pools(1, 3), exporters: []exporter{{serve, everyPool}}, scrapes: time.Minute, replicas: 4, breaks: down("p0", "p0-0"), page: "LLMPoolDown", within: 5 * time.Minute},
+		{
+			name:      "a pool of one replica is down, scraped every minute",
+			fleet:     pools(1, 3),
+			exporters: []exporter{{serve, everyPool}},
+			scrapes:   time.Minute,
+			replicas:  4,
+			breaks:    down("p0", "p0-0"),
+			page:      "LLMPoolDown",
+			within:    5 * time.Minute,
+		},
 	}
 }
 
@@ -94,9 +131,15 @@ func tiers() simulate.FleetSpec {
 // small returns a server with few requests.
 func small(kind simulate.Kind, name string, seed uint64) simulate.Spec {
 	return simulate.Spec{
-		Name: name, Kind: kind, Seed: seed, Speed: 1, Model: "mistral", Streaming: true, Setup: simulate.Setup{Histograms: true},
-		Workload: simulate.Workload{Rate: 2, PromptTokens: 200, OutputTokens: 80, Spread: 0.5},
-		Engine:   simulate.Engine{MaxActive: 32, KVBlocks: 2400, TokensPerBlock: 32},
+		Name:      name,
+		Kind:      kind,
+		Seed:      seed,
+		Speed:     1,
+		Model:     "mistral",
+		Streaming: true,
+		Setup:     simulate.Setup{Histograms: true},
+		Workload:  simulate.Workload{Rate: 2, PromptTokens: 200, OutputTokens: 80, Spread: 0.5},
+		Engine:    simulate.Engine{MaxActive: 32, KVBlocks: 2400, TokensPerBlock: 32},
 	}
 }
 
@@ -110,7 +153,8 @@ func onlyReplica(pool simulate.Pool, i int) string {
 // the second.
 func frontAndWorker(fleet *simulate.Fleet) string {
 	all := fleet.Pools()[0].Replicas
-	return fmt.Sprintf("pools:\n  - pool_id: dynamo\n    static_configs:\n      - { targets: [%q, %q] }\n", all[0].APIAddr(), all[1].MetricsAddr())
+	return fmt.Sprintf("pools:\n  - pool_id: dynamo\n    static_configs:\n      - { targets: "+
+		"[%q, %q] }\n", all[0].APIAddr(), all[1].MetricsAddr())
 }
 
 // TestTopologiesPageOnce runs the shipped files in each topology, and requires one page per
@@ -131,7 +175,9 @@ func (c *topology) play(t *testing.T) {
 	require.NoError(t, err)
 	v["scrape_interval"] = c.scrapes.String()
 	s := startStack(t, setting{
-		fleet: c.fleet, exporters: c.exporters, values: v, prometheus: []string{"scrape_interval: 15s", "scrape_interval: " + c.scrapes.String()},
+		fleet: c.fleet, exporters: c.exporters, values: v, prometheus: []string{
+			"scrape_interval: 15s", "scrape_interval: " + c.scrapes.String(),
+		},
 	})
 	s.awaitReadyReplicas(t, c.replicas, 4*time.Minute)
 	// Wait until the rules have seen them serve.
@@ -148,7 +194,13 @@ func (c *topology) play(t *testing.T) {
 	}
 	for _, a := range s.hook.all() {
 		t.Logf("%s %s of %s %s", a.Status, a.Labels["alertname"], a.Labels["pool_id"], a.Labels["severity"])
-		require.True(t, a.Labels["severity"] != "critical" || a.Labels["alertname"] == c.page, "an unexpected page: %s: %s", a.Labels["alertname"], a.Annotations["description"])
+		require.True(
+			t,
+			a.Labels["severity"] != "critical" || a.Labels["alertname"] == c.page,
+			"an unexpected page: %s: %s",
+			a.Labels["alertname"],
+			a.Annotations["description"],
+		)
 	}
 	require.LessOrEqual(t, len(s.hook.firing(c.page, "severity", "critical")), 1, "one cause, one page")
 }

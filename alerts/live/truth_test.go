@@ -42,7 +42,10 @@ func TestPanelsMatchTruth(t *testing.T) {
 	}{
 		{"one exporter", "", [][]string{{"serve"}}},
 		{"a pair", "", [][]string{{"serve"}, {"serve"}}},
-		{"two shards", "sharding: { total: 2 }\n", [][]string{{"serve", "--sharding.index=0"}, {"serve", "--sharding.index=1"}}},
+		{
+			"two shards", "sharding: { total: 2 }\n",
+			[][]string{{"serve", "--sharding.index=0"}, {"serve", "--sharding.index=1"}},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			requirePanelsMatchTruth(t, truthSetting(t, c.config, c.commands))
@@ -63,7 +66,15 @@ func requirePanelsMatchTruth(t *testing.T, set setting) {
 	for _, r := range truths.replicas {
 		latencies[r] = r.Latencies()
 	}
-	p := &panelReader{stack: s, end: end, queries: panelQueries(), bounds: make(map[string][]float64), spans: make(map[string]map[string]span), rules: s.recorded(t), vocabulary: vocabulary.New()}
+	p := &panelReader{
+		stack:      s,
+		end:        end,
+		queries:    panelQueries(),
+		bounds:     make(map[string][]float64),
+		spans:      make(map[string]map[string]span),
+		rules:      s.recorded(t),
+		vocabulary: vocabulary.New(),
+	}
 	wrong := 0
 	for _, v := range panelValues() {
 		got := p.read(t, v)
@@ -79,7 +90,9 @@ func requirePanelsMatchTruth(t *testing.T, set setting) {
 		truth := make(map[time.Time]float64)
 		evaluated := p.evaluated(t, v.panel)
 		for now := range got {
-			truth[now] = v.want(truths.window(p.spansAt(t, v.panel, cmp.Or(evaluated[now], now)), latencies, v.pool, v.replica))
+			truth[now] = v.want(
+				truths.window(p.spansAt(t, v.panel, cmp.Or(evaluated[now], now)), latencies, v.pool, v.replica),
+			)
 		}
 		line, right := p.compare(t, v, got, truth)
 		t.Log(line)
@@ -97,7 +110,8 @@ func panelQueries() map[string]string {
 	for _, d := range dashboards.All() {
 		for _, p := range d.Panels {
 			for _, q := range p.Targets {
-				expr := strings.NewReplacer("$__rate_interval", over.String(), "$__range", watchedFor.String()).Replace(q.Expr)
+				expr := strings.NewReplacer("$__rate_interval", over.String(), "$__range", watchedFor.String()).
+					Replace(q.Expr)
 				queries[d.UID+" / "+p.Title+" / "+q.RefID] = variable.ReplaceAllString(expr, ".*")
 			}
 		}
@@ -206,7 +220,14 @@ func (p *panelReader) compare(t *testing.T, v shown, got, truth map[time.Time]fl
 			b, _ := slices.BinarySearch(bounds, truth[now])
 			off += math.Abs(float64(a-b)) / float64(len(got))
 		}
-		return fmt.Sprintf("%s %s: %.4g, truth %.4g, %.2f buckets", v.panel, strings.Join(v.series, " "), averageOf(got), averageOf(truth), off), off <= 1
+		return fmt.Sprintf(
+			"%s %s: %.4g, truth %.4g, %.2f buckets",
+			v.panel,
+			strings.Join(v.series, " "),
+			averageOf(got),
+			averageOf(truth),
+			off,
+		), off <= 1
 	}
 	grade := p.grade(v.panel)
 	a, b := averageOf(got), averageOf(truth)
@@ -215,7 +236,8 @@ func (p *panelReader) compare(t *testing.T, v shown, got, truth map[time.Time]fl
 	if grade == "B" {
 		limit += 3 * standardError(got, truth)
 	}
-	return fmt.Sprintf("%s %s: %.4g, truth %.4g, off by %.4g, allowed %.4g, grade %s", v.panel, strings.Join(v.series, " "), a, b, off, limit, grade), off <= limit
+	return fmt.Sprintf("%s %s: %.4g, truth %.4g, off by %.4g, allowed "+
+		"%.4g, grade %s", v.panel, strings.Join(v.series, " "), a, b, off, limit, grade), off <= limit
 }
 
 // standardError returns the standard error of the mean difference, because scrapes sample

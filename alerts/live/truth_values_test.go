@@ -74,8 +74,16 @@ func panelValues() []shown {
 		{panel: "trtllm-fleet / Replicas serving / A", want: exactly(1)},
 		{panel: "trtllm-fleet / Requests/s / A", want: rateOf(ended)},
 		// Two replicas of each of four pools.
-		{panel: "trtllm-fleet / Waiting per replica / A", want: func(w window) float64 { return w.sum(queued) / 8 }, within: 0.2},
-		{panel: "trtllm-fleet / Fullest KV cache / A", want: func(w window) float64 { return w.highest(inUse) }, within: 0.02},
+		{
+			panel:  "trtllm-fleet / Waiting per replica / A",
+			want:   func(w window) float64 { return w.sum(queued) / 8 },
+			within: 0.2,
+		},
+		{
+			panel:  "trtllm-fleet / Fullest KV cache / A",
+			want:   func(w window) float64 { return w.highest(inUse) },
+			within: 0.02,
+		},
 		{panel: "trtllm-fleet / Skew / A", want: exactly(0)},
 		{panel: "trtllm-gpu / GPUs / A", want: exactly(4)},
 	}
@@ -119,7 +127,13 @@ func valuesOfPool(pool string) []shown {
 	kv := v("trtllm-fleet / Pools / G", func(w window) float64 { return w.highest(inUse) })
 	kv.within = 0.02
 	if pool != poolVLLM { // It does not expose free blocks.
-		levels = append(levels, v("trtllm-capacity / Free KV cache tokens / A", func(w window) float64 { return tokensPerBlock * w.sum(free) }))
+		levels = append(
+			levels,
+			v(
+				"trtllm-capacity / Free KV cache tokens / A",
+				func(w window) float64 { return tokensPerBlock * w.sum(free) },
+			),
+		)
 	}
 	return append(all, append(levels, kv)...)
 }
@@ -139,7 +153,12 @@ func latenciesOfPool(pool string) []shown {
 				want: func(w window) float64 { return quantile(p.q, chosen(w), of) },
 			})
 		}
-		mean := shown{panel: panel + "D", pool: pool, series: series, want: func(w window) float64 { return average(durations(chosen(w), of)) }}
+		mean := shown{
+			panel:  panel + "D",
+			pool:   pool,
+			series: series,
+			want:   func(w window) float64 { return average(durations(chosen(w), of)) },
+		}
 		if pool == poolTriton { // The truth is the executor's, without pre- and postprocessing.
 			mean.within = 0.003
 		}
@@ -161,7 +180,13 @@ func latenciesOfPool(pool string) []shown {
 // valuesOfReplica returns the values on the dashboard Replica.
 func valuesOfReplica(pool, name string) []shown {
 	v := func(panel string, want func(window) float64, series ...string) shown {
-		return shown{panel: "trtllm-replica / " + panel, pool: pool, replica: name, want: want, series: append([]string{"replica_id", name}, series...)}
+		return shown{
+			panel:   "trtllm-replica / " + panel,
+			pool:    pool,
+			replica: name,
+			want:    want,
+			series:  append([]string{"replica_id", name}, series...),
+		}
 	}
 	all := []shown{
 		v("Generated tokens / A", rateOf(generated(pool))),
@@ -180,10 +205,21 @@ func valuesOfTriton() []shown {
 	const name = poolTriton + "-1"
 	share := func(w window) float64 { return w.count(failed) / w.count(ended) }
 	v := func(panel string, want func(window) float64, series ...string) shown {
-		return shown{panel: panel, pool: poolTriton, replica: name, want: want, series: append([]string{"replica_id", name}, series...)}
+		return shown{
+			panel:   panel,
+			pool:    poolTriton,
+			replica: name,
+			want:    want,
+			series:  append([]string{"replica_id", name}, series...),
+		}
 	}
 	pool := func(panel string, want func(window) float64, series ...string) shown {
-		return shown{panel: panel, pool: poolTriton, want: want, series: append([]string{"pool_id", poolTriton}, series...)}
+		return shown{
+			panel:  panel,
+			pool:   poolTriton,
+			want:   want,
+			series: append([]string{"pool_id", poolTriton}, series...),
+		}
 	}
 	return []shown{
 		pool("trtllm-fleet / Pools / M", share),

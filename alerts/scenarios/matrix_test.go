@@ -52,7 +52,8 @@ func firing(t *testing.T, server *matrix.Server) (fires map[string][]string, end
 		groups = append(groups, m[1])
 	}
 	require.NotEmpty(t, groups)
-	fmt.Fprintf(&b, "rule_files: [rules.yml]\nevaluation_interval: 2m\ngroup_eval_order: [%s]\ntests:\n  - interval: 30s\n    input_series:\n", strings.Join(groups, ", "))
+	fmt.Fprintf(&b, "rule_files: [rules.yml]\nevaluation_interval: 2m\ngroup_eval_order: [%s]\ntests:\n  - "+
+		"interval: 30s\n    input_series:\n", strings.Join(groups, ", "))
 	write := func(series, values string) {
 		fmt.Fprintf(&b, "      - { series: '%s', values: '%s' }\n", series, values)
 	}
@@ -66,11 +67,21 @@ func firing(t *testing.T, server *matrix.Server) (fires map[string][]string, end
 		end := seen[len(seen)-1]
 		ends[pool(server.Name, scenario.Name)] = &end
 		for name, line := range record(&scenario, seen, wanted) {
-			name = strings.Replace(name, "{", fmt.Sprintf(`{pool_id=%q,replica_id="replica",job="trtllm_exporter",instance="exporter",`, pool(server.Name, scenario.Name)), 1)
+			name = strings.Replace(
+				name,
+				"{",
+				fmt.Sprintf(
+					`{pool_id=%q,replica_id="replica",job="trtllm_exporter",instance="exporter",`,
+					pool(server.Name, scenario.Name),
+				),
+				1,
+			)
 			write(strings.Replace(name, ",}", "}", 1), written(line))
 		}
 	}
-	fmt.Fprintf(&b, "    promql_expr_test:\n      - expr: 'count by (alertname, pool_id) (max_over_time(ALERTS{alertstate=\"firing\"}[%ds]))'\n        eval_time: %[1]ds\n        exp_samples: []\n", int(duration.Seconds()))
+	fmt.Fprintf(&b, "    promql_expr_test:\n      - expr: 'count by (alertname, pool_id) "+
+		"(max_over_time(ALERTS{alertstate=\"firing\"}[%ds]))'\n        eval_time: %[1]ds\n        "+
+		"exp_samples: []\n", int(duration.Seconds()))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "matrix.yml"), []byte(b.String()), 0o600))
 	cmd := exec.CommandContext(t.Context(), program, "test", "rules", "matrix.yml")
 	cmd.Dir = dir
@@ -94,7 +105,8 @@ func firing(t *testing.T, server *matrix.Server) (fires map[string][]string, end
 
 // withoutPanels omits the groups that no alert reads.
 func withoutPanels(rules []byte) []byte {
-	return regexp.MustCompile(`(?s)\n {2}- name: llm-panel-.*?(\n {2}- name: llm-slo-recording$)`).ReplaceAll(rules, []byte("$1"))
+	return regexp.MustCompile(`(?s)\n {2}- name: llm-panel-.*?(\n {2}- name: llm-slo-recording$)`).
+		ReplaceAll(rules, []byte("$1"))
 }
 
 // used returns the names of series that rules read.
@@ -230,7 +242,12 @@ func alertsMatchTable(t *testing.T, ends map[string]*matrix.Result) {
 				mu.Unlock()
 				for _, scenario := range matrix.Scenarios() {
 					if !fixture.Updating() {
-						require.Equal(t, want(server.Name, scenario.Name), fires[pool(server.Name, scenario.Name)], scenario.Name)
+						require.Equal(
+							t,
+							want(server.Name, scenario.Name),
+							fires[pool(server.Name, scenario.Name)],
+							scenario.Name,
+						)
 					}
 				}
 			})
@@ -239,7 +256,10 @@ func alertsMatchTable(t *testing.T, ends map[string]*matrix.Result) {
 	if !fixture.Updating() || t.Failed() {
 		return
 	}
-	table, err := matrix.Table(matrix.Play, func(server, scenario string) []string { return got[pool(server, scenario)] })
+	table, err := matrix.Table(
+		matrix.Play,
+		func(server, scenario string) []string { return got[pool(server, scenario)] },
+	)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(file, []byte(table), 0o600))
 }
@@ -247,8 +267,10 @@ func alertsMatchTable(t *testing.T, ends map[string]*matrix.Result) {
 // quiet returns scenarios in which nobody may be notified.
 func quiet() []string {
 	return []string{
-		"healthy", "idle from the start", "idle after work", "only client errors", "client errors after success", "all canceled",
-		"API does not answer", "restart", "a long prefill", "exporter is new, idle server", "exporter is new, healthy server",
+		"healthy",
+		"idle from the start", "idle after work", "only client errors", "client errors after success", "all canceled",
+		"API does not answer",
+		"restart", "a long prefill", "exporter is new, idle server", "exporter is new, healthy server",
 	}
 }
 

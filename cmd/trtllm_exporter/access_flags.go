@@ -18,10 +18,14 @@ type accessFlags struct {
 }
 
 func (f *accessFlags) declare(cmd *kingpin.CmdClause) {
-	cmd.Flag("tls.ca-file", "CA certificate to verify the server's certificate with.").PlaceHolder("FILE").StringVar(&f.ca)
+	cmd.Flag("tls.ca-file", "CA certificate to verify the server's certificate with.").
+		PlaceHolder("FILE").
+		StringVar(&f.ca)
 	cmd.Flag("tls.cert-file", "Client certificate, with --tls.key-file.").PlaceHolder("FILE").StringVar(&f.cert)
 	cmd.Flag("tls.key-file", "Key of --tls.cert-file.").PlaceHolder("FILE").StringVar(&f.key)
-	cmd.Flag("tls.server-name", "Name that the server's certificate must be valid for.").PlaceHolder("NAME").StringVar(&f.serverName)
+	cmd.Flag("tls.server-name", "Name that the server's certificate must be valid for.").
+		PlaceHolder("NAME").
+		StringVar(&f.serverName)
 	cmd.Flag("user", "User name, with --password-file.").PlaceHolder("NAME").StringVar(&f.user)
 	cmd.Flag("password-file", "File with the password of --user.").PlaceHolder("FILE").StringVar(&f.password)
 	cmd.Flag("token-file", "File with a bearer token.").PlaceHolder("FILE").StringVar(&f.token)
@@ -68,6 +72,9 @@ func (f *accessFlags) document(scheme, address string) string {
 		BasicAuth     *promconfig.BasicAuth     `yaml:"basic_auth,omitempty"`
 		Authorization *promconfig.Authorization `yaml:"authorization,omitempty"`
 		StaticConfigs []map[string][]string     `yaml:"static_configs"`
-	}{"default", scheme, pool.HTTP.TLS, pool.HTTP.BasicAuth, pool.HTTP.Authorization, []map[string][]string{{"targets": {address}}}}}})
+	}{
+		"default", scheme, pool.HTTP.TLS, pool.HTTP.BasicAuth, pool.HTTP.Authorization,
+		[]map[string][]string{{"targets": {address}}},
+	}}})
 	return string(text)
 }

@@ -83,9 +83,14 @@ pools: [ { pool_id: p, iteration_stats: true, static_configs: [ { targets: ["a:8
 }
 
 func TestDoctorJSONHasEmptyLists(t *testing.T) {
-	file := fileOf(t, `pools: [ { pool_id: p, static_configs: [ { targets: ["a:8002"] } ], relabel_configs: [ { action: drop } ] } ]
-`)
+	file := fileOf(
+		t,
+		`pools: [ { pool_id: p, static_configs: [ { targets: ["a:8002"] } ], relabel_configs: [ { action: drop } ] } ]
+`,
+	)
 	var out, problems bytes.Buffer
-	require.Equal(t, exitNoPage, run([]string{"doctor", "--json", "--config.file", file}, &out, &problems), problems.String())
+	require.Equal(t, exitNoPage, run([]string{
+		"doctor", "--json", "--config.file", file,
+	}, &out, &problems), problems.String())
 	require.Contains(t, out.String(), `"servers": []`)
 }

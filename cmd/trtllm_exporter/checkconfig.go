@@ -16,7 +16,8 @@ import (
 )
 
 func declareCheckConfig(app *kingpin.Application, out *output) (string, func() error) {
-	cmd := app.Command("check-config", "Check a configuration file and report each mistake with its line. It needs no network and no cluster.")
+	cmd := app.Command("check-config", "Check a configuration file and report each mistake with its line. It needs "+
+		"no network and no cluster.")
 	file := cmd.Arg("file", "Configuration file.").Required().String()
 	return cmd.FullCommand(), func() error { return checkConfig(out.stdout, *file) }
 }
@@ -28,7 +29,9 @@ func checkConfig(w io.Writer, file string) error {
 		return err
 	}
 	if f.Sharding.Index == nil {
-		_ = f.Sharding.Place("0") // The index may come from --sharding.index at the start; any value will do for the check.
+		_ = f.Sharding.Place(
+			"0",
+		) // The index may come from --sharding.index at the start; any value will do for the check.
 	}
 	if err := collector.Check(f); err != nil {
 		return fmt.Errorf("%s: %w", file, err)
@@ -82,7 +85,8 @@ func warnings(file string, f *config.File) []string {
 				// Two paths at the same address are two pages.
 				page := string(t[model.AddressLabel]) + string(g.Labels[model.MetricsPathLabel]) + pool.MetricsPath
 				if other, duplicate := addresses[page]; duplicate {
-					all = append(all, fmt.Sprintf("%s: %s: %s is also the address of %s; it is scraped twice, and sums count it twice", file, key, t[model.AddressLabel], other))
+					all = append(all, fmt.Sprintf("%s: %s: %s is also the address of %s; it is scraped twice, and "+
+						"sums count it twice", file, key, t[model.AddressLabel], other))
 					continue
 				}
 				addresses[page] = key
@@ -97,7 +101,8 @@ func warnings(file string, f *config.File) []string {
 func variables(file string, n *yaml.Node, rules bool) []string {
 	if n.Kind == yaml.ScalarNode && !rules {
 		if found := regexp.MustCompile(`\$\{[^}]*\}`).FindString(n.Value); found != "" {
-			return []string{fmt.Sprintf("%s: line %d: %s is not expanded: environment variables are not supported; write the value, or expand it before the start", file, n.Line, found)}
+			return []string{fmt.Sprintf("%s: line %d: %s is not expanded: environment variables are not supported; "+
+				"write the value, or expand it before the start", file, n.Line, found)}
 		}
 	}
 	var all []string

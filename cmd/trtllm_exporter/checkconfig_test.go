@@ -16,19 +16,38 @@ func TestCheckConfigReportsErrorsAndWarnings(t *testing.T) {
 		code             int
 		want             string
 	}{
-		{"another kind of file", good + "\n    tls_config: { ca_file: garbage.pem }", "", exitFailure, `config.yml: pool "llama": tls_config: `},
-		{"a double target and a rule", `static_configs: [ { targets: ["a:8002", "a:8002"] } ]`, "", exitFailure, "pools[0].static_configs[0].targets[1]: pool_id"},
-		{"a variable", good + "\n    model_ids: { a: [\"${MODEL}\"] }", "", exitOK, "warning: config.yml: line 4: ${MODEL} is not expanded: environment variables are not supported"},
-		{"a pattern without a file", `file_sd_configs: [ { files: ["nothing/*.yml"] } ]`, "", exitOK, "warning: config.yml: pools[0].file_sd_configs[0].files[0]: no file matches nothing/*.yml"},
+		{
+			"another kind of file",
+			good + "\n    tls_config: { ca_file: garbage.pem }",
+			"", exitFailure, `config.yml: pool "llama": tls_config: `,
+		},
+		{
+			"a double target and a rule",
+			`static_configs: [ { targets: ["a:8002", "a:8002"] } ]`,
+			"", exitFailure, "pools[0].static_configs[0].targets[1]: pool_id",
+		},
+		{
+			"a variable", good + "\n    model_ids: { a: [\"${MODEL}\"] }", "", exitOK,
+			"warning: config.yml: line 4: ${MODEL} is not expanded: environment variables are not supported",
+		},
+		{
+			"a pattern without a file",
+			`file_sd_configs: [ { files: ["nothing/*.yml"] } ]`,
+			"", exitOK,
+			"warning: config.yml: pools[0].file_sd_configs[0].files[0]: no file matches nothing/*.yml",
+		},
 		{
 			"one address in two pools", good, "  - pool_id: qwen\n    " + good, exitOK,
-			"warning: config.yml: pools[1].static_configs[0].targets[0]: a:8002 is also the address of pools[0].static_configs[0].targets[0]",
+			"warning: config.yml: pools[1].static_configs[0].targets[0]: a:8002 is also the address of " +
+				"pools[0].static_configs[0].targets[0]",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
 			require.NoError(t, os.WriteFile("garbage.pem", []byte("no certificate\n"), 0o600))
-			require.NoError(t, os.WriteFile("config.yml", []byte(strings.Join([]string{"pools:", "  - pool_id: llama", "    " + c.pool, c.more, ""}, "\n")), 0o600))
+			require.NoError(t, os.WriteFile("config.yml", []byte(strings.Join([]string{
+				"pools:", "  - pool_id: llama", "    " + c.pool, c.more, "",
+			}, "\n")), 0o600))
 			var out, problems bytes.Buffer
 
 			require.Equal(t, c.code, run([]string{"check-config", "config.yml"}, &out, &problems), problems.String())

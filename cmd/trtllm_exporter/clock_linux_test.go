@@ -23,7 +23,12 @@ func TestC04WallClockJumps(t *testing.T) {
 	}
 	const from, last = 12 * time.Second, 40 * time.Second
 	address, now := counting(t, 0)
-	p := started(t, fixture.FreeAddress(t, "127.0.0.1"), `export TIME_JUMPS=15:3600,24:-7200,33:30; exec "$0" "$@"`, tritonPool("scrape_interval: 1s, window: 10s", address))
+	p := started(
+		t,
+		fixture.FreeAddress(t, "127.0.0.1"),
+		`export TIME_JUMPS=15:3600,24:-7200,33:30; exec "$0" "$@"`,
+		tritonPool("scrape_interval: 1s, window: 10s", address),
+	)
 	start := time.Now()
 	p.healthy()
 	time.Sleep(time.Until(start.Add(from)))
@@ -31,8 +36,21 @@ func TestC04WallClockJumps(t *testing.T) {
 	for time.Since(start) < last {
 		page := p.metrics()
 		require.InDelta(t, 1, number(t, page, "trtllm_exporter_target_up"), 0)
-		require.Greater(t, number(t, page, "nv_inference_request_success"), now()-7*perSecond, "an old page %s after the start", time.Since(start))
-		require.InDelta(t, perSecond, number(t, page, "llm_server_requests_per_second"), rateWithin, "%s after the start", time.Since(start))
+		require.Greater(
+			t,
+			number(t, page, "nv_inference_request_success"),
+			now()-7*perSecond,
+			"an old page %s after the start",
+			time.Since(start),
+		)
+		require.InDelta(
+			t,
+			perSecond,
+			number(t, page, "llm_server_requests_per_second"),
+			rateWithin,
+			"%s after the start",
+			time.Since(start),
+		)
 		_, code, err := p.get("/-/healthy")
 		require.NoError(t, err)
 		require.Equal(t, http.StatusOK, code)
@@ -42,7 +60,13 @@ func TestC04WallClockJumps(t *testing.T) {
 	require.NotRegexp(t, "target_scrape_failures_total{", p.metrics())
 	require.InDelta(t, 0, number(t, p.metrics(), "trtllm_exporter_target_counter_resets_total"), 0)
 	for _, jump := range []time.Duration{0, time.Hour, -time.Hour, -time.Hour + 30*time.Second} {
-		require.True(t, slices.ContainsFunc(offsets, func(d time.Duration) bool { return (d - jump).Abs() < 5*time.Second }), "the program's clock was never off by %s: %v", jump, offsets)
+		require.True(
+			t,
+			slices.ContainsFunc(offsets, func(d time.Duration) bool { return (d - jump).Abs() < 5*time.Second }),
+			"the program's clock was never off by %s: %v",
+			jump,
+			offsets,
+		)
 	}
 }
 

@@ -88,10 +88,13 @@ func TestDocumentedCommandsRun(t *testing.T) {
 			p.pages = append(p.pages, r.MetricsURL())
 		}
 	}
-	pools := "pools:\n  - pool_id: p\n    static_configs: [ { targets: [" + server.MetricsAddr() + "], labels: { replica_id: r0 } } ]\n"
+	pools := "pools:\n  - pool_id: p\n    static_configs: [ " +
+		"{ targets: [" + server.MetricsAddr() + "], labels: { replica_id: r0 } } ]\n"
 	require.NoError(t, os.WriteFile(p.file, []byte(pools), 0o600))
 	require.NoError(t, os.WriteFile(p.shared, []byte("sharding: { total: 4 }\n"+pools), 0o600))
-	long := startLong(t, []string{"--target", server.MetricsURL(), "--scrape.interval=1s", "--web.listen-address=127.0.0.1:0"})
+	long := startLong(t, []string{
+		"--target", server.MetricsURL(), "--scrape.interval=1s", "--web.listen-address=127.0.0.1:0",
+	})
 	p.exporter = long.address(t)
 	long.serves(t, "http://"+p.exporter+"/-/ready", "Ready")
 	seen := map[string]bool{}
@@ -121,7 +124,12 @@ func runLine(t *testing.T, p *placed, given []string) {
 	case ended:
 		return // Help, version or completions.
 	case len(args) == 1 && (args[0] == "doctor" || args[0] == "check-config"):
-		require.Equal(t, exitUsage, run(args, io.Discard, io.Discard), "text names the command; it wants something to look at")
+		require.Equal(
+			t,
+			exitUsage,
+			run(args, io.Discard, io.Discard),
+			"text names the command; it wants something to look at",
+		)
 		return
 	}
 	require.NoError(t, err)
@@ -140,7 +148,15 @@ func runLine(t *testing.T, p *placed, given []string) {
 	case "top":
 		runTop(t, p, args)
 	case "healthcheck":
-		require.Equal(t, exitOK, run(append([]string{chosen}, cmp.Or(strings.Join(args[1:], ""), "http://"+p.exporter+"/-/ready")), io.Discard, io.Discard))
+		require.Equal(
+			t,
+			exitOK,
+			run(
+				append([]string{chosen}, cmp.Or(strings.Join(args[1:], ""), "http://"+p.exporter+"/-/ready")),
+				io.Discard,
+				io.Discard,
+			),
+		)
 	default:
 		var out, problems bytes.Buffer
 		code := run(args, &out, &problems)
@@ -256,11 +272,14 @@ func TestDocumentedMakeTargetsExist(t *testing.T) {
 		line := strings.Join(args, " ")
 		require.Regexp(t, `(?m)^`+regexp.QuoteMeta(args[0])+`:`, string(makefile), "%s: %s", c.file, c.line)
 		// Even with -n make runs the recursive lines of some targets.
-		if planned[line] || regexp.MustCompile(`(?m)^`+regexp.QuoteMeta(args[0])+`:.*\n(?:\t.*\n)*?\t.*\$\(MAKE\)`).MatchString(string(makefile)) {
+		if planned[line] ||
+			regexp.MustCompile(`(?m)^`+regexp.QuoteMeta(args[0])+`:.*\n(?:\t.*\n)*?\t.*\$\(MAKE\)`).
+				MatchString(string(makefile)) {
 			continue
 		}
 		planned[line] = true
-		out, err := exec.CommandContext(t.Context(), "make", append([]string{"-C", "../..", "-n"}, args...)...).CombinedOutput()
+		out, err := exec.CommandContext(t.Context(), "make", append([]string{"-C", "../..", "-n"}, args...)...).
+			CombinedOutput()
 		require.NoError(t, err, "%s: %s\n%s", c.file, c.line, out)
 	}
 	require.Greater(t, len(planned), 10)

@@ -29,14 +29,17 @@ type demoFlags struct {
 }
 
 func declareDemo(app *kingpin.Application, out *output) (string, func() error) {
-	cmd := app.Command("demo", "Serve the metrics of a simulated fleet, to try the exporter without a GPU. After half a minute its replicas begin to fail, one after the other.")
+	cmd := app.Command("demo", "Serve the metrics of a simulated fleet, to try the exporter without a GPU. After "+
+		"half a minute its replicas begin to fail, one after the other.")
 	var serving webFlags
 	serving.declare(cmd)
 	var f demoFlags
 	cmd.Flag("for", "Stop after this time instead of at Ctrl-C.").PlaceHolder("TIME").DurationVar(&f.length)
 	cmd.Flag("speed", "Simulated seconds per second.").Default("1").Float64Var(&f.speed)
 	cmd.Flag("calm", "Inject no faults.").BoolVar(&f.calm)
-	cmd.Flag("fault", "Inject only this fault, at once; repeatable: "+strings.Join(faultNames(), ", ")+".").PlaceHolder("NAME").StringsVar(&f.faults)
+	cmd.Flag("fault", "Inject only this fault, at once; repeatable: "+strings.Join(faultNames(), ", ")+".").
+		PlaceHolder("NAME").
+		StringsVar(&f.faults)
 	cmd.Flag("replicas", "Number of replicas.").Default("6").IntVar(&f.replicas)
 	cmd.Flag("mixed", "Add two pools in which every replica is a different kind of server.").BoolVar(&f.mixed)
 	check := func() error { return cmp.Or(f.check(), serving.check()) }
@@ -82,11 +85,19 @@ func (f *demoFlags) run(ctx context.Context, out *output, flags *webFlags) error
 	text := demoText(fleet)
 	logger := out.quietLogger() // The story replaces the log unless a level is given.
 	redirectStandardLog(logger)
-	e, err := newExporter(ctx, logger, flags.options(), func() (*config.File, error) { return config.Parse("demo", []byte(text)) })
+	e, err := newExporter(
+		ctx,
+		logger,
+		flags.options(),
+		func() (*config.File, error) { return config.Parse("demo", []byte(text)) },
+	)
 	if err != nil {
 		return err
 	}
-	_, _ = io.WriteString(out.stdout, guide(e.server.Addr(), fleet, f)+"\n") // The demo goes on even if nobody reads its output.
+	_, _ = io.WriteString(
+		out.stdout,
+		guide(e.server.Addr(), fleet, f)+"\n",
+	) // The demo goes on even if nobody reads its output.
 	storyCtx, stop := context.WithCancel(ctx)
 	var telling sync.WaitGroup
 	defer telling.Wait()
@@ -112,7 +123,9 @@ func (f *demoFlags) fleet() simulate.FleetSpec {
 // template.
 func otherKinds(template *simulate.Spec) simulate.PoolSpec {
 	pool := simulate.PoolSpec{Name: "gemma-9b-mixed"}
-	for i, kind := range []simulate.Kind{simulate.KindNIM, simulate.KindDynamo, simulate.KindTritonOpenAI, simulate.KindTritonVLLM} {
+	for i, kind := range []simulate.Kind{
+		simulate.KindNIM, simulate.KindDynamo, simulate.KindTritonOpenAI, simulate.KindTritonVLLM,
+	} {
 		spec := *template
 		spec.Name, spec.Model, spec.Kind, spec.Seed = fmt.Sprintf("gemma-9b-%d", i), "gemma-9b", kind, uint64(50+i)
 		pool.Replicas = append(pool.Replicas, spec)
@@ -154,14 +167,25 @@ func demoText(fleet *simulate.Fleet) string {
 		}
 		b.WriteString(" }\n    slo: { ttft: { le: 5s, objective: 0.9 } }\n")
 		// A Dynamo worker has no API for the canary, so LLMCanaryFailing would fire.
-		if !slices.ContainsFunc(pool.Replicas, func(r *simulate.Replica) bool { return r.Spec().Kind == simulate.KindDynamo }) {
+		if !slices.ContainsFunc(
+			pool.Replicas,
+			func(r *simulate.Replica) bool { return r.Spec().Kind == simulate.KindDynamo },
+		) {
 			// A frozen replica shows soon. One whose canary waits behind others is only slow.
 			b.WriteString("    canary: { enabled: true, interval: 30s, first_token_timeout: 4s }\n")
 		}
 		b.WriteString("    static_configs:\n")
 		for _, r := range pool.Replicas {
-			fmt.Fprintf(&b, "      - { targets: [%q], labels: { replica_id: %q, %s: %q, %s: %q } }\n",
-				r.MetricsAddr(), r.Name(), model.MetricsPathLabel, r.MetricsPath(), collector.APIAddressLabel, r.APIAddr())
+			fmt.Fprintf(
+				&b,
+				"      - { targets: [%q], labels: { replica_id: %q, %s: %q, %s: %q } }\n",
+				r.MetricsAddr(),
+				r.Name(),
+				model.MetricsPathLabel,
+				r.MetricsPath(),
+				collector.APIAddressLabel,
+				r.APIAddr(),
+			)
 		}
 	}
 	return b.String()
@@ -173,7 +197,12 @@ func guide(addr string, fleet *simulate.Fleet, f *demoFlags) string {
 	for _, pool := range pools {
 		replicas += len(pool.Replicas)
 	}
-	fmt.Fprintf(&b, "A simulated fleet of %s in %s is being scraped.\n\n", count(replicas, "replica"), count(len(pools), "pool"))
+	fmt.Fprintf(
+		&b,
+		"A simulated fleet of %s in %s is being scraped.\n\n",
+		count(replicas, "replica"),
+		count(len(pools), "pool"),
+	)
 	// The longest line is 79 columns wide.
 	fmt.Fprintf(&b, `fleet   http://%[1]s/
 top     trtllm_exporter top %[1]s
@@ -188,7 +217,8 @@ SD      http_sd_configs: [{url: 'http://%[1]s/sd'}]
 	case len(f.faults) > 0:
 		b.WriteString("\nThis will fail in a moment: " + strings.Join(f.faults, ", ") + ".\n")
 	default:
-		b.WriteString("\nEverything is healthy for the first 30 seconds; then one thing after another\nfails. It is detected sooner than usual: stall_after is 5s here, window 15s.\n")
+		b.WriteString("\nEverything is healthy for the first 30 seconds; then one thing after another\nfails. It " +
+			"is detected sooner than usual: stall_after is 5s here, window 15s.\n")
 	}
 	return b.String()
 }

@@ -59,7 +59,11 @@ func (s *story) tell(ctx context.Context, names []string) {
 		s.inject(ctx, f, r)
 		wait(ctx, visibleTime)
 		f.end(r)
-		if s.waitFor(ctx, r, func(now *web.Replica) bool { return now.Severity == string(assess.OK) && !queueIsLong(now) }) {
+		if s.waitFor(
+			ctx,
+			r,
+			func(now *web.Replica) bool { return now.Severity == string(assess.OK) && !queueIsLong(now) },
+		) {
 			s.printf("%s recovered.", r.Name())
 		}
 		wait(ctx, pauseTime)
@@ -77,7 +81,8 @@ func (s *story) inject(ctx context.Context, f *fault, r *simulate.Replica) {
 		}
 		return f.detected(now)
 	}) {
-		s.printf("  after %.0f s the exporter reports: %s; its server answers: %s.", time.Since(began).Seconds(), reported, s.readiness(ctx, key))
+		s.printf("  after %.0f s the exporter reports: %s; its server "+
+			"answers: %s.", time.Since(began).Seconds(), reported, s.readiness(ctx, key))
 	}
 }
 
@@ -143,26 +148,44 @@ func faults() []fault {
 	rate, version := 0.0, ""
 	return []fault{
 		{
-			name: "stall", pool: 0, replica: 1, text: "its executor freezes with requests in flight", detected: isBroken,
-			begin: func(r *simulate.Replica) { r.Stall(true) }, end: func(r *simulate.Replica) { r.Stall(false) },
+			name:     "stall",
+			pool:     0,
+			replica:  1,
+			text:     "its executor freezes with requests in flight",
+			detected: isBroken,
+			begin:    func(r *simulate.Replica) { r.Stall(true) },
+			end:      func(r *simulate.Replica) { r.Stall(false) },
 		},
 		{
-			name: "stubs", pool: 0, replica: 2, text: "the processes of its model die, every request fails", detected: isBroken,
-			begin: func(r *simulate.Replica) { r.FailRequests(true) }, end: func(r *simulate.Replica) { r.FailRequests(false) },
+			name:     "stubs",
+			pool:     0,
+			replica:  2,
+			text:     "the processes of its model die, every request fails",
+			detected: isBroken,
+			begin:    func(r *simulate.Replica) { r.FailRequests(true) },
+			end:      func(r *simulate.Replica) { r.FailRequests(false) },
 		},
 		{
-			name: "version", pool: 1, replica: 2, text: "it restarts with another version of TensorRT-LLM", detected: differs,
-			begin: func(r *simulate.Replica) { version = r.Spec().TRTLLMVersion; r.Rollout(time.Second, "", "1.0.0") },
-			end:   func(r *simulate.Replica) { r.Rollout(time.Second, "", version) },
+			name:     "version",
+			pool:     1,
+			replica:  2,
+			text:     "it restarts with another version of TensorRT-LLM",
+			detected: differs,
+			begin:    func(r *simulate.Replica) { version = r.Spec().TRTLLMVersion; r.Rollout(time.Second, "", "1.0.0") },
+			end:      func(r *simulate.Replica) { r.Rollout(time.Second, "", version) },
 		},
 		{
 			name: "restart", pool: 1, replica: 0, text: "its process is killed and starts again", detected: isBroken,
 			begin: func(r *simulate.Replica) { r.Restart(downtime) }, end: func(*simulate.Replica) {},
 		},
 		{
-			name: overload, pool: 0, replica: 0, text: "it gets many times the requests it can serve", detected: queueIsLong,
-			begin: func(r *simulate.Replica) { rate = r.Spec().Workload.Rate; r.SetRate(rate * factor) },
-			end:   func(r *simulate.Replica) { r.SetRate(rate) },
+			name:     overload,
+			pool:     0,
+			replica:  0,
+			text:     "it gets many times the requests it can serve",
+			detected: queueIsLong,
+			begin:    func(r *simulate.Replica) { rate = r.Spec().Workload.Rate; r.SetRate(rate * factor) },
+			end:      func(r *simulate.Replica) { r.SetRate(rate) },
 		},
 	}
 }

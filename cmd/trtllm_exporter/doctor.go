@@ -30,14 +30,19 @@ type doctorFlags struct {
 }
 
 func declareDoctor(app *kingpin.Application, out *output) (string, func() error) {
-	f := doctorFlags{cmd: app.Command("doctor", "Report what each server is, what it exposes, which flag turns on what is missing, and where its metrics page is if not at the given address. "+
-		"Exit code 0: nothing is missing; 1: something can be turned on, or a server needs attention; 2: a server has no metrics page that can be reached, or the command line is wrong.")}
+	f := doctorFlags{cmd: app.Command("doctor", "Report what each server is, what it exposes, which flag turns on "+
+		"what is missing, and where its metrics page is if not at the given address. "+
+		"Exit code 0: nothing is missing; 1: something can be turned on, or a server needs attention; 2: a server "+
+		"has no metrics page that can be reached, or the command line is wrong.")}
 	cmd := f.cmd
 	cmd.Arg("url", "Server, as host:port or http://host:8002.").StringsVar(&f.urls)
-	cmd.Flag("config.file", "Configuration file. With servers named, its pool defines how they are asked; otherwise all its pools are examined, from discovery to the verdict on each target.").PlaceHolder("FILE").StringVar(&f.file)
+	cmd.Flag("config.file", "Configuration file. With servers named, its pool defines how they are asked; "+
+		"otherwise all its pools are examined, from discovery to the verdict on "+
+		"each target.").PlaceHolder("FILE").StringVar(&f.file)
 	cmd.Flag("pool-id", "Pool of --config.file; the first if not given.").PlaceHolder("NAME").StringVar(&f.poolID)
 	cmd.Flag("api-port", "Port of the server's HTTP API, if it is not the usual one of its kind.").IntVar(&f.apiPort)
-	cmd.Flag("api-path", "Prefix of the paths of the server's API, if it is not next to the metrics page.").StringVar(&f.apiPath)
+	cmd.Flag("api-path", "Prefix of the paths of the server's API, if it is not next to the "+
+		"metrics page.").StringVar(&f.apiPath)
 	cmd.Flag("timeout", "Timeout of each request.").Default("4s").DurationVar(&f.timeout)
 	cmd.Flag("json", "Print the findings as JSON.").BoolVar(&f.json)
 	f.access.declare(cmd)
@@ -53,13 +58,16 @@ func declareDoctor(app *kingpin.Application, out *output) (string, func() error)
 func (f *doctorFlags) check() error {
 	switch {
 	case len(f.urls) == 0 && f.file == "":
-		return errors.New("no server is named; give its url or host:port, like: trtllm_exporter doctor localhost:8002, or --config.file FILE")
+		return errors.New("no server is named; give its url or host:port, like: trtllm_exporter doctor " +
+			"localhost:8002, or --config.file FILE")
 	case len(f.urls) == 0 && (f.poolID != "" || f.apiPort != 0 || f.apiPath != ""):
-		return errors.New("--pool-id, --api-port and --api-path are for servers that are named; name one by its url or host:port, or leave them out")
+		return errors.New("--pool-id, --api-port and --api-path are for servers that are named; name one by its " +
+			"url or host:port, or leave them out")
 	case f.file == "" && f.poolID != "":
 		return errors.New("--pool-id names a pool of a file; give --config.file FILE too")
 	case f.file != "" && f.access.given():
-		return errors.New("--config.file and flags for TLS or credentials are both given; the pool of the file has these as keys")
+		return errors.New("--config.file and flags for TLS or credentials are both given; the pool of the file has " +
+			"these as keys")
 	case f.timeout <= 0:
 		return errors.New("--timeout must be longer than 0")
 	}

@@ -46,7 +46,10 @@ func TestDoctorOfEveryBackendOfTriton(t *testing.T) {
 // settled removes addresses and everything below the tables, which differ between runs.
 func settled(report string) string {
 	report, _, _ = strings.Cut(report, "\nNext:")
-	for _, differs := range []struct{ pattern, as string }{{`127\.0\.0\.1:\d+`, "ADDRESS"}, {`(?m)^(\S+ +(?:entry|part|single) .*?) +\d+ +(\S+)$`, "$1 N $2"}} {
+	for _, differs := range []struct{ pattern, as string }{
+		{`127\.0\.0\.1:\d+`, "ADDRESS"},
+		{`(?m)^(\S+ +(?:entry|part|single) .*?) +\d+ +(\S+)$`, "$1 N $2"},
+	} {
 		report = regexp.MustCompile(differs.pattern).ReplaceAllString(report, differs.as)
 	}
 	return report

@@ -51,7 +51,8 @@ func (s *server) nextURL() string {
 func (r *report) add(slot *snapshot.Slot, problem *scrape.Diagnosis) {
 	s := server{Target: web.NewTargetState(slot), Problem: problem}
 	capabilities := target.FindChecks(s.Target.Checks, assess.Capabilities)
-	s.pageless = s.Target.Health != target.HealthUp && !s.Target.Silent && (len(capabilities) == 0 || problem != nil && problem.Page != "")
+	s.pageless = s.Target.Health != target.HealthUp && !s.Target.Silent &&
+		(len(capabilities) == 0 || problem != nil && problem.Page != "")
 	r.Servers = append(r.Servers, s)
 	if s.pageless {
 		r.pageless++
@@ -145,7 +146,13 @@ func (r *report) conclude(f *doctorFlags) {
 func (f *doctorFlags) nextOfFile(r *report) string {
 	for i := range r.Servers {
 		if s := &r.Servers[i]; s.pageless || s.Problem != nil {
-			return fmt.Sprintf("%s doctor --config.file %s --pool-id %s %s", program, f.file, s.Target.PoolID, s.nextURL())
+			return fmt.Sprintf(
+				"%s doctor --config.file %s --pool-id %s %s",
+				program,
+				f.file,
+				s.Target.PoolID,
+				s.nextURL(),
+			)
 		}
 	}
 	if r.empty() > 0 {

@@ -59,7 +59,10 @@ func TestDoctorFindsMetricsModuleCapabilities(t *testing.T) {
 // command line does not accept.
 func TestDoctorHidesURLParameters(t *testing.T) {
 	const closed = "127.0.0.1:1" // Otherwise servers of other tests would be found.
-	file := fileOf(t, `pools: [{pool_id: a, static_configs: [{targets: ["`+closed+`"], labels: {__param_key: hunter2hunter2}}]}]`)
+	file := fileOf(
+		t,
+		`pools: [{pool_id: a, static_configs: [{targets: ["`+closed+`"], labels: {__param_key: hunter2hunter2}}]}]`,
+	)
 	for _, format := range []string{"--no-json", "--json"} {
 		code, output, errors := examined(t, "--config.file", file, format)
 		require.Equal(t, exitNoPage, code, errors)
@@ -72,8 +75,10 @@ func TestDoctorHidesURLParameters(t *testing.T) {
 
 func TestDoctorUsesAPIPath(t *testing.T) {
 	answers := map[string]string{
-		"/b/metrics": "vllm:num_requests_running{engine=\"0\",model_name=\"m\"} 0\n",
-		"/c/health":  "", "/c/version": `{"version":"0.12.0"}`, "/c/v1/models": `{"data":[{"id":"m","owned_by":"vllm"}]}`,
+		"/b/metrics":   "vllm:num_requests_running{engine=\"0\",model_name=\"m\"} 0\n",
+		"/c/health":    "",
+		"/c/version":   `{"version":"0.12.0"}`,
+		"/c/v1/models": `{"data":[{"id":"m","owned_by":"vllm"}]}`,
 	}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		text, ok := answers[req.URL.Path]
@@ -95,7 +100,8 @@ func TestDoctorUsesAPIPath(t *testing.T) {
 func TestDoctorReplacesControlCharacters(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if req.URL.Path == "/metrics" {
-			_, _ = io.WriteString(w, "# TYPE nv_inference_request_success counter\nnv_inference_request_success{model=\"m\x1b[2J\",version=\"1\"} 1\n")
+			_, _ = io.WriteString(w, "# TYPE nv_inference_request_success counter\n"+
+				"nv_inference_request_success{model=\"m\x1b[2J\",version=\"1\"} 1\n")
 			return
 		}
 		w.WriteHeader(http.StatusBadRequest)

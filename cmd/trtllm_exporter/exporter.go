@@ -37,14 +37,25 @@ type exporter struct {
 }
 
 // newExporter binds the addresses. Nothing is scraped or served before run.
-func newExporter(ctx context.Context, logger *slog.Logger, opts web.Options, load func() (*config.File, error)) (*exporter, error) {
+func newExporter(
+	ctx context.Context,
+	logger *slog.Logger,
+	opts web.Options,
+	load func() (*config.File, error),
+) (*exporter, error) {
 	initial, err := load()
 	if err != nil {
 		return nil, err
 	}
 	registry, reloads := prometheus.NewRegistry(), newReloadMetrics()
-	registry.MustRegister(reloads.total, reloads.successful, reloads.last,
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), versioncollector.NewCollector(program))
+	registry.MustRegister(
+		reloads.total,
+		reloads.successful,
+		reloads.last,
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		versioncollector.NewCollector(program),
+	)
 	if limit := limitMemory(); limit > 0 {
 		logger.Info("Memory limit taken from the control group", "bytes", limit)
 	}
@@ -145,7 +156,9 @@ type reloadMetrics struct {
 // newReloadMetrics reports a successful load, without which the process does not start.
 func newReloadMetrics() *reloadMetrics {
 	m := &reloadMetrics{
-		total: assess.MetricConfigReloads.NewCounterVec(), successful: assess.MetricConfigReloadSuccessful.NewGauge(), last: assess.MetricConfigReloadTime.NewGauge(),
+		total:      assess.MetricConfigReloads.NewCounterVec(),
+		successful: assess.MetricConfigReloadSuccessful.NewGauge(),
+		last:       assess.MetricConfigReloadTime.NewGauge(),
 	}
 	m.total.WithLabelValues("success")
 	m.total.WithLabelValues("failure")

@@ -28,7 +28,8 @@ func staticServer(t *testing.T) string {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
-		_, _ = io.WriteString(w, "# TYPE nv_inference_request_success counter\nnv_inference_request_success{model=\"m\",version=\"1\"} 1\n")
+		_, _ = io.WriteString(w, "# TYPE nv_inference_request_success counter\n"+
+			"nv_inference_request_success{model=\"m\",version=\"1\"} 1\n")
 	}))
 	t.Cleanup(s.Close)
 	return s.Listener.Addr().String()
@@ -37,7 +38,10 @@ func staticServer(t *testing.T) string {
 // running starts an exporter and returns it with a function that stops it.
 func running(t *testing.T, load func() (*config.File, error)) (e *exporter, stop func() error) {
 	t.Helper()
-	e, err := newExporter(t.Context(), promslog.NewNopLogger(), web.Options{ListenAddresses: []string{"127.0.0.1:0"}, MaxInFlight: 40}, load)
+	e, err := newExporter(t.Context(), promslog.NewNopLogger(), web.Options{
+		ListenAddresses: []string{"127.0.0.1:0"},
+		MaxInFlight:     40,
+	}, load)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
@@ -57,7 +61,8 @@ func TestLastReloadWins(t *testing.T) {
 	reading, goOn := make(chan struct{}), make(chan struct{})
 	e, _ := running(t, func() (*config.File, error) {
 		n := int(loads.Add(1))
-		f, err := config.Parse("test.yml", fmt.Appendf(nil, "pools: [ { pool_id: p, static_configs: [ { targets: [%q], labels: { replica_id: v%d } } ] } ]\n", server, n))
+		f, err := config.Parse("test.yml", fmt.Appendf(nil, "pools: [ { pool_id: p, static_configs: [ { targets: "+
+			"[%q], labels: { replica_id: v%d } } ] } ]\n", server, n))
 		if n == 2 {
 			close(reading)
 			<-goOn

@@ -55,8 +55,14 @@ func TestP06JustEnoughFiles(t *testing.T) {
 func shortOfFiles(t *testing.T, targets, files int, interval string) *process {
 	t.Helper()
 	address, _ := counting(t, 100*time.Millisecond)
-	p := started(t, fixture.FreeAddress(t, "127.0.0.1"), fmt.Sprintf(`ulimit -n %d; exec "$0" "$@"`, files),
-		tritonPool(fmt.Sprintf("scrape_interval: %[1]s, scrape_timeout: %[1]s", interval), slices.Repeat([]string{address}, targets)...))
+	p := started(
+		t,
+		fixture.FreeAddress(t, "127.0.0.1"),
+		fmt.Sprintf(`ulimit -n %d; exec "$0" "$@"`, files),
+		tritonPool(
+			fmt.Sprintf("scrape_interval: %[1]s, scrape_timeout: %[1]s", interval),
+			slices.Repeat([]string{address}, targets)...),
+	)
 	p.healthy()
 	return p
 }
@@ -69,7 +75,10 @@ func TestP08ReadOnlyFileSystem(t *testing.T) {
 	}
 	p := started(t, fixture.FreeAddress(t, "127.0.0.1"), readOnly, tritonPool("scrape_interval: 1s", address))
 	p.healthy()
-	p.shows("the target is scraped", func(page string) bool { return strings.Contains(page, "\nnv_inference_request_success{") })
+	p.shows(
+		"the target is scraped",
+		func(page string) bool { return strings.Contains(page, "\nnv_inference_request_success{") },
+	)
 }
 
 // TestC04StoppedProcessShowsNoOldValues stops the process while a counter grows, like a
@@ -88,10 +97,21 @@ func TestC04StoppedProcessShowsNoOldValues(t *testing.T) {
 		// Pages may be two intervals, a timeout and two seconds old.
 		const oldest = 5 * time.Second
 		if strings.Contains(page, "\nnv_inference_request_success{") {
-			require.Greater(t, number(t, page, "nv_inference_request_success"), now()-perSecond*(oldest+2*time.Second).Seconds(), "a page from before the stop")
+			require.Greater(
+				t,
+				number(t, page, "nv_inference_request_success"),
+				now()-perSecond*(oldest+2*time.Second).Seconds(),
+				"a page from before the stop",
+			)
 		}
 		if strings.Contains(page, "\nllm_server_requests_per_second{") {
-			require.InDelta(t, perSecond, number(t, page, "llm_server_requests_per_second"), rateWithin, "a rate over the stop")
+			require.InDelta(
+				t,
+				perSecond,
+				number(t, page, "llm_server_requests_per_second"),
+				rateWithin,
+				"a rate over the stop",
+			)
 			rates++
 		}
 	}
@@ -118,7 +138,12 @@ func TestC04StoppedProcessShowsNoOldValues(t *testing.T) {
 	require.NoError(t, p.cmd.Process.Signal(syscall.SIGCONT))
 	for range cap(done) {
 		if page := <-done; strings.Contains(page, "\nnv_inference_request_success{") {
-			require.Greater(t, number(t, page, "nv_inference_request_success"), now()-7*perSecond, "a waiting reader got a page from before the stop")
+			require.Greater(
+				t,
+				number(t, page, "nv_inference_request_success"),
+				now()-7*perSecond,
+				"a waiting reader got a page from before the stop",
+			)
 		}
 	}
 	rates = 0
@@ -152,7 +177,10 @@ func TestListenerRequiresTLSAndCredentials(t *testing.T) {
 	const users = "basic_auth_users:\n  alice: $2a$04$ogGemYYURbgcWEweYTLY4uZvIwM2jB5l0rTJS7echnRxsSQ3x0Xva\n"
 	secure := fmt.Sprintf("tls_server_config: { cert_file: %[1]s/ca.pem, key_file: %[1]s/key.pem", dir)
 	mutual := secure + ", client_auth_type: RequireAndVerifyClientCert, client_ca_file: " + dir + "/ca.pem }\n"
-	plain, anonymous, identified := (*tls.Config)(nil), &tls.Config{RootCAs: roots}, &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}}
+	plain, anonymous, identified := (*tls.Config)(nil), &tls.Config{RootCAs: roots}, &tls.Config{
+		RootCAs:      roots,
+		Certificates: []tls.Certificate{pair},
+	}
 	for _, c := range []struct {
 		name, host, web string
 		client          *tls.Config
@@ -170,8 +198,12 @@ func TestListenerRequiresTLSAndCredentials(t *testing.T) {
 		{"TLS and a password", "127.0.0.1", secure + " }\n" + users, anonymous, "secret", http.StatusOK},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := started(t, fixture.FreeAddress(t, c.host), "", "pools: [ { pool_id: p, static_configs: [ { targets: ['127.0.0.1:1'] } ] } ]\n", "--web.config.file", fileOf(t, c.web))
-			p.client = &http.Client{Transport: &http.Transport{TLSClientConfig: c.client, DisableKeepAlives: true}, Timeout: 10 * time.Second}
+			p := started(t, fixture.FreeAddress(t, c.host), "", "pools: [ { pool_id: p, static_configs: [ { "+
+				"targets: ['127.0.0.1:1'] } ] } ]\n", "--web.config.file", fileOf(t, c.web))
+			p.client = &http.Client{
+				Transport: &http.Transport{TLSClientConfig: c.client, DisableKeepAlives: true},
+				Timeout:   10 * time.Second,
+			}
 			if c.client != nil {
 				p.scheme = "https"
 			}
@@ -183,7 +215,12 @@ func TestListenerRequiresTLSAndCredentials(t *testing.T) {
 				return err == nil
 			}, waitsAtMost, 20*time.Millisecond, "it listens")
 			for _, path := range []string{"/", "/metrics", "/targets", "/-/healthy"} {
-				request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.scheme+"://"+p.address+path, http.NoBody)
+				request, err := http.NewRequestWithContext(
+					t.Context(),
+					http.MethodGet,
+					p.scheme+"://"+p.address+path,
+					http.NoBody,
+				)
 				require.NoError(t, err)
 				if c.password != "" {
 					request.SetBasicAuth("alice", c.password)

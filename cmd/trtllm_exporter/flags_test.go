@@ -24,7 +24,8 @@ func TestFlagsAreDocumented(t *testing.T) {
 func flagsDocument(app *kingpin.ApplicationModel) string {
 	var b strings.Builder
 	b.WriteString("<!-- Written by `go test ./cmd/trtllm_exporter -run Flags -update`. -->\n# Flags\n\n")
-	b.WriteString("As `trtllm_exporter --help-long` prints them, with defaults, or placeholders in capitals. The default command is `serve`.\n\n## Every command\n")
+	b.WriteString("As `trtllm_exporter --help-long` prints them, with defaults, or placeholders in capitals. The " +
+		"default command is `serve`.\n\n## Every command\n")
 	seen := map[string]bool{"help": true, "help-long": true, "help-man": true}
 	writeFlags(&b, app.Flags, seen)
 	for _, c := range app.Commands {

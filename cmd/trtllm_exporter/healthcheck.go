@@ -57,7 +57,10 @@ func healthURL(address string) (*url.URL, error) {
 // healthcheck fails unless the status is 200. It follows no redirects and uses no proxy, which
 // would reach another process.
 func healthcheck(ctx context.Context, w io.Writer, target *url.URL, insecure bool) error {
-	client, err := promconfig.NewClientFromConfig(promconfig.HTTPClientConfig{TLSConfig: promconfig.TLSConfig{InsecureSkipVerify: insecure}}, "healthcheck")
+	client, err := promconfig.NewClientFromConfig(
+		promconfig.HTTPClientConfig{TLSConfig: promconfig.TLSConfig{InsecureSkipVerify: insecure}},
+		"healthcheck",
+	)
 	if err != nil {
 		return fmt.Errorf("healthcheck: %w", err)
 	}

@@ -69,9 +69,18 @@ func TestImportsAreAllowed(t *testing.T) {
 	for name, r := range listPackages(t) {
 		t.Run(name, func(t *testing.T) {
 			may, found := table.packages[name]
-			require.True(t, found, "%s has no row in the table of %s: a new package needs a decision", name, architecture)
+			require.True(t, found, "%s has no row in the table of %s: a new package "+
+				"needs a decision", name, architecture)
 			require.Subset(t, may, r.code, "%s may import only %v", name, may)
-			require.Subset(t, slices.Concat(may, table.tests), r.tests, "tests of %s may import only %v and %v", name, may, table.tests)
+			require.Subset(
+				t,
+				slices.Concat(may, table.tests),
+				r.tests,
+				"tests of %s may import only %v and %v",
+				name,
+				may,
+				table.tests,
+			)
 		})
 	}
 }
@@ -83,7 +92,13 @@ func TestAllowedImportsAreUsed(t *testing.T) {
 		require.True(t, found, "%s is not a package of the module", name)
 		for _, other := range may {
 			onlyTests := slices.Contains(r.tests, other) && !slices.Contains(table.tests, other)
-			require.True(t, onlyTests || slices.Contains(r.code, other), "%s does not import %s: remove it from the table", name, other)
+			require.True(
+				t,
+				onlyTests || slices.Contains(r.code, other),
+				"%s does not import %s: remove it from the table",
+				name,
+				other,
+			)
 		}
 	}
 }
@@ -105,8 +120,16 @@ func TestAllowedImportsHaveNoCycle(t *testing.T) {
 // end-to-end tests.
 func listPackages(t *testing.T) map[string]packageImports {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-e", "-tags", "e2e_deb,e2e_dynamo,e2e_kube,e2e_live,e2e_triton",
-		"-json=ImportPath,Imports,TestImports,XTestImports", module+"/...")
+	cmd := exec.CommandContext(
+		t.Context(),
+		"go",
+		"list",
+		"-e",
+		"-tags",
+		"e2e_deb,e2e_dynamo,e2e_kube,e2e_live,e2e_triton",
+		"-json=ImportPath,Imports,TestImports,XTestImports",
+		module+"/...",
+	)
 	out, err := cmd.Output()
 	require.NoError(t, err)
 

@@ -111,7 +111,8 @@ type output struct {
 // commandLine declares the flags and returns the action of each subcommand.
 func commandLine(stdout, stderr io.Writer) (*kingpin.Application, map[string]func() error, *output) {
 	kinds := strings.Join(config.Kinds(), ", ")
-	app := kingpin.New(program, fmt.Sprintf("Metrics of LLM servers (%s), many replicas on one /metrics for Prometheus.", kinds))
+	app := kingpin.New(program, fmt.Sprintf("Metrics of LLM servers (%s), many replicas on one /metrics "+
+		"for Prometheus.", kinds))
 	app.UsageWriter(stdout).ErrorWriter(stderr)
 	app.HelpFlag.Short('h')
 	app.Version(version.Print(program)).VersionFlag.Help("Show the version.")
@@ -121,7 +122,9 @@ func commandLine(stdout, stderr io.Writer) (*kingpin.Application, map[string]fun
 
 	actions := make(map[string]func() error)
 	for _, declare := range []func(*kingpin.Application, *output) (string, func() error){
-		declareServe, declareCheckConfig, declareScrape, declareDoctor, declareTop, declareDemo, declareRules, declareDashboards, declareHealthcheck,
+		declareServe,
+		declareCheckConfig,
+		declareScrape, declareDoctor, declareTop, declareDemo, declareRules, declareDashboards, declareHealthcheck,
 	} {
 		name, action := declare(app, out)
 		actions[name] = action

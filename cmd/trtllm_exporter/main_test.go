@@ -123,7 +123,8 @@ func startServer(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 func startSecure(ts *testscript.TestScript, _ bool, args []string) {
-	const text = "# TYPE nv_inference_request_success counter\nnv_inference_request_success{model=\"m\",version=\"1\"} 1\n"
+	const text = "# TYPE nv_inference_request_success counter\n" +
+		"nv_inference_request_success{model=\"m\",version=\"1\"} 1\n"
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if user, password, _ := r.BasicAuth(); user != args[1] || password != args[2] {
 			http.Error(w, "who are you?", http.StatusUnauthorized)
@@ -149,14 +150,18 @@ func startChatty(ts *testscript.TestScript, _ bool, args []string) {
 			return
 		}
 		const text = "nv_inference_request_success{model=\"m\",version=\"1\"} 1\n"
-		_, _ = fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n%sand another thing", len(text), text)
+		_, _ = fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n%sand "+
+			"another thing", len(text), text)
 		_ = conn.Close()
 	})
 }
 
 // rude behaves like port scanners and impatient clients.
 func rude(ts *testscript.TestScript, _ bool, args []string) {
-	for _, text := range []string{"", "\x16\x03\x01\x00", "SSH-2.0-scanner\r\n\r\n", "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", "GET /metrics HTTP/9.9\r\n\r\n"} {
+	for _, text := range []string{
+		"", "\x16\x03\x01\x00", "SSH-2.0-scanner\r\n\r\n", "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n",
+		"GET /metrics HTTP/9.9\r\n\r\n",
+	} {
 		conn, err := net.Dial("tcp", args[0])
 		ts.Check(err)
 		_, err = io.WriteString(conn, text)
@@ -269,7 +274,14 @@ func send(ts *testscript.TestScript, _ bool, args []string) {
 
 func TestMemoryLimitLeavesMargin(t *testing.T) {
 	for text, want := range map[string]int64{
-		"1073741824\n": 966367642, "268435456\n": 218103808, "67108864\n": 50331648, "1000\n": 750, "max\n": 0, "": 0, "-5": 0, "9223372036854771712": 0,
+		"1073741824\n":        966367642,
+		"268435456\n":         218103808,
+		"67108864\n":          50331648,
+		"1000\n":              750,
+		"max\n":               0,
+		"":                    0,
+		"-5":                  0,
+		"9223372036854771712": 0,
 	} {
 		require.Equal(t, want, memoryLimit(text), "%q", text)
 	}
@@ -282,11 +294,39 @@ func TestSmallestControlGroupLimitApplies(t *testing.T) {
 		want  int64
 	}{
 		{"none", nil, 0},
-		{"a container in the root group", map[string]string{procCgroup: "0::/\n", "/sys/fs/cgroup/memory.max": "1000\n"}, 750},
+		{
+			"a container in the root group",
+			map[string]string{procCgroup: "0::/\n", "/sys/fs/cgroup/memory.max": "1000\n"},
+			750,
+		},
 		{"a container without its group", map[string]string{"/sys/fs/cgroup/memory.max": "1000\n"}, 750},
-		{"a service of systemd", map[string]string{procCgroup: "0::/system.slice/a.service\n", "/sys/fs/cgroup/system.slice/a.service/memory.max": "1000\n", "/sys/fs/cgroup/system.slice/memory.max": "max\n"}, 750},
-		{"a slice with a lower limit than its service", map[string]string{procCgroup: "0::/system.slice/a.service\n", "/sys/fs/cgroup/system.slice/a.service/memory.max": "1000\n", "/sys/fs/cgroup/system.slice/memory.max": "500\n"}, 375},
-		{"control groups of the first version", map[string]string{procCgroup: "3:cpu,cpuacct:/b\n2:memory:/a\n0::/\n", "/sys/fs/cgroup/memory/a/memory.limit_in_bytes": "1000\n", "/sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n"}, 750},
+		{
+			"a service of systemd",
+			map[string]string{
+				procCgroup: "0::/system.slice/a.service\n",
+				"/sys/fs/cgroup/system.slice/a.service/memory.max": "1000\n",
+				"/sys/fs/cgroup/system.slice/memory.max":           "max\n",
+			},
+			750,
+		},
+		{
+			"a slice with a lower limit than its service",
+			map[string]string{
+				procCgroup: "0::/system.slice/a.service\n",
+				"/sys/fs/cgroup/system.slice/a.service/memory.max": "1000\n",
+				"/sys/fs/cgroup/system.slice/memory.max":           "500\n",
+			},
+			375,
+		},
+		{
+			"control groups of the first version",
+			map[string]string{
+				procCgroup: "3:cpu,cpuacct:/b\n2:memory:/a\n0::/\n",
+				"/sys/fs/cgroup/memory/a/memory.limit_in_bytes": "1000\n",
+				"/sys/fs/cgroup/memory/memory.limit_in_bytes":   "9223372036854771712\n",
+			},
+			750,
+		},
 	} {
 		require.Equal(t, c.want, cgroupMemory(func(name string) string { return c.files[name] }), c.name)
 	}

@@ -161,9 +161,14 @@ func grpcOnly(s *http.Server) {
 // serve starts an HTTP server, with TLS if there is a configuration for it.
 func (h host) serve(t *testing.T, port int, change func(*http.Server)) {
 	t.Helper()
-	s := &http.Server{ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, "# TYPE nv_inference_request_success counter\nnv_inference_request_success{model=\"m\",version=\"1\"} 1\n")
-	})}
+	s := &http.Server{
+		ReadHeaderTimeout: 10 * time.Second,
+		ErrorLog:          slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, "# TYPE nv_inference_request_success counter\n"+
+				"nv_inference_request_success{model=\"m\",version=\"1\"} 1\n")
+		}),
+	}
 	change(s)
 	h.listen(t, port, func(l net.Listener) {
 		if s.TLSConfig != nil {
@@ -216,7 +221,11 @@ func secured(name string, ends time.Duration, clients tls.ClientAuthType) func(t
 		t.Helper()
 		cert := certificate(t, ".", ends, cmp.Or(name, string(h)))
 		h.serve(t, 8443, func(s *http.Server) {
-			s.TLSConfig = &tls.Config{Certificates: []tls.Certificate{cert}, ClientAuth: clients, MinVersion: tls.VersionTLS12}
+			s.TLSConfig = &tls.Config{
+				Certificates: []tls.Certificate{cert},
+				ClientAuth:   clients,
+				MinVersion:   tls.VersionTLS12,
+			}
 		})
 	}
 }
@@ -230,7 +239,9 @@ func certificate(t *testing.T, dir string, ends time.Duration, names ...string) 
 	ended := time.Date(2020, 1, 2, 3, 4, 5, 0, time.UTC)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), NotBefore: ended.Add(-time.Hour), NotAfter: ended,
-		IsCA: true, BasicConstraintsValid: true, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		IsCA: true, BasicConstraintsValid: true, ExtKeyUsage: []x509.ExtKeyUsage{
+			x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth,
+		},
 	}
 	if ends > 0 {
 		template.NotAfter = time.Now().Add(ends)
@@ -246,7 +257,10 @@ func certificate(t *testing.T, dir string, ends time.Duration, names ...string) 
 	require.NoError(t, err)
 	secret, err := x509.MarshalPKCS8PrivateKey(key)
 	require.NoError(t, err)
-	for name, block := range map[string]*pem.Block{"ca.pem": {Type: "CERTIFICATE", Bytes: der}, "key.pem": {Type: "PRIVATE KEY", Bytes: secret}} {
+	for name, block := range map[string]*pem.Block{
+		"ca.pem":  {Type: "CERTIFICATE", Bytes: der},
+		"key.pem": {Type: "PRIVATE KEY", Bytes: secret},
+	} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(block), 0o600))
 	}
 	leaf, err := x509.ParseCertificate(der)

@@ -32,7 +32,11 @@ func TestT09T11HostNameMovesAndDisappears(t *testing.T) {
 	write(resolv, "nameserver 127.0.0.1\noptions timeout:1 attempts:1\n")
 	moveTo("127.0.0.1 engine.test\n")
 	port, end := serverAt(t, "127.0.0.1:0", 1)
-	before := fmt.Sprintf(`exec unshare -m sh -c 'mount --bind %s /etc/hosts && mount --bind %s /etc/resolv.conf && exec "$0" "$@"' "$0" "$@"`, hosts, resolv)
+	before := fmt.Sprintf(
+		`exec unshare -m sh -c 'mount --bind %s /etc/hosts && mount --bind %s /etc/resolv.conf && exec "$0" "$@"' "$0" "$@"`,
+		hosts,
+		resolv,
+	)
 	p := started(t, fixture.FreeAddress(t, "127.0.0.1"), before, tritonPool("scrape_interval: 1s", "engine.test:"+port))
 	p.healthy()
 	shows := func(what, line string) {
@@ -51,7 +55,10 @@ func TestT09T11HostNameMovesAndDisappears(t *testing.T) {
 
 	moveTo("")
 	endSecond()
-	shows("there is no such name", `trtllm_exporter_target_scrape_failures_total{pool_id="p",reason="dns",replica_id="r0"}`)
+	shows(
+		"there is no such name",
+		`trtllm_exporter_target_scrape_failures_total{pool_id="p",reason="dns",replica_id="r0"}`,
+	)
 	require.Contains(t, p.metrics(), up+"0")
 
 	serverAt(t, "127.0.0.1:"+port, 3)
@@ -68,7 +75,8 @@ func serverAt(t *testing.T, address string, number int) (port string, end func()
 	require.NoError(t, err)
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain")
-		fmt.Fprintf(w, "# TYPE nv_inference_request_success counter\nnv_inference_request_success{model=\"m\",version=\"1\"} %d\n", number)
+		fmt.Fprintf(w, "# TYPE nv_inference_request_success counter\n"+
+			"nv_inference_request_success{model=\"m\",version=\"1\"} %d\n", number)
 	}))
 	_ = s.Listener.Close()
 	s.Listener = l

@@ -32,11 +32,19 @@ type process struct {
 // "$@" if there is one.
 func started(t *testing.T, address, before, config string, args ...string) *process {
 	t.Helper()
-	p := &process{t: t, address: address, config: fileOf(t, config), scheme: "http", client: &http.Client{Timeout: 10 * time.Second}}
+	p := &process{
+		t:       t,
+		address: address,
+		config:  fileOf(t, config),
+		scheme:  "http",
+		client:  &http.Client{Timeout: 10 * time.Second},
+	}
 	if before == "" {
 		before = `exec "$0" "$@"`
 	}
-	line := append([]string{"-c", before, programFile(t), "--config.file", p.config, "--web.listen-address", address}, args...)
+	line := append([]string{
+		"-c", before, programFile(t), "--config.file", p.config, "--web.listen-address", address,
+	}, args...)
 	p.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), "sh", line...)
 	p.cmd.Stderr = &p.log
 	require.NoError(t, p.cmd.Start())
@@ -62,7 +70,12 @@ func (p *process) healthy() {
 }
 
 func (p *process) get(path string) (body string, code int, err error) {
-	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, p.scheme+"://"+p.address+path, http.NoBody)
+	request, err := http.NewRequestWithContext(
+		p.t.Context(),
+		http.MethodGet,
+		p.scheme+"://"+p.address+path,
+		http.NoBody,
+	)
 	if err != nil {
 		return "", 0, err
 	}
@@ -104,7 +117,8 @@ func upTargets(page string) int {
 // tritonPool returns a configuration with pool p of servers r0, r1 and so on, which have no API.
 func tritonPool(global string, addresses ...string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "global: { %s }\npools:\n  - pool_id: p\n    engine: triton\n    metrics_path: /metrics\n    api_port: 1\n    static_configs:\n", global)
+	fmt.Fprintf(&b, "global: { %s }\npools:\n  - pool_id: p\n    engine: triton\n    metrics_path: /metrics\n    "+
+		"api_port: 1\n    static_configs:\n", global)
 	for i, address := range addresses {
 		fmt.Fprintf(&b, "      - { targets: [%q], labels: { replica_id: r%d } }\n", address, i)
 	}
@@ -137,7 +151,8 @@ func counting(t *testing.T, takes time.Duration) (address string, now func() flo
 		}
 		time.Sleep(takes)
 		w.Header().Set("Content-Type", "text/plain")
-		fmt.Fprintf(w, "# TYPE nv_inference_request_success counter\nnv_inference_request_success{model=\"m\",version=\"1\"} %.0f\n", now())
+		fmt.Fprintf(w, "# TYPE nv_inference_request_success counter\n"+
+			"nv_inference_request_success{model=\"m\",version=\"1\"} %.0f\n", now())
 	}))
 	t.Cleanup(s.Close)
 	return s.Listener.Addr().String(), now

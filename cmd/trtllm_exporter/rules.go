@@ -46,9 +46,11 @@ func declareRules(app *kingpin.Application, out *output) (string, func() error) 
 func declareDashboards(app *kingpin.Application, out *output) (string, func() error) {
 	cmd := app.Command("dashboards", "Write the Grafana dashboards as JSON files into a folder.")
 	folder := cmd.Arg("folder", "Existing folder.").Required().ExistingDir()
-	label := cmd.Flag("cluster-label", "Label of the cluster in the queries; empty if no series has one.").Default(dashboards.ClusterLabel).String()
+	label := cmd.Flag("cluster-label", "Label of the cluster in the queries; empty if no "+
+		"series has one.").Default(dashboards.ClusterLabel).String()
 	var chosen dashboards.Choices
-	cmd.Flag("runbook-url", "Address of your own runbook, like the value runbook of the rules.").PlaceHolder("URL").StringVar(&chosen.Runbook)
+	cmd.Flag("runbook-url", "Address of your own runbook, like the value runbook "+
+		"of the rules.").PlaceHolder("URL").StringVar(&chosen.Runbook)
 	return cmd.FullCommand(), func() error {
 		if err := dashboards.Write(*folder, *label, &chosen); err != nil {
 			return err

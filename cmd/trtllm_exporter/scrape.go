@@ -80,7 +80,11 @@ func withScheme(addresses []string, scheme string) []string {
 // newCollector returns the collector for a command that queries servers once, and its store.
 func (o *output) newCollector(f *config.File) (*collector.Collector, *snapshot.Store, error) {
 	store := snapshot.NewStore()
-	c, err := collector.New(collector.Options{Store: store, Logger: o.quietLogger(), Registerer: prometheus.NewRegistry()})
+	c, err := collector.New(collector.Options{
+		Store:      store,
+		Logger:     o.quietLogger(),
+		Registerer: prometheus.NewRegistry(),
+	})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -36,22 +36,29 @@ type webFlags struct {
 }
 
 func (f *webFlags) declare(cmd *kingpin.CmdClause) {
-	cmd.Flag("web.listen-address", "Address to serve on as host:port; repeatable.").Default(defaultAddress).StringsVar(&f.ListenAddresses)
+	cmd.Flag("web.listen-address", "Address to serve on as host:port; repeatable.").
+		Default(defaultAddress).
+		StringsVar(&f.ListenAddresses)
 	cmd.Flag("web.config.file", "File with TLS and users, in the format of Prometheus' exporter-toolkit.").
 		PlaceHolder("FILE").StringVar(&f.WebConfigFile)
 	cmd.Flag("web.enable-lifecycle", "Enable POST /-/reload and GET /config.").BoolVar(&f.EnableLifecycle)
 	cmd.Flag("web.max-requests", "Requests handled at once; further ones get a 503.").
 		Default(strconv.Itoa(web.DefaultMaxInFlight)).IntVar(&f.MaxInFlight)
-	cmd.Flag("web.grpc-health-address", "Address of the probes in the gRPC health protocol as host:port, without TLS; not served unless given.").
+	cmd.Flag("web.grpc-health-address", "Address of the probes in the gRPC health protocol as host:port, without "+
+		"TLS; not served unless given.").
 		PlaceHolder("HOST:PORT").StringVar(&f.GRPCHealthAddress)
-	cmd.Flag("web.runbook-url", "Address of your own runbook, to which # and the name of an alert are added; pages link to /runbook unless given.").
+	cmd.Flag("web.runbook-url", "Address of your own runbook, to which # and the name of an alert are added; pages "+
+		"link to /runbook unless given.").
 		PlaceHolder("URL").StringVar(&f.Runbook)
-	cmd.Flag("web.grafana-url", "Address of the Grafana that has the dashboards; the page of a replica links to it if given.").
+	cmd.Flag("web.grafana-url", "Address of the Grafana that has the dashboards; the page of a replica links to "+
+		"it if given.").
 		PlaceHolder("URL").StringVar(&f.Grafana)
 	answers := []string{string(web.UnjudgedServer), string(web.UnjudgedReady), string(web.UnjudgedUnready)}
-	cmd.Flag("probe.unjudged", "Readiness answer for replicas that are not judged yet: the server's own answer at that moment (server), ready, or unready.").
+	cmd.Flag("probe.unjudged", "Readiness answer for replicas that are not judged yet: the server's own answer at "+
+		"that moment (server), ready, or unready.").
 		Default(answers[0]).EnumVar((*string)(&f.Unjudged), answers...)
-	cmd.Flag("probe.canary", "Fail readiness probes of replicas that are canary_failing; --no-probe.canary leaves those to alerts.").
+	cmd.Flag("probe.canary", "Fail readiness probes of replicas that are canary_failing; --no-probe.canary leaves "+
+		"those to alerts.").
 		Default("true").BoolVar(&f.canary)
 }
 
@@ -83,20 +90,29 @@ func declareServe(app *kingpin.Application, out *output) (string, func() error) 
 	var source sourceFlags
 	var serving webFlags
 	cmd.Flag("config.file", "Configuration file; SIGHUP reads it again.").PlaceHolder("FILE").StringVar(&source.file)
-	cmd.Flag("config.reload-interval", "How often to check whether the content of the configuration file has changed, and reload it if so; 0 is never.").
+	cmd.Flag("config.reload-interval", "How often to check whether the content of the configuration file has "+
+		"changed, and reload it if so; 0 is never.").
 		Default("0s").DurationVar(&source.reloadInterval)
-	cmd.Flag("target", "Server as host:port or URL, for use without a file; repeatable.").PlaceHolder("SERVER").StringsVar(&source.targets)
-	cmd.Flag("scrape.interval", "Interval between scrapes of a --target (default 5s).").PlaceHolder("5s").DurationVar(&source.interval)
+	cmd.Flag("target", "Server as host:port or URL, for use without a "+
+		"file; repeatable.").PlaceHolder("SERVER").StringsVar(&source.targets)
+	cmd.Flag("scrape.interval", "Interval between scrapes of a --target (default 5s).").
+		PlaceHolder("5s").
+		DurationVar(&source.interval)
 	cmd.Flag("scrape.timeout", "Timeout of a scrape of a --target (default 4s, or the interval if that is shorter).").
 		PlaceHolder("4s").DurationVar(&source.timeout)
-	cmd.Flag("sharding.index", "Index of this exporter among those of sharding.total, from 0: a number, or a name that ends in one.").
+	cmd.Flag("sharding.index", "Index of this exporter among those of sharding.total, from 0: a number, or a name "+
+		"that ends in one.").
 		PlaceHolder("N").StringVar(&source.shard)
-	cmd.Flag("pool-id", "Name of the only pool; replaces the pool_id of a file that several sidecars share.").PlaceHolder("NAME").StringVar(&source.names.poolID)
+	cmd.Flag("pool-id", "Name of the only pool; replaces the pool_id of a file that several "+
+		"sidecars share.").PlaceHolder("NAME").StringVar(&source.names.poolID)
 	cmd.Flag("replica-id", "Name of the only static target, usually that of the pod; also with a file.").
 		PlaceHolder("NAME").StringVar(&source.names.replicaID)
 	serving.declare(cmd)
 	check := func() error { return cmp.Or(source.check(), serving.check()) }
-	return cmd.FullCommand(), checked(check, func(ctx context.Context) error { return serve(ctx, out, &serving, &source) })
+	return cmd.FullCommand(), checked(
+		check,
+		func(ctx context.Context) error { return serve(ctx, out, &serving, &source) },
+	)
 }
 
 func (s *sourceFlags) check() error {
@@ -104,13 +120,16 @@ func (s *sourceFlags) check() error {
 	case s.file != "" && len(s.targets) > 0:
 		return errors.New("--config.file and --target are both given; name targets in the file, or leave the file out")
 	case s.file == "" && len(s.targets) == 0:
-		return errors.New("there is nothing to scrape; give --target URL (repeatable) or --config.file FILE, or try: trtllm_exporter demo")
+		return errors.New("there is nothing to scrape; give --target URL (repeatable) or --config.file FILE, or " +
+			"try: trtllm_exporter demo")
 	case s.file != "" && (s.interval != 0 || s.timeout != 0):
-		return errors.New("--scrape.interval and --scrape.timeout are for --target; with a file set global.scrape_interval and global.scrape_timeout in it")
+		return errors.New("--scrape.interval and --scrape.timeout are for --target; with a file set " +
+			"global.scrape_interval and global.scrape_timeout in it")
 	case s.file == "" && s.shard != "":
 		return errors.New("--sharding.index is for a file with sharding.total; give --config.file FILE")
 	case s.reloadInterval < 0:
-		return fmt.Errorf("--config.reload-interval: %s is below 0; give a time, or 0 to read the file on SIGHUP only", s.reloadInterval)
+		return fmt.Errorf("--config.reload-interval: %s is below 0; give a time, or 0 to read the file "+
+			"on SIGHUP only", s.reloadInterval)
 	case s.file == "" && s.reloadInterval > 0:
 		return errors.New("--config.reload-interval is for a file; give --config.file FILE")
 	case s.interval < 0 || s.timeout < 0:
@@ -118,7 +137,8 @@ func (s *sourceFlags) check() error {
 	}
 	window := time.Duration(config.DefaultFile.Global.Window)
 	if s.interval > window/2 {
-		return fmt.Errorf("--scrape.interval: %s leaves fewer than two scrapes in the window of %s that rates cover; use %s or less, or a file with a longer global.window", s.interval, window, window/2)
+		return fmt.Errorf("--scrape.interval: %s leaves fewer than two scrapes in the window of %s that rates "+
+			"cover; use %s or less, or a file with a longer global.window", s.interval, window, window/2)
 	}
 	return nil
 }
@@ -152,7 +172,8 @@ type namingFlags struct{ poolID, replicaID string }
 func (n namingFlags) apply(f *config.File) error {
 	if n.poolID != "" {
 		if len(f.Pools) != 1 {
-			return fmt.Errorf("--pool-id: names one pool, and there are %d; set pool_id of each in the file", len(f.Pools))
+			return fmt.Errorf("--pool-id: names one pool, and there are %d; set pool_id of "+
+				"each in the file", len(f.Pools))
 		}
 		f.Pools[0].PoolID = n.poolID
 	}
@@ -182,7 +203,8 @@ func onlyTarget(f *config.File) (only *targetgroup.Group, err error) {
 		sources += sd.Sources()
 	}
 	if targets != 1 || sources != 1 {
-		return nil, fmt.Errorf("--replica-id: names one static target, and the configuration has %d, or other kinds of discovery; set labels.replica_id of each, or a rule in relabel_configs", targets)
+		return nil, fmt.Errorf("--replica-id: names one static target, and the configuration has %d, or other "+
+			"kinds of discovery; set labels.replica_id of each, or a rule in relabel_configs", targets)
 	}
 	return only, nil
 }
@@ -251,7 +273,8 @@ func bounded(ctx context.Context, work func(context.Context) error) error {
 	case err := <-done:
 		return err
 	case <-time.After(stopTimeout):
-		return fmt.Errorf("not everything ended within %s of the signal; what was left, such as a scrape, was given up", stopTimeout)
+		return fmt.Errorf("not everything ended within %s of the signal; what was left, such as a scrape, "+
+			"was given up", stopTimeout)
 	}
 }
 

@@ -121,7 +121,8 @@ func (f *soakFleet) document(generation int) string {
 	var b strings.Builder
 	b.WriteString("global: { scrape_interval: 5s, scrape_timeout: 4s }\npools:\n")
 	for _, pool := range []string{"healthy", "rolled", "bomb", "huge", "churn", "faulty", "hanging", "dead"} {
-		fmt.Fprintf(&b, "  - pool_id: %s\n    engine: triton\n    metrics_path: /metrics\n    api_port: 1\n    static_configs:\n", pool)
+		fmt.Fprintf(&b, "  - pool_id: %s\n    engine: triton\n    metrics_path: /metrics\n    api_port: 1\n    "+
+			"static_configs:\n", pool)
 		for i, address := range f.pools[pool] {
 			replica := fmt.Sprintf("r%d", i)
 			if pool == "rolled" {
@@ -136,7 +137,9 @@ func (f *soakFleet) document(generation int) string {
 // soakFaults lists the behaviors of pool "faulty"; the empty fault is a good page.
 func soakFaults() []simulate.Fault {
 	return []simulate.Fault{
-		simulate.FaultHang, simulate.FaultHangBody, simulate.FaultTrickle, simulate.FaultReset, simulate.FaultTruncated, simulate.FaultGzipBomb,
+		simulate.FaultHang,
+		simulate.FaultHangBody,
+		simulate.FaultTrickle, simulate.FaultReset, simulate.FaultTruncated, simulate.FaultGzipBomb,
 		simulate.FaultRedirect, simulate.FaultLongLine, simulate.FaultBinary, simulate.FaultBadUTF8, "",
 	}
 }

@@ -26,7 +26,10 @@ func newMemoryGroup(t *testing.T, bytes int) *memoryGroup {
 		line, root string
 		memoryGroup
 	}{
-		{`(?m)^\d+:memory:(.*)$`, "/sys/fs/cgroup/memory", memoryGroup{limit: "memory.limit_in_bytes", peak: "memory.max_usage_in_bytes"}},
+		{
+			`(?m)^\d+:memory:(.*)$`, "/sys/fs/cgroup/memory",
+			memoryGroup{limit: "memory.limit_in_bytes", peak: "memory.max_usage_in_bytes"},
+		},
 		{`(?m)^0::(.*)$`, "/sys/fs/cgroup", memoryGroup{limit: "memory.max", peak: "memory.peak"}},
 	} {
 		m := regexp.MustCompile(kind.line).FindSubmatch(current)

@@ -79,22 +79,33 @@ func (s *soak) judge(group *memoryGroup, before, after string) {
 	t := s.t
 	t.Helper()
 	peak, resident := s.peak()
-	t.Logf("%d targets, %d open files: peak RSS %d MB, of which %d MB are not files", soakTargets, soakTargets/2, peak/1_000_000, resident/1_000_000)
+	t.Logf("%d targets, %d open files: peak RSS %d MB, of which %d MB "+
+		"are not files", soakTargets, soakTargets/2, peak/1_000_000, resident/1_000_000)
 	if group != nil {
-		t.Logf("control group of %d MB: at most %d MB with files and sockets, %d processes ended by the kernel", soakMemory/1_000_000, group.most(t)/1_000_000, group.killed(t))
+		t.Logf("control group of %d MB: at most %d MB with files and sockets, %d processes ended "+
+			"by the kernel", soakMemory/1_000_000, group.most(t)/1_000_000, group.killed(t))
 		require.Zero(t, group.killed(t))
 	} else {
 		require.Less(t, peak, soakMemory)
 	}
-	t.Logf("/-/healthy: %d of %d looks failed, the slowest took %v; %d of %d reads lacked a healthy replica", s.unhealthy.Load(), s.looks.Load(), time.Duration(s.slowest.Load()), s.incomplete.Load(), s.reads.Load())
-	for _, name := range []string{"go_goroutines", "process_open_fds", "trtllm_exporter_connections_waits_total", "trtllm_exporter_connections_taken_back_total"} {
+	t.Logf("/-/healthy: %d of %d looks failed, the slowest took %v; %d of %d reads lacked a "+
+		"healthy replica", s.unhealthy.Load(), s.looks.Load(), time.Duration(s.slowest.Load()), s.incomplete.Load(), s.reads.Load())
+	for _, name := range []string{
+		"go_goroutines", "process_open_fds", "trtllm_exporter_connections_waits_total",
+		"trtllm_exporter_connections_taken_back_total",
+	} {
 		t.Logf("%s: %v before, %v after", name, gauge(before, name), gauge(after, name))
 	}
 	t.Logf("failed scrapes of healthy targets: %q before, %q after", missed(before), missed(after))
 	require.Zero(t, s.unhealthy.Load(), "/-/healthy always answers")
 	require.Zero(t, s.incomplete.Load(), "healthy replicas are on every page")
 	require.Empty(t, missed(after), "healthy targets miss no scrape")
-	require.Len(t, regexp.MustCompile(`(?m)^trtllm_exporter_target_up\{pool_id="faulty",.*\} 1$`).FindAllString(after, -1), soakFaulty, "recovered targets are up")
+	require.Len(
+		t,
+		regexp.MustCompile(`(?m)^trtllm_exporter_target_up\{pool_id="faulty",.*\} 1$`).FindAllString(after, -1),
+		soakFaulty,
+		"recovered targets are up",
+	)
 	require.LessOrEqual(t, gauge(after, "go_goroutines"), gauge(before, "go_goroutines")*1.2+50)
 	require.LessOrEqual(t, gauge(after, "process_open_fds"), gauge(before, "process_open_fds")*1.2+20)
 	least := s.leastHeap()
@@ -103,7 +114,8 @@ func (s *soak) judge(group *memoryGroup, before, after string) {
 }
 
 func missed(page string) []string {
-	return regexp.MustCompile(`(?m)^trtllm_exporter_target_scrape_failures_total\{pool_id="healthy".*$`).FindAllString(page, -1)
+	return regexp.MustCompile(`(?m)^trtllm_exporter_target_scrape_failures_total\{pool_id="healthy".*$`).
+		FindAllString(page, -1)
 }
 
 func (s *soak) every(d time.Duration, do func(n int)) {

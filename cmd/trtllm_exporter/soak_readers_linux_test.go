@@ -29,7 +29,12 @@ func TestSoakReaders(t *testing.T) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		_, _ = w.Write(simulate.BenchPage(simulate.BenchSummaries, 0, int(tick.Add(1))))
 	})
-	p := started(t, fixture.FreeAddress(t, "127.0.0.1"), "", tritonPool("scrape_interval: 1s", slices.Repeat([]string{address}, 32)...))
+	p := started(
+		t,
+		fixture.FreeAddress(t, "127.0.0.1"),
+		"",
+		tritonPool("scrape_interval: 1s", slices.Repeat([]string{address}, 32)...),
+	)
 	p.healthy()
 	p.until(32)
 	for range reads {
@@ -59,7 +64,8 @@ func TestSoakReaders(t *testing.T) {
 			_ = conn.Close()
 		}
 		after, _ := p.peak()
-		t.Logf("%q: %d of %d reads of %d kB failed, the slowest took %v; peak RSS %d MB, %d MB more than before", form, failed, reads, size/1000, slowest, after/1_000_000, (after-before)/1_000_000)
+		t.Logf("%q: %d of %d reads of %d kB failed, the slowest took %v; peak RSS %d MB, %d MB "+
+			"more than before", form, failed, reads, size/1000, slowest, after/1_000_000, (after-before)/1_000_000)
 		require.Zero(t, failed)
 		require.Less(t, after-before, most)
 	}

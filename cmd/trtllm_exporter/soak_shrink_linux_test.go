@@ -35,9 +35,11 @@ func TestSoakShrinkingFleet(t *testing.T) {
 	t.Cleanup(servers.Close)
 	config := func(targets int) string {
 		var listed strings.Builder
-		listed.WriteString("global: { scrape_interval: 1s }\npools:\n  - pool_id: p\n    engine: triton\n    static_configs:\n")
+		listed.WriteString("global: { scrape_interval: 1s }\npools:\n  - pool_id: p\n    engine: triton\n    " +
+			"static_configs:\n")
 		for i := range targets {
-			fmt.Fprintf(&listed, "      - { targets: [%q], labels: { replica_id: r%d, __metrics_path__: /%d/metrics } }\n", servers.Listener.Addr(), i, i)
+			fmt.Fprintf(&listed, "      - { targets: [%q], labels: { replica_id: r%d, __metrics_path__: "+
+				"/%d/metrics } }\n", servers.Listener.Addr(), i, i)
 		}
 		return listed.String()
 	}
@@ -76,7 +78,13 @@ func (p *process) until(targets int) {
 type holding struct{ heap, memory, goroutines, files float64 }
 
 func (h holding) String() string {
-	return fmt.Sprintf("heap %.1f MB of %.1f, %.0f goroutines, %.0f files", h.heap/1e6, h.memory/1e6, h.goroutines, h.files)
+	return fmt.Sprintf(
+		"heap %.1f MB of %.1f, %.0f goroutines, %.0f files",
+		h.heap/1e6,
+		h.memory/1e6,
+		h.goroutines,
+		h.files,
+	)
 }
 
 // holds returns the smallest resources of the program within some seconds.
@@ -85,13 +93,28 @@ func (p *process) holds() (least holding) {
 	for began := time.Now(); time.Since(began) < 6*time.Second; time.Sleep(50 * time.Millisecond) {
 		page := p.metrics()
 		now := holding{
-			heap: number(p.t, page, "go_memstats_heap_alloc_bytes"), goroutines: number(p.t, page, "go_goroutines"), files: number(p.t, page, "process_open_fds"),
-			memory: number(p.t, page, "go_memstats_heap_sys_bytes") - number(p.t, page, "go_memstats_heap_released_bytes"),
+			heap: number(
+				p.t,
+				page,
+				"go_memstats_heap_alloc_bytes",
+			), goroutines: number(p.t, page, "go_goroutines"), files: number(p.t, page, "process_open_fds"),
+			memory: number(
+				p.t,
+				page,
+				"go_memstats_heap_sys_bytes",
+			) - number(
+				p.t,
+				page,
+				"go_memstats_heap_released_bytes",
+			),
 		}
 		if least == (holding{}) {
 			least = now
 		}
-		least = holding{min(least.heap, now.heap), min(least.memory, now.memory), min(least.goroutines, now.goroutines), min(least.files, now.files)}
+		least = holding{
+			min(least.heap, now.heap), min(least.memory, now.memory), min(least.goroutines, now.goroutines),
+			min(least.files, now.files),
+		}
 	}
 	return least
 }

@@ -39,7 +39,12 @@ func TestSoakSidecar(t *testing.T) {
 	})
 	answer.Store(&well)
 	address := pageAt(t, func(w http.ResponseWriter, r *http.Request) { (*answer.Load())(w, r) })
-	p := started(t, fixture.FreeAddress(t, "127.0.0.1"), before, tritonPool("scrape_interval: 5s, scrape_timeout: 4s", address))
+	p := started(
+		t,
+		fixture.FreeAddress(t, "127.0.0.1"),
+		before,
+		tritonPool("scrape_interval: 5s, scrape_timeout: 4s", address),
+	)
 	p.healthy()
 	s := &soak{process: p}
 	size := regexp.MustCompile(`(?m)^trtllm_exporter_target_body_bytes\{.*\} (.*)$`)
@@ -52,7 +57,11 @@ func TestSoakSidecar(t *testing.T) {
 		{"slow readers", well, true},
 		{"bombs", soakBomb(t), true},
 		{"huge pages", soakPage("nv_huge_%d{model=\"m%d\",padding=\"%0260d\"} @%d\n", 45_000), true},
-		{"the largest accepted pages, with new series each time", soakPage("nv_large_%d{model=\"m%d\",padding=\"%0260d\",request=\"@\"} %d\n", 12_500), true},
+		{
+			"the largest accepted pages, with new series each time",
+			soakPage("nv_large_%d{model=\"m%d\",padding=\"%0260d\",request=\"@\"} %d\n", 12_500),
+			true,
+		},
 		{"pages of ever new series", soakPage("nv_churn_%d{model=\"m%d\",request=\"@%d\"} %d\n", 2000), true},
 		{"well again", well, false},
 	} {
@@ -68,10 +77,12 @@ func TestSoakSidecar(t *testing.T) {
 			time.Sleep(200 * time.Millisecond)
 		}
 		peak, anonymous := s.peak()
-		t.Logf("%s: the last page has %s bytes; peak RSS %d MB, of which %d MB are not files", phase.name, size.FindStringSubmatch(p.metrics())[1], peak/1_000_000, anonymous/1_000_000)
+		t.Logf("%s: the last page has %s bytes; peak RSS %d MB, of which %d MB "+
+			"are not files", phase.name, size.FindStringSubmatch(p.metrics())[1], peak/1_000_000, anonymous/1_000_000)
 	}
 	if group != nil {
-		t.Logf("control group of %d MB: at most %d MB with files and sockets, %d processes ended by the kernel", sidecarMemory/1_000_000, group.most(t)/1_000_000, group.killed(t))
+		t.Logf("control group of %d MB: at most %d MB with files and sockets, %d processes ended "+
+			"by the kernel", sidecarMemory/1_000_000, group.most(t)/1_000_000, group.killed(t))
 		require.Zero(t, group.killed(t))
 	}
 	require.Zero(t, s.unhealthy.Load(), "/-/healthy always answers")

@@ -38,7 +38,17 @@ func openTerminal(t *testing.T, args ...string) *terminal {
 	for _, a := range args {
 		line = append(line, "'"+a+"'")
 	}
-	x.tmux("-f", os.DevNull, "new-session", "-d", "-x", "80", "-y", "24", strings.Join(line, " ")+"; echo ended with $?; exec sleep 600")
+	x.tmux(
+		"-f",
+		os.DevNull,
+		"new-session",
+		"-d",
+		"-x",
+		"80",
+		"-y",
+		"24",
+		strings.Join(line, " ")+"; echo ended with $?; exec sleep 600",
+	)
 	return x
 }
 
@@ -90,7 +100,12 @@ func TestTopKeys(t *testing.T) {
 	require.Less(t, first(seen, "llama-70b-prod / llama-70b-0"), first(seen, "llama-70b-prod / llama-70b-1"))
 	x.press("s")
 	seen = x.shows(`sort: tokens`)
-	require.Less(t, first(seen, "qwen-7b-chat / qwen-7b-"), first(seen, "llama-70b-prod / llama-70b-1"), "what makes no tokens is last")
+	require.Less(
+		t,
+		first(seen, "qwen-7b-chat / qwen-7b-"),
+		first(seen, "llama-70b-prod / llama-70b-1"),
+		"what makes no tokens is last",
+	)
 	x.press("S", "S")
 	x.shows(`sort: worst`)
 
@@ -154,7 +169,16 @@ func TestDemoFaultsAreReported(t *testing.T) {
 	for i, name := range faultNames() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			x := openTerminal(t, "demo", "--fault", name, "--replicas", strconv.Itoa(2+i%2), "--web.listen-address", "127.0.0.1:0")
+			x := openTerminal(
+				t,
+				"demo",
+				"--fault",
+				name,
+				"--replicas",
+				strconv.Itoa(2+i%2),
+				"--web.listen-address",
+				"127.0.0.1:0",
+			)
 			x.shows(`after \d+ s the exporter reports: `)
 		})
 	}

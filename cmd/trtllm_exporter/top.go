@@ -38,16 +38,21 @@ type topFlags struct {
 }
 
 func declareTop(app *kingpin.Application, out *output) (string, func() error) {
-	cmd := app.Command("top", "Show the fleet in the terminal, as a running exporter reports it, or ask servers directly with --target or --config.file.")
+	cmd := app.Command("top", "Show the fleet in the terminal, as a running exporter reports it, or ask servers "+
+		"directly with --target or --config.file.")
 	var f topFlags
 	cmd.Arg("url", "URL of the exporter.").Default("http://" + defaultAddress).StringVar(&f.url)
 	cmd.Flag("target", "Ask this server instead of an exporter; repeatable.").PlaceHolder("URL").StringsVar(&f.targets)
-	cmd.Flag("config.file", "Ask the servers of this configuration instead of an exporter.").PlaceHolder("FILE").StringVar(&f.file)
+	cmd.Flag("config.file", "Ask the servers of this configuration instead of "+
+		"an exporter.").PlaceHolder("FILE").StringVar(&f.file)
 	cmd.Flag("every", "Refresh interval.").Default("2s").DurationVar(&f.interval)
 	cmd.Flag("once", "Print the fleet as text and exit.").BoolVar(&f.once)
 	cmd.Flag("json", "Print the fleet as JSON and exit.").BoolVar(&f.json)
-	cmd.Flag("sort", "Order of the replicas: "+strings.Join(top.Orders(), ", ")+".").Default(top.Orders()[0]).EnumVar(&f.choice.Order, top.Orders()...)
-	cmd.Flag("filter", "Show only replicas with this text in pool, name, state, reason or version.").PlaceHolder("TEXT").StringVar(&f.choice.Text)
+	cmd.Flag("sort", "Order of the replicas: "+strings.Join(top.Orders(), ", ")+".").
+		Default(top.Orders()[0]).
+		EnumVar(&f.choice.Order, top.Orders()...)
+	cmd.Flag("filter", "Show only replicas with this text in pool, name, state, "+
+		"reason or version.").PlaceHolder("TEXT").StringVar(&f.choice.Text)
 	cmd.Flag("wrong", "Show only replicas with a problem.").BoolVar(&f.choice.Wrong)
 	f.access.declare(cmd)
 	return cmd.FullCommand(), checked(f.check, func(ctx context.Context) error { return f.run(ctx, out) })
@@ -58,9 +63,11 @@ func (f *topFlags) check() error {
 	case len(f.targets) > 0 && f.file != "":
 		return errors.New("--config.file and --target are both given; name targets in the file, or leave the file out")
 	case f.file != "" && f.access.given():
-		return errors.New("--config.file and flags for TLS or credentials are both given; the pools of the file have these as keys")
+		return errors.New("--config.file and flags for TLS or credentials are both given; the pools of the file " +
+			"have these as keys")
 	case f.direct() && f.url != "http://"+defaultAddress:
-		return errors.New("an exporter and servers are both named; leave the URL of the exporter out, or --target and --config.file")
+		return errors.New("an exporter and servers are both named; leave the URL of the exporter out, or --target " +
+			"and --config.file")
 	case f.interval < 100*time.Millisecond:
 		return errors.New("--every must be 100ms or more")
 	}
@@ -104,7 +111,11 @@ func (f *topFlags) client() (*top.Client, error) {
 	if failed, ok := errors.AsType[*url.Error](err); ok {
 		return nil, exitError{fmt.Errorf("top: %w; write http://host:port", failed.Err), exitUsage}
 	}
-	settings := promconfig.HTTPClientConfig{TLSConfig: pool.HTTP.TLS, BasicAuth: pool.HTTP.BasicAuth, Authorization: pool.HTTP.Authorization}
+	settings := promconfig.HTTPClientConfig{
+		TLSConfig:     pool.HTTP.TLS,
+		BasicAuth:     pool.HTTP.BasicAuth,
+		Authorization: pool.HTTP.Authorization,
+	}
 	if u.User != nil {
 		password, _ := u.User.Password()
 		settings.BasicAuth = &promconfig.BasicAuth{Username: u.User.Username(), Password: promconfig.Secret(password)}
@@ -193,14 +204,18 @@ func adviceFor(err error) string {
 	case strings.Contains(text, "answers 401"):
 		return "give --user NAME and --password-file FILE"
 	}
-	return "is an exporter running there? Name it (top http://host:9802), ask servers directly (top --target http://host:8002), or start one: " + program + " demo"
+	return "is an exporter running there? Name it (top http://host:9802), ask servers directly (top --target " +
+		"http://host:8002), or start one: " + program + " demo"
 }
 
 // follow shows the fleet on the terminal. It fails if the exporter does not answer the first
 // request.
 func (f *topFlags) follow(ctx context.Context, client *top.Client) error {
 	if !term.IsTerminal(int(os.Stdin.Fd())) || !term.IsTerminal(int(os.Stdout.Fd())) {
-		return exitError{errors.New("top: standard input and output are not a terminal; give --once or --json"), exitUsage}
+		return exitError{
+			errors.New("top: standard input and output are not a terminal; give --once or --json"),
+			exitUsage,
+		}
 	}
 	opts := top.Options{Client: client, Interval: f.interval, Choice: f.choice}
 	if f.direct() {

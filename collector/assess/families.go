@@ -21,7 +21,8 @@ func Catalogue() []derive.Family {
 	}
 	state := derive.ReplicaFamily("state", derive.OfReplica, []string{"state"},
 		"1 for the current state of the replica, judged from its page and its API, 0 for the others.",
-		"/metrics answers, API answers, only failures end, nothing moves while requests are in flight, the answer to a request of the exporter")
+		"/metrics answers, API answers, only failures end, nothing moves while requests are in flight, the answer "+
+			"to a request of the exporter")
 	state.Grade = derive.Sampled
 	all = append(all, state)
 	for i := range moments() {
@@ -48,28 +49,47 @@ var families = sync.OnceValue(func() []family {
 		{about("model_ready", derive.OfModel, []string{"version"},
 			"1 if the model is ready according to the repository index, else 0.",
 			"POST /v2/repository/index", engine.AnswersIndex), (*Findings).modelsReady},
-		{about("model_state", derive.OfModel, []string{"state", "version"},
-			"1 for the current state of the model, 0 for others: ready, loading, unloading or unavailable.",
-			"POST /v2/repository/index, and nv_inference_request_success on /metrics", engine.AnswersIndex, engine.AnswersModels), eachModel(stateSeries)},
+		{
+			about("model_state", derive.OfModel, []string{"state", "version"},
+				"1 for the current state of the model, 0 for others: ready, loading, unloading or unavailable.",
+				"POST /v2/repository/index, and "+
+					"nv_inference_request_success on /metrics", engine.AnswersIndex, engine.AnswersModels),
+			eachModel(stateSeries),
+		},
 		{about("models_left_out", derive.OfReplica, []string{"state"},
 			"Models without series of their own because the replica has more than 256, by state.",
 			"rows of POST /v2/repository/index beyond the limit", engine.AnswersIndex), (*Findings).modelsLeftOut},
 		{about("model_configs_pending", derive.OfReplica, nil,
 			"Ready models whose config was not requested yet; their role may be unknown.",
-			"ready models of POST /v2/repository/index less those whose config was requested", engine.AnswersConfig), func(f *Findings, add adder) {
+			"ready models of POST /v2/repository/index less those whose config "+
+				"was requested", engine.AnswersConfig), func(f *Findings, add adder) {
 			if n := f.Facts.Unasked(); n > 0 {
 				add(float64(n))
 			}
 		}},
-		{about("model_info", derive.OfModel, []string{"backend", "decoupled", "dynamic_batching", "instance_count", "max_batch_size", "platform", "role", "version"},
+		{about(
+			"model_info",
+			derive.OfModel,
+			[]string{
+				"backend", "decoupled", "dynamic_batching", "instance_count", "max_batch_size", "platform", "role",
+				"version",
+			},
 			"1 with the role of the model (entry, part or single) and the settings of its config.",
-			"GET /v2/models/{model}/config, /v1/models", engine.AnswersIndex, engine.AnswersModels), eachModel(infoSeries)},
+			"GET /v2/models/{model}/config, /v1/models",
+			engine.AnswersIndex,
+			engine.AnswersModels,
+		), eachModel(infoSeries)},
 		{about("model_parameters_info", derive.OfModel, engine.ModelParameters(),
 			"1 with the config parameters that control how TensorRT-LLM batches and what it loads.",
 			"parameters of GET /v2/models/{model}/config", engine.AnswersConfig), eachConfig(parameterSeries)},
-		{about("model_config_hash_info", derive.OfModel, []string{"sha256"},
+		{about(
+			"model_config_hash_info",
+			derive.OfModel,
+			[]string{"sha256"},
 			"1 with the first 12 digits of the SHA-256 of the model's config.",
-			"GET /v2/models/{model}/config as canonical JSON", engine.AnswersConfig), eachConfig(func(m *target.Model, add adder) {
+			"GET /v2/models/{model}/config as canonical JSON",
+			engine.AnswersConfig,
+		), eachConfig(func(m *target.Model, add adder) {
 			if m.ConfigHash != "" {
 				add(1, "sha256", m.ConfigHash[:12]) // /targets has all digits.
 			}
@@ -133,7 +153,10 @@ func eachModel(series func(m *target.Model, add adder)) func(*Findings, adder) {
 	return func(f *Findings, add adder) {
 		for i := range f.Models {
 			m := &f.Models[i]
-			series(m, func(v float64, pairs ...string) { add(v, append(pairs, "model", m.Name, "model_id", m.ModelID)...) })
+			series(
+				m,
+				func(v float64, pairs ...string) { add(v, append(pairs, "model", m.Name, "model_id", m.ModelID)...) },
+			)
 		}
 	}
 }
@@ -192,7 +215,8 @@ var moments = sync.OnceValue(func() []moment {
 			func(now *Situation) (float64, bool) { return flag(now.Serves), now.State != Silent }),
 		replicaMoment("suspected", derive.Sampled,
 			"1 while requests make no progress or all fail and nothing has proved a fault; may be harmless.",
-			"requests in flight or arrived, counters of iterations, tokens and ended requests, the exporter's own request",
+			"requests in flight or arrived, counters of iterations, tokens and ended requests, the "+
+				"exporter's own request",
 			func(now *Situation) (float64, bool) { return flag(now.Suspected), now.State != Silent }),
 		replicaMoment("paused", derive.Sampled,
 			"1 while the replica is unserved on purpose: paused, asleep or unloaded; 0 while for another reason.",
@@ -215,7 +239,8 @@ var moments = sync.OnceValue(func() []moment {
 
 		replicaMoment("processes", derive.Exact,
 			"Number of processes behind the replica's address if there are several; nothing is derived then.",
-			"process_start_time_seconds, dynamo_component_uptime_seconds by worker_id, counters that are lower on a new connection, or higher than the open one shows afterwards",
+			"process_start_time_seconds, dynamo_component_uptime_seconds by worker_id, counters that are lower on "+
+				"a new connection, or higher than the open one shows afterwards",
 			func(now *Situation) (float64, bool) { return float64(now.Processes), now.Processes > 0 }),
 
 		iterationMoment("iteration_stats_failures_total", derive.Exact,
@@ -257,7 +282,13 @@ var moments = sync.OnceValue(func() []moment {
 	}
 })
 
-func replicaMoment(name string, grade derive.Grade, help, formula string, value func(now *Situation) (float64, bool), answers ...engine.Signal) moment {
+func replicaMoment(
+	name string,
+	grade derive.Grade,
+	help, formula string,
+	value func(now *Situation) (float64, bool),
+	answers ...engine.Signal,
+) moment {
 	m := moment{derive.ReplicaFamily(name, derive.OfReplica, nil, help, formula, answers...), value}
 	m.Grade = grade
 	return m
@@ -273,7 +304,12 @@ func healthMoment(name, help, formula string, answer engine.Signal, value func(*
 }
 
 // iterationMoment returns an entry about the JSON iteration statistics of trtllm-serve.
-func iterationMoment(name string, grade derive.Grade, help, formula string, value func(*engine.Iterations) (float64, bool)) moment {
+func iterationMoment(
+	name string,
+	grade derive.Grade,
+	help, formula string,
+	value func(*engine.Iterations) (float64, bool),
+) moment {
 	m := replicaMoment(name, grade, help, formula, func(now *Situation) (float64, bool) {
 		if now.Answers.Iterations == nil {
 			return 0, false

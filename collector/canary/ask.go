@@ -52,7 +52,10 @@ func (c *Config) Confirms(ctx context.Context, open Opener, q Question) Report {
 func (c *Config) ask(ctx context.Context, open Opener, q Question, tokens int) Report {
 	asked := time.Now()
 	timeout := time.Duration(c.Timeout)
-	bounded, release := context.WithTimeoutCause(ctx, timeout, &failure{Timeout, fmt.Sprintf("still streaming after %s", timeout)})
+	bounded, release := context.WithTimeoutCause(ctx, timeout, &failure{
+		Timeout,
+		fmt.Sprintf("still streaming after %s", timeout),
+	})
 	defer release()
 	a := &attempt{cfg: c, open: open, question: q, tokens: tokens, life: ctx}
 	failed := a.run(bounded)
@@ -160,7 +163,9 @@ func (a *attempt) report(failed *failure) Report {
 	answer := &a.answer
 	return Report{
 		Result: OK, Frames: len(answer.texts), Tokens: cmp.Or(answer.usage, len(answer.texts)), Output: answer.output(),
-		FirstToken: answer.first.Sub(sent), Duration: answer.end.Sub(sent), LongestGap: answer.gap, Tail: answer.end.Sub(answer.last),
+		FirstToken: answer.first.Sub(
+			sent,
+		), Duration: answer.end.Sub(sent), LongestGap: answer.gap, Tail: answer.end.Sub(answer.last),
 		EngineQueue: answer.queued, EngineFirstToken: answer.engineFirst,
 	}
 }
@@ -182,5 +187,9 @@ func (a *attempt) await(wait model.Duration, result Result, missing string) {
 		a.timer.Stop()
 	}
 	timeout := time.Duration(wait)
-	a.timer = time.AfterFunc(timeout, func() { a.cancel(&failure{result, fmt.Sprintf("%s within %s", missing, timeout)}) })
+	a.timer = time.AfterFunc(timeout, func() {
+		a.cancel(&failure{
+			result, fmt.Sprintf("%s within %s", missing, timeout),
+		})
+	})
 }

@@ -66,7 +66,10 @@ func answer(status int, kind, body string) http.HandlerFunc {
 
 // chat returns a chat frame with text, word a frame of generate_stream.
 func chat(text string) string {
-	return fmt.Sprintf(`data: {"object":"chat.completion.chunk","choices":[{"index":0,"delta":{"role":null,"content":%q},"finish_reason":null}],"usage":null}`+"\n\n", text)
+	return fmt.Sprintf(
+		`data: {"object":"chat.completion.chunk","choices":[{"index":0,"delta":{"role":null,"content":%q},"finish_reason":null}],"usage":null}`+"\n\n",
+		text,
+	)
 }
 
 func word(text string) string {
@@ -117,56 +120,238 @@ func TestEveryResult(t *testing.T) {
 		reason   string
 		duration time.Duration
 	}{
-		{"a complete chat", openAI(), stream(script{second, role, chat("one"), second, chat(" two"), chat(" three"), finish, usage, second, done}), canary.OK, "", 3 * second},
+		{
+			"a complete chat", openAI(),
+			stream(script{
+				second, role, chat("one"), second, chat(" two"), chat(" three"), finish, usage, second, done,
+			}),
+			canary.OK, "", 3 * second,
+		},
 		{"a chat that stops early", openAI(), stream(script{role, chat("one"), finish, done}), canary.OK, "", 0},
-		{"completions have no role", openAI(), stream(script{`data: {"choices":[{"text":"one","finish_reason":null}]}` + "\n\n", done}), canary.OK, "", 0},
-		{"frames of a reasoning model", openAI(), stream(script{`data: {"choices":[{"delta":{"reasoning_content":"hm"}}]}` + "\n\n", done}), canary.OK, "", 0},
-		{"comments keep a stream alive", openAI(), stream(script{": ping\n\n", chat("one"), ": ping\n\n", done}), canary.OK, "", 0},
-		{"a body that continues after [DONE]", openAI(), stream(script{chat("one"), done, hangs}), canary.OK, "", 5 * second},
-		{"generate_stream ends with its body", triton(), stream(script{second, word("one"), word(" two"), word(" three"), second}), canary.OK, "", 2 * second},
-		{"a list of texts", triton(), stream(script{`data: {"text_output":["one"],"error":null}` + "\n\n"}), canary.OK, "", 0},
+		{
+			"completions have no role", openAI(),
+			stream(script{`data: {"choices":[{"text":"one","finish_reason":null}]}` + "\n\n", done}),
+			canary.OK, "", 0,
+		},
+		{
+			"frames of a reasoning model", openAI(),
+			stream(script{`data: {"choices":[{"delta":{"reasoning_content":"hm"}}]}` + "\n\n", done}),
+			canary.OK, "", 0,
+		},
+		{
+			"comments keep a stream alive", openAI(),
+			stream(script{": ping\n\n", chat("one"), ": ping\n\n", done}),
+			canary.OK, "", 0,
+		},
+		{
+			"a body that continues after [DONE]", openAI(), stream(script{chat("one"), done, hangs}), canary.OK,
+			"", 5 * second,
+		},
+		{
+			"generate_stream ends with its body", triton(),
+			stream(script{second, word("one"), word(" two"), word(" three"), second}),
+			canary.OK, "", 2 * second,
+		},
+		{
+			"a list of texts", triton(),
+			stream(script{`data: {"text_output":["one"],"error":null}` + "\n\n"}),
+			canary.OK, "", 0,
+		},
 
-		{"the first frame of Triton's frontend is not a token", openAI(), stream(script{role, chat(""), hangs}), canary.NoFirstToken, "no text within 10s", 10 * second},
-		{"no headers", openAI(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { play(w, r, script{hangs}) }), canary.NoFirstToken, "no text within 10s", 10 * second},
-		{"generate_stream without a frame", triton(), stream(script{hangs}), canary.NoFirstToken, "no text within 10s", 10 * second},
-		{"no further tokens", openAI(), stream(script{chat("one"), second, chat(" two"), hangs}), canary.Stalled, "2 frames with text came, and no other within 5s", 6 * second},
-		{"frames without text are not progress", openAI(), stream(script{chat("one"), 3 * second, role, 3 * second, role, hangs}), canary.Stalled, "1 frames", 5 * second},
-		{"all tokens and no end", openAI(), stream(script{chat("one"), chat(" two"), chat(" three"), hangs}), canary.NeverEnded, "3 frames with text came, and no end within 5s", 5 * second},
-		{"a finish reason and no end", openAI(), stream(script{chat("one"), second, finish, hangs}), canary.NeverEnded, "1 frames", 6 * second},
-		{"usage of all tokens and no end", openAI(), stream(script{chat("one two three"), usage, hangs}), canary.NeverEnded, "1 frames", 5 * second},
-		{"generate_stream with all frames and an open body", triton(), stream(script{word("one"), word(" two"), word(" three"), hangs}), canary.NeverEnded, "3 frames", 5 * second},
-		{"tokens without end", openAI(), stream(slices.Repeat(script{chat("one"), 4 * second}, 20)), canary.Timeout, "still streaming after 30s", 30 * second},
-		{"a body that ends before [DONE]", openAI(), stream(script{chat("one"), finish}), canary.Truncated, "after 1 frames with text and without [DONE]", 0},
-		{"a closed connection", openAI(), stream(script{chat("one"), cut}), canary.Truncated, "the connection ended after 1 frames with text", 0},
-		{"a connection closed within generate_stream", triton(), stream(script{word("one"), cut}), canary.Truncated, "the connection ended after 1 frames with text", 0},
-		{"half a frame", triton(), stream(script{word("one"), `data: {"text_out`}), canary.Truncated, "after 1 frames", 0},
+		{
+			"the first frame of Triton's frontend is not a token",
+			openAI(), stream(script{role, chat(""), hangs}), canary.NoFirstToken, "no text within 10s",
+			10 * second,
+		},
+		{
+			"no headers", openAI(),
+			http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { play(w, r, script{hangs}) }),
+			canary.NoFirstToken, "no text within 10s", 10 * second,
+		},
+		{
+			"generate_stream without a frame", triton(), stream(script{hangs}), canary.NoFirstToken,
+			"no text within 10s", 10 * second,
+		},
+		{
+			"no further tokens", openAI(),
+			stream(script{chat("one"), second, chat(" two"), hangs}),
+			canary.Stalled, "2 frames with text came, and no other within 5s", 6 * second,
+		},
+		{
+			"frames without text are not progress", openAI(),
+			stream(script{chat("one"), 3 * second, role, 3 * second, role, hangs}),
+			canary.Stalled, "1 frames", 5 * second,
+		},
+		{
+			"all tokens and no end", openAI(),
+			stream(script{chat("one"), chat(" two"), chat(" three"), hangs}),
+			canary.NeverEnded, "3 frames with text came, and no end within 5s", 5 * second,
+		},
+		{
+			"a finish reason and no end", openAI(),
+			stream(script{chat("one"), second, finish, hangs}),
+			canary.NeverEnded, "1 frames", 6 * second,
+		},
+		{
+			"usage of all tokens and no end", openAI(),
+			stream(script{chat("one two three"), usage, hangs}),
+			canary.NeverEnded, "1 frames", 5 * second,
+		},
+		{
+			"generate_stream with all frames and an open body", triton(),
+			stream(script{word("one"), word(" two"), word(" three"), hangs}),
+			canary.NeverEnded, "3 frames", 5 * second,
+		},
+		{
+			"tokens without end", openAI(),
+			stream(slices.Repeat(script{chat("one"), 4 * second}, 20)),
+			canary.Timeout, "still streaming after 30s", 30 * second,
+		},
+		{
+			"a body that ends before [DONE]", openAI(), stream(script{chat("one"), finish}), canary.Truncated,
+			"after 1 frames with text and without [DONE]", 0,
+		},
+		{
+			"a closed connection", openAI(), stream(script{chat("one"), cut}), canary.Truncated,
+			"the connection ended after 1 frames with text", 0,
+		},
+		{
+			"a connection closed within generate_stream", triton(), stream(script{word("one"), cut}),
+			canary.Truncated, "the connection ended after 1 frames with text", 0,
+		},
+		{
+			"half a frame", triton(),
+			stream(script{word("one"), `data: {"text_out`}),
+			canary.Truncated, "after 1 frames", 0,
+		},
 		{"an end without text", openAI(), stream(script{role, finish, done}), canary.Empty, "set another prompt", 0},
 		{"a body without frames", triton(), stream(nil), canary.Empty, "set another prompt", 0},
 
-		{"an error event under status 200", triton(), stream(script{word("one"), `data: {"error":"Stub process is not healthy."}` + "\n\n"}), canary.ErrorFrame, "an error in the stream: Stub process is not healthy.", 0},
-		{"an error as the only JSON under status 200", triton(), answer(200, "application/json", `{"error":"generate expects model to produce exactly 1 response"}`), canary.ErrorFrame, "status 200 with an error: generate expects model to produce exactly 1 response", 0},
-		{"an error in a chat", openAI(), stream(script{chat("one"), `data: {"error":{"message":"worker lost","code":500}}` + "\n\n"}), canary.ErrorFrame, "an error in the stream: worker lost", 0},
-		{"an engine that dies, and [DONE]", openAI(), stream(script{chat("one"), `data: {"error": {"message": "EngineCore encountered an issue.", "type": "InternalServerError", "param": null, "code": 500}}` + "\n\n", done}), canary.ErrorFrame, "an error in the stream: EngineCore encountered an issue", 0},
-		{"an engine that dies after all tokens, and [DONE]", openAI(), stream(script{chat("one"), chat(" two"), chat(" three"), finish, `data: {"error": {"message": "EngineCore encountered an issue.", "code": 500}}` + "\n\n", done}), canary.ErrorFrame, "an error in the stream: EngineCore encountered an issue", 0},
-		{"a rejection under status 200, and [DONE]", openAI(), stream(script{`data: {"error": {"message": "The queue is full.", "type": "ServiceUnavailableError", "param": null, "code": 503}}` + "\n\n", done}), canary.ErrorFrame, "an error in the stream: The queue is full", 0},
-		{"an error of FastAPI in a chat", openAI(), stream(script{`data: {"detail":"no"}` + "\n\n"}), canary.ErrorFrame, "an error in the stream: no", 0},
-		{"an error object in a chat", openAI(), stream(script{`data: {"object":"error","message":"bad"}` + "\n\n"}), canary.ErrorFrame, "an error in the stream: bad", 0},
-		{"an error event of Dynamo", openAI(), stream(script{"event: error\n: worker lost\n\n"}), canary.ErrorFrame, "worker lost", 0},
+		{
+			"an error event under status 200", triton(),
+			stream(script{word("one"), `data: {"error":"Stub process is not healthy."}` + "\n\n"}),
+			canary.ErrorFrame,
+			"an error in the stream: Stub process is not healthy.",
+			0,
+		},
+		{
+			"an error as the only JSON under status 200", triton(),
+			answer(200, "application/json", `{"error":"generate expects model to produce exactly 1 response"}`),
+			canary.ErrorFrame,
+			"status 200 with an error: generate expects model to produce exactly 1 response",
+			0,
+		},
+		{
+			"an error in a chat", openAI(),
+			stream(script{chat("one"), `data: {"error":{"message":"worker lost","code":500}}` + "\n\n"}),
+			canary.ErrorFrame, "an error in the stream: worker lost", 0,
+		},
+		{
+			"an engine that dies, and [DONE]", openAI(),
+			stream(script{
+				chat("one"),
+				`data: {"error": {"message": "EngineCore encountered an issue.", "type": "InternalServerError", "param": null, "code": 500}}` + "\n\n",
+				done,
+			}),
+			canary.ErrorFrame,
+			"an error in the stream: EngineCore encountered an issue",
+			0,
+		},
+		{
+			"an engine that dies after all tokens, and [DONE]", openAI(),
+			stream(script{
+				chat("one"), chat(" two"), chat(" three"), finish,
+				`data: {"error": {"message": "EngineCore encountered an issue.", "code": 500}}` + "\n\n",
+				done,
+			}),
+			canary.ErrorFrame,
+			"an error in the stream: EngineCore encountered an issue",
+			0,
+		},
+		{
+			"a rejection under status 200, and [DONE]", openAI(),
+			stream(script{
+				`data: {"error": {"message": "The queue is full.", "type": "ServiceUnavailableError", "param": null, "code": 503}}` + "\n\n",
+				done,
+			}),
+			canary.ErrorFrame, "an error in the stream: The queue is full", 0,
+		},
+		{
+			"an error of FastAPI in a chat", openAI(),
+			stream(script{`data: {"detail":"no"}` + "\n\n"}),
+			canary.ErrorFrame, "an error in the stream: no", 0,
+		},
+		{
+			"an error object in a chat", openAI(),
+			stream(script{`data: {"object":"error","message":"bad"}` + "\n\n"}),
+			canary.ErrorFrame, "an error in the stream: bad", 0,
+		},
+		{
+			"an error event of Dynamo", openAI(),
+			stream(script{"event: error\n: worker lost\n\n"}),
+			canary.ErrorFrame, "worker lost", 0,
+		},
 
-		{"a dead stub, as the text of a JSON string", triton(), answer(400, "application/json", `"data: {\"error\":\"Stub process 'x' is not healthy.\"}\n\n"`), canary.HTTPError, "answers 400: Stub process 'x' is not healthy.", 0},
-		{"a dead stub", triton(), answer(400, "text/event-stream", `data: {"error":"Stub process 'x' is not healthy."}`+"\n\n"), canary.HTTPError, "answers 400: Stub process 'x' is not healthy.", 0},
-		{"a full queue", triton(), answer(503, "application/json", `{"error":"Exceeds maximum queue size"}`), canary.Overload, "answers 503: Exceeds maximum queue size", 0},
-		{"a model unknown to Dynamo", openAI(), answer(404, "application/json", `{"message":"Model not found","type":"Not Found","code":404}`), canary.Refused, "answers 404: Model not found", 0},
-		{"a request refused by vLLM", openAI(), answer(400, "application/json", `{"error":{"message":"too long","type":"BadRequestError","param":null,"code":400}}`), canary.Refused, "answers 400: too long", 0},
-		{"an error of unknown format", openAI(), answer(500, "application/json", `{"error":["a"],"message":7}`), canary.HTTPError, `answers 500: {"error":["a"],"message":7}`, 0},
-		{"a truncated error", openAI(), answer(500, "application/json", `{"error":"a`), canary.HTTPError, `answers 500: {"error":"a`, 0},
-		{"no such model", canary.Question{Base: base, Model: "gone", Generate: true}, stream(nil), canary.Refused, "GET /v2/models/gone answers 405", 0},
+		{
+			"a dead stub, as the text of a JSON string", triton(),
+			answer(400, "application/json", `"data: {\"error\":\"Stub process 'x' is not healthy.\"}\n\n"`),
+			canary.HTTPError, "answers 400: Stub process 'x' is not healthy.", 0,
+		},
+		{
+			"a dead stub", triton(),
+			answer(400, "text/event-stream", `data: {"error":"Stub process 'x' is not healthy."}`+"\n\n"),
+			canary.HTTPError, "answers 400: Stub process 'x' is not healthy.", 0,
+		},
+		{
+			"a full queue", triton(),
+			answer(503, "application/json", `{"error":"Exceeds maximum queue size"}`),
+			canary.Overload, "answers 503: Exceeds maximum queue size", 0,
+		},
+		{
+			"a model unknown to Dynamo", openAI(),
+			answer(404, "application/json", `{"message":"Model not found","type":"Not Found","code":404}`),
+			canary.Refused, "answers 404: Model not found", 0,
+		},
+		{
+			"a request refused by vLLM", openAI(),
+			answer(400, "application/json", `{"error":{"message":"too long","type":"BadRequestError","param":null,"code":400}}`),
+			canary.Refused, "answers 400: too long", 0,
+		},
+		{
+			"an error of unknown format", openAI(),
+			answer(500, "application/json", `{"error":["a"],"message":7}`),
+			canary.HTTPError, `answers 500: {"error":["a"],"message":7}`, 0,
+		},
+		{
+			"a truncated error", openAI(),
+			answer(500, "application/json", `{"error":"a`),
+			canary.HTTPError, `answers 500: {"error":"a`, 0,
+		},
+		{
+			"no such model",
+			canary.Question{Base: base, Model: "gone", Generate: true},
+			stream(nil), canary.Refused, "GET /v2/models/gone answers 405", 0,
+		},
 		{"a page of a proxy", openAI(), answer(200, "text/html", "<html>"), canary.Malformed, `"text/html"`, 0},
-		{"a server without streaming", openAI(), answer(200, "application/json", `{"choices":[]}`), canary.Malformed, "instead of a stream", 0},
+		{
+			"a server without streaming", openAI(),
+			answer(200, "application/json", `{"choices":[]}`),
+			canary.Malformed, "instead of a stream", 0,
+		},
 		{"a frame without JSON", openAI(), stream(script{"data: <html>\n\n"}), canary.Malformed, "is not the JSON", 0},
-		{"a frame of generate_stream without JSON", triton(), stream(script{"data: [DONE]\n\n"}), canary.Malformed, "is not the JSON", 0},
-		{"a line without end", openAI(), stream(script{strings.Repeat("x", 1<<17)}), canary.Malformed, "over the limit", 0},
-		{"an answer without end", openAI(), stream(slices.Repeat(script{": " + strings.Repeat("x", 1<<15) + "\n\n"}, 64)), canary.Malformed, "over the limit", 0},
+		{
+			"a frame of generate_stream without JSON", triton(), stream(script{"data: [DONE]\n\n"}),
+			canary.Malformed, "is not the JSON", 0,
+		},
+		{
+			"a line without end", openAI(), stream(script{strings.Repeat("x", 1<<17)}), canary.Malformed,
+			"over the limit", 0,
+		},
+		{
+			"an answer without end", openAI(),
+			stream(slices.Repeat(script{": " + strings.Repeat("x", 1<<15) + "\n\n"}, 64)),
+			canary.Malformed, "over the limit", 0,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r, duration := ask(t, config(), c.question, c.server)
@@ -206,7 +391,10 @@ func TestNoConnection(t *testing.T) {
 func TestTimesOfGoodAnswer(t *testing.T) {
 	ms := time.Millisecond
 	r, _ := ask(t, config(), openAI(), stream(script{
-		100 * ms, role, 200 * ms, chat("one"), 50 * ms, chat(" two"), 400 * ms, chat(" three"), 30 * ms, finish, usage, 20 * ms, done, 500 * ms,
+		100 * ms,
+		role,
+		200 * ms,
+		chat("one"), 50 * ms, chat(" two"), 400 * ms, chat(" three"), 30 * ms, finish, usage, 20 * ms, done, 500 * ms,
 	}))
 	require.Equal(t, canary.OK, r.Result)
 	require.Equal(t, 300*ms, r.FirstToken, "the role is not a token")
@@ -247,7 +435,11 @@ func TestOutputIsIndependentOfFraming(t *testing.T) {
 	}
 	require.Equal(t, want, output(openAI(), script{role, chat("one two"), chat(" three"), done}))
 	require.NotEqual(t, want, output(triton(), script{word("one"), word(" two"), word(" four")}))
-	require.NotEqual(t, output(triton(), script{word("ha"), word("ho"), word("ha")}), output(triton(), script{word("haho")}))
+	require.NotEqual(
+		t,
+		output(triton(), script{word("ha"), word("ho"), word("ha")}),
+		output(triton(), script{word("haho")}),
+	)
 }
 
 func TestCanceledRequestHasNoResult(t *testing.T) {
@@ -307,14 +499,33 @@ func TestRequestBody(t *testing.T) {
 
 	path, body = requestOf(t, c, triton(), metadata)
 	require.Equal(t, "/v2/models/ensemble/generate_stream", path)
-	require.Equal(t, map[string]any{"text_input": "Say one.", "max_tokens": number(3), "stream": true, "top_k": number(1)}, body)
+	require.Equal(t, map[string]any{
+		"text_input": "Say one.",
+		"max_tokens": number(3),
+		"stream":     true,
+		"top_k":      number(1),
+	}, body)
 
-	path, body = requestOf(t, c, canary.Question{Base: base, Model: "a/b c", Generate: true}, `{"inputs":[{"name":"text_input"},{"name":"streaming"},{"name":"sampling_param_max_tokens"},{"name":"stop"}]}`)
+	path, body = requestOf(t, c, canary.Question{
+		Base:     base,
+		Model:    "a/b c",
+		Generate: true,
+	}, `{"inputs":[{"name":"text_input"},{"name":"streaming"},{"name":"sampling_param_max_tokens"},{"name":"stop"}]}`)
 	require.Equal(t, "/v2/models/a%2Fb%20c/generate_stream", path)
-	require.Equal(t, map[string]any{"text_input": "Say one.", "sampling_param_max_tokens": number(3), "streaming": true}, body, "stop is a signal and no list of words")
+	require.Equal(t, map[string]any{
+		"text_input":                "Say one.",
+		"sampling_param_max_tokens": number(3),
+		"streaming":                 true,
+	}, body, "stop is a signal and no list of words")
 
 	_, body = requestOf(t, c, triton(), "")
-	require.Equal(t, map[string]any{"text_input": "Say one.", "max_tokens": number(3), "stream": true, "bad_words": "", "stop_words": ""}, body, "of a server that keeps its metadata to itself")
+	require.Equal(t, map[string]any{
+		"text_input": "Say one.",
+		"max_tokens": number(3),
+		"stream":     true,
+		"bad_words":  "",
+		"stop_words": "",
+	}, body, "of a server that keeps its metadata to itself")
 }
 
 func TestModelWithoutTextIsSkipped(t *testing.T) {
@@ -360,7 +571,11 @@ func (e tooFew) Open(context.Context, string, string, []byte) (*http.Response, e
 		return nil, fmt.Errorf("asked: %w", shortError{})
 	}
 	body := io.MultiReader(strings.NewReader(role), iotest.ErrReader(fmt.Errorf("read: %w", shortError{})))
-	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(body)}, nil
+	return &http.Response{
+		StatusCode: http.StatusOK,
+		Header:     http.Header{"Content-Type": {"text/event-stream"}},
+		Body:       io.NopCloser(body),
+	}, nil
 }
 
 func TestConnectionLimitIsNoServerFault(t *testing.T) {
@@ -368,7 +583,13 @@ func TestConnectionLimitIsNoServerFault(t *testing.T) {
 	for _, generate := range []bool{false, true} {
 		for _, reading := range []bool{false, true} {
 			q := canary.Question{Base: "http://a", Model: "m", Generate: generate}
-			require.Zero(t, cfg.Ask(t.Context(), tooFew{reading}, q).Result, "generate %t, reading %t", generate, reading)
+			require.Zero(
+				t,
+				cfg.Ask(t.Context(), tooFew{reading}, q).Result,
+				"generate %t, reading %t",
+				generate,
+				reading,
+			)
 		}
 	}
 }

@@ -11,7 +11,8 @@ type CancelResult string
 
 // Results of cancel checks.
 const (
-	Freed   CancelResult = "freed"   // A page showed the request in flight, and a later one, in time, nothing in flight.
+	// Freed means that a page showed the request in flight, and a later one, in time, nothing.
+	Freed   CancelResult = "freed"
 	Held    CancelResult = "held"    // The request was still in flight after the time limit.
 	Busy    CancelResult = "busy"    // Other requests were in flight, so the pages do not show it.
 	Unclear CancelResult = "unclear" // The pages do not show it for another reason.
@@ -67,8 +68,17 @@ type cancelCheck struct {
 func (c *cancelCheck) begin(within time.Duration, r *Report) {
 	now := time.Now()
 	*c = cancelCheck{
-		phase: pending, within: within, pace: r.Pace(), since: now, deadline: now.Add(4 * within), seen: make(chan struct{}),
-		counts: c.counts, last: c.last, reason: c.reason, freedAfter: c.freedAfter, conclusive: c.conclusive,
+		phase:      pending,
+		within:     within,
+		pace:       r.Pace(),
+		since:      now,
+		deadline:   now.Add(4 * within),
+		seen:       make(chan struct{}),
+		counts:     c.counts,
+		last:       c.last,
+		reason:     c.reason,
+		freedAfter: c.freedAfter,
+		conclusive: c.conclusive,
 	}
 }
 
@@ -116,9 +126,15 @@ func (c *cancelCheck) judge(l Load) {
 		c.conclude(Unclear, "the server may have ended the answer by itself; raise cancel_tokens")
 	case l.InFlight <= 0:
 		c.freedAfter = received
-		c.conclude(Freed, fmt.Sprintf("the slot was free at most %s after the client left", received.Round(time.Millisecond)))
+		c.conclude(
+			Freed,
+			fmt.Sprintf("the slot was free at most %s after the client left", received.Round(time.Millisecond)),
+		)
 	case requested >= c.within:
-		c.conclude(Held, fmt.Sprintf("the request was in flight %s after its client left", requested.Round(time.Millisecond)))
+		c.conclude(
+			Held,
+			fmt.Sprintf("the request was in flight %s after its client left", requested.Round(time.Millisecond)),
+		)
 	}
 }
 

@@ -21,9 +21,18 @@ type Cancellation struct {
 
 // Cancel requests a long answer and closes the connection when seen is closed, which must happen
 // within CancelWithin of the first token. Pace is the time per token of an earlier answer.
-func (c *Config) Cancel(ctx context.Context, open Opener, q Question, pace time.Duration, seen <-chan struct{}) Cancellation {
+func (c *Config) Cancel(
+	ctx context.Context,
+	open Opener,
+	q Question,
+	pace time.Duration,
+	seen <-chan struct{},
+) Cancellation {
 	timeout := time.Duration(c.FirstTokenTimeout + c.CancelWithin)
-	bounded, release := context.WithTimeoutCause(ctx, timeout, &failure{Timeout, fmt.Sprintf("no page showed the request in flight within %s", timeout)})
+	bounded, release := context.WithTimeoutCause(ctx, timeout, &failure{
+		Timeout,
+		fmt.Sprintf("no page showed the request in flight within %s", timeout),
+	})
 	defer release()
 	bounded, hangUp := context.WithCancelCause(bounded)
 	var watching sync.WaitGroup
@@ -42,7 +51,8 @@ func (c *Config) Cancel(ctx context.Context, open Opener, q Question, pace time.
 	case ctx.Err() != nil:
 		return Cancellation{Reason: "the exporter gave up the request"}
 	case failed == nil:
-		return Cancellation{Reason: fmt.Sprintf("the answer ended by itself after %d frames with text; raise cancel_tokens", len(a.answer.texts))}
+		return Cancellation{Reason: fmt.Sprintf("the answer ended by itself after %d frames with text; raise "+
+			"cancel_tokens", len(a.answer.texts))}
 	case failed.result != canceled:
 		return Cancellation{Reason: failed.Error()}
 	case a.timer == nil:

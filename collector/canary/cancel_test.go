@@ -25,7 +25,13 @@ const (
 
 // checked runs one cancel check against a simulated server with a page every second, and
 // returns its result. Meanwhile is called with each page before the canary sees it.
-func checked(t *testing.T, s simulate.Spec, q canary.Question, tokens int, meanwhile func(page int, r *simulate.Replica, n *network, load *canary.Load)) (found, reason string, r *simulate.Replica) {
+func checked(
+	t *testing.T,
+	s simulate.Spec,
+	q canary.Question,
+	tokens int,
+	meanwhile func(page int, r *simulate.Replica, n *network, load *canary.Load),
+) (found, reason string, r *simulate.Replica) {
 	t.Helper()
 	r, n := simulated(t, s)
 	c := canary.DefaultConfig
@@ -38,7 +44,12 @@ func checked(t *testing.T, s simulate.Spec, q canary.Question, tokens int, meanw
 	outcomes := make(chan canary.Cancellation, 1)
 	for page := range 40 {
 		time.Sleep(pageEvery)
-		load := canary.Load{Requested: time.Now(), Received: time.Now(), InFlight: float64(r.Truth().InFlight), Known: true}
+		load := canary.Load{
+			Requested: time.Now(),
+			Received:  time.Now(),
+			InFlight:  float64(r.Truth().InFlight),
+			Known:     true,
+		}
 		meanwhile(page, r, n, &load)
 		record.Observe(load)
 		if order, pace, seen := record.NextCancel(); order != nil {
@@ -88,12 +99,24 @@ func TestCancelCheckOutcomes(t *testing.T) {
 		{"the answer completes too early", 20, nothing, canary.Unclear, canary.Unclear, "raise cancel_tokens"},
 		{"other requests before", 4000, other(0), canary.Busy, canary.Busy, "before it"},
 		{"other requests meanwhile", 4000, other(1), canary.Busy, canary.Busy, "meanwhile"},
-		{"the page disappears", 4000, func(page int, _ *simulate.Replica, _ *network, load *canary.Load) { load.Known = page == 0 }, canary.Unclear, canary.Unclear, "no page showed"},
-		{"the page does not show it", 4000, func(_ int, _ *simulate.Replica, _ *network, load *canary.Load) { load.InFlight = 0 }, canary.Unclear, canary.Unclear, "no page showed"},
+		{
+			"the page disappears", 4000,
+			func(page int, _ *simulate.Replica, _ *network, load *canary.Load) { load.Known = page == 0 },
+			canary.Unclear, canary.Unclear, "no page showed",
+		},
+		{
+			"the page does not show it", 4000,
+			func(_ int, _ *simulate.Replica, _ *network, load *canary.Load) { load.InFlight = 0 },
+			canary.Unclear, canary.Unclear, "no page showed",
+		},
 		{"the executor stands still", 4000, func(page int, r *simulate.Replica, _ *network, _ *canary.Load) {
 			r.Stall(page > 0)
 		}, canary.Held, canary.Held, "in flight"},
-		{"requests fail", 4000, func(_ int, r *simulate.Replica, _ *network, _ *canary.Load) { r.FailRequests(true) }, canary.Unclear, canary.Unclear, ""},
+		{
+			"requests fail", 4000,
+			func(_ int, r *simulate.Replica, _ *network, _ *canary.Load) { r.FailRequests(true) },
+			canary.Unclear, canary.Unclear, "",
+		},
 		{"the process ends", 4000, func(page int, r *simulate.Replica, _ *network, load *canary.Load) {
 			r.Stop()
 			if page == 0 {
@@ -150,9 +173,15 @@ func TestCancelCheckSeries(t *testing.T) {
 		}
 		require.Empty(t, rowsOf())
 		check(0)
-		require.Equal(t, []string{"canary_cancel_success{llama,} 1", "canary_cancel_checks_total{llama,freed} 1", "canary_cancel_seconds{llama,} 4"}, rowsOf())
+		require.Equal(t, []string{
+			"canary_cancel_success{llama,} 1", "canary_cancel_checks_total{llama,freed} 1",
+			"canary_cancel_seconds{llama,} 4",
+		}, rowsOf())
 		check(1)
-		held := []string{"canary_cancel_success{llama,} 0", "canary_cancel_checks_total{llama,freed} 1", "canary_cancel_checks_total{llama,held} 1"}
+		held := []string{
+			"canary_cancel_success{llama,} 0", "canary_cancel_checks_total{llama,freed} 1",
+			"canary_cancel_checks_total{llama,held} 1",
+		}
 		require.Equal(t, held, rowsOf())
 		require.Equal(t, "held", r.Status().Cancel)
 		require.Equal(t, "the request was in flight 4s after its client left", r.Status().CancelReason)

@@ -94,12 +94,24 @@ var families = sync.OnceValue(func() []family {
 })
 
 func entry(name string, needs extent, help, formula string, value func(r *Record) (float64, bool)) family {
-	return family{Family: derive.ReplicaFamily(name, derive.OfEntry, nil, help, formula, engine.AnswersStream), name: name, needs: needs, value: value}
+	return family{
+		Family: derive.ReplicaFamily(name, derive.OfEntry, nil, help, formula, engine.AnswersStream),
+		name:   name,
+		needs:  needs,
+		value:  value,
+	}
 }
 
 func byResult[R ~string](name, help, formula string, results []R, counts func(r *Record) map[R]uint64) family {
 	f := family{
-		Family: derive.ReplicaFamily(name, derive.OfEntry, []string{"result"}, help, formula, engine.AnswersStream), name: name, needs: hasReport,
+		Family: derive.ReplicaFamily(
+			name,
+			derive.OfEntry,
+			[]string{"result"},
+			help,
+			formula,
+			engine.AnswersStream,
+		), name: name, needs: hasReport,
 		count: func(r *Record, result string) uint64 { return counts(r)[R(result)] },
 	}
 	for _, result := range results {
@@ -119,7 +131,9 @@ func resultFamilies() []family {
 			Family: derive.ReplicaFamily("canary_active", derive.OfReplica, nil,
 				"1 while canary requests are sent to the replica, else 0; /targets gives the reason.",
 				"canary.enabled of the pool, and the replica's state"),
-			name: "canary_active", needs: hasOrder, value: func(r *Record) (float64, bool) { return flag(r.order.Hold == ""), true },
+			name:  "canary_active",
+			needs: hasOrder,
+			value: func(r *Record) (float64, bool) { return flag(r.order.Hold == ""), true },
 		},
 		entry("canary_success", isActive,
 			"1 if the last canary answer arrived whole and in time, else 0.",
@@ -127,7 +141,8 @@ func resultFamilies() []family {
 			func(r *Record) (float64, bool) { return flag(r.summary.Last.Result == OK), true }),
 		byResult("canary_requests_total",
 			"Canary requests by result; the server's own metrics count them too.",
-			"ok, connect, http_error, error_frame (status 200 with an error), no_first_token, stalled, never_ended, truncated, empty, timeout, malformed, unsupported",
+			"ok, connect, http_error, error_frame (status 200 with an error), no_first_token, stalled, "+
+				"never_ended, truncated, empty, timeout, malformed, unsupported",
 			Results(), func(r *Record) map[Result]uint64 { return r.summary.Counts }),
 		entry("canary_age_seconds", hasReport,
 			"Time since the last canary request ended.",
@@ -154,10 +169,13 @@ func timeFamilies() []family {
 			"Time from the last canary request to the end of its answer.",
 			"[DONE], or the end of the body for Triton - request written",
 			func(r *Record) (float64, bool) { return r.summary.Last.Duration.Seconds(), true }),
-		entry("canary_inter_token_latency_max_seconds", isGood,
+		entry(
+			"canary_inter_token_latency_max_seconds",
+			isGood,
 			"Longest gap between two frames of the last canary answer; a frame may hold several tokens.",
 			"max(frame - frame before)",
-			func(r *Record) (float64, bool) { return r.summary.Last.LongestGap.Seconds(), r.summary.Last.Frames > 1 }).graded(derive.Sampled),
+			func(r *Record) (float64, bool) { return r.summary.Last.LongestGap.Seconds(), r.summary.Last.Frames > 1 },
+		).graded(derive.Sampled),
 		entry("canary_tail_seconds", isGood,
 			"Time from the last text of the last canary answer to the end of the stream.",
 			"end - last frame with text",
@@ -198,10 +216,13 @@ func cancelFamilies() []family {
 			"Canary requests whose client left during the stream, by result.",
 			"freed, held, busy (other requests were in flight), unclear (the reason is on /targets)",
 			CancelResults(), func(r *Record) map[CancelResult]uint64 { return r.cancel.counts }),
-		entry("canary_cancel_seconds", isActive,
+		entry(
+			"canary_cancel_seconds",
+			isActive,
 			"Time from a canary client leaving to the first page without its request, an upper bound.",
 			"page without requests in flight - connection closed",
-			func(r *Record) (float64, bool) { return r.cancel.freedAfter.Seconds(), r.cancel.conclusive == Freed }).graded(derive.Rough),
+			func(r *Record) (float64, bool) { return r.cancel.freedAfter.Seconds(), r.cancel.conclusive == Freed },
+		).graded(derive.Rough),
 	}
 }
 

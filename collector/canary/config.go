@@ -112,24 +112,49 @@ func (c *Config) Validate() error {
 			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
-	check(time.Duration(c.Interval) < minInterval, "interval: %s is too short, the canary counts in the server's own metrics; use %s or more", c.Interval, model.Duration(minInterval))
+	check(time.Duration(c.Interval) < minInterval, "interval: %s is too short, the canary counts in the server's "+
+		"own metrics; use %s or more", c.Interval, model.Duration(minInterval))
 	check(c.Timeout <= 0, "timeout: must be longer than 0; the default is %s", DefaultConfig.Timeout)
-	check(c.Timeout > c.Interval, "timeout: %s is longer than interval %s; lower the timeout or raise the interval", c.Timeout, c.Interval)
+	check(c.Timeout > c.Interval, "timeout: %s is longer than interval %s; lower the timeout or raise "+
+		"the interval", c.Timeout, c.Interval)
 	for _, s := range c.stages() {
 		check(*s.timeout <= 0, "%s: must be longer than 0; the default is %s", s.key, s.standard)
-		check(*s.timeout > c.Timeout && c.Timeout > 0, "%s: %s is longer than timeout %s, which bounds the whole request; lower it or raise the timeout", s.key, *s.timeout, c.Timeout)
+		check(*s.timeout > c.Timeout && c.Timeout > 0, "%s: %s is longer than timeout %s, which bounds the whole "+
+			"request; lower it or raise the timeout", s.key, *s.timeout, c.Timeout)
 	}
 	check(strings.ContainsFunc(c.Model, unicode.IsControl) || strings.TrimSpace(c.Model) != c.Model,
-		"model: %q has control characters, or spaces at its start or end; write the name as the server lists it", c.Model)
+		"model: %q has control characters, or spaces at its start or end; write the name as the "+
+			"server lists it", c.Model)
 	blank, valid := strings.TrimSpace(c.Prompt) == "", utf8.ValidString(c.Prompt)
 	check(blank, "prompt: is empty; leave it out to use the default, or give a text")
 	check(!valid, "prompt: is not valid UTF-8; write it in UTF-8")
-	check(!blank && valid && len(c.Prompt) > maxPrompt, "prompt: has %d bytes, more than the canary should cost; use %d or fewer", len(c.Prompt), maxPrompt)
-	check(c.MaxTokens < 1 || c.MaxTokens > maxTokens, "max_tokens: %d is outside 1 to %d; the default is %d", c.MaxTokens, maxTokens, DefaultConfig.MaxTokens)
+	check(!blank && valid && len(c.Prompt) > maxPrompt, "prompt: has %d bytes, more than the canary should cost; "+
+		"use %d or fewer", len(c.Prompt), maxPrompt)
+	check(
+		c.MaxTokens < 1 || c.MaxTokens > maxTokens,
+		"max_tokens: %d is outside 1 to %d; the default is %d",
+		c.MaxTokens,
+		maxTokens,
+		DefaultConfig.MaxTokens,
+	)
 	// A check waits twice as long, and sends requests before and after that.
 	maxWithin := c.Interval / 4
-	check(c.CancelWithin < 0 || c.CancelWithin > maxWithin, "cancel_within: %s is outside 0 to %s, a fourth of interval; lower it or raise the interval", c.CancelWithin, maxWithin)
-	check(c.CancelTokens < minCancelTokens || c.CancelTokens > maxCancelTokens, "cancel_tokens: %d is outside %d to %d; the default is %d", c.CancelTokens, minCancelTokens, maxCancelTokens, DefaultConfig.CancelTokens)
-	check(c.Endpoint != EndpointChat && c.Endpoint != EndpointCompletions, "endpoint: %q is unknown; use %s or %s", c.Endpoint, EndpointChat, EndpointCompletions)
+	check(c.CancelWithin < 0 || c.CancelWithin > maxWithin, "cancel_within: %s is outside 0 to %s, a fourth of "+
+		"interval; lower it or raise the interval", c.CancelWithin, maxWithin)
+	check(
+		c.CancelTokens < minCancelTokens || c.CancelTokens > maxCancelTokens,
+		"cancel_tokens: %d is outside %d to %d; the default is %d",
+		c.CancelTokens,
+		minCancelTokens,
+		maxCancelTokens,
+		DefaultConfig.CancelTokens,
+	)
+	check(
+		c.Endpoint != EndpointChat && c.Endpoint != EndpointCompletions,
+		"endpoint: %q is unknown; use %s or %s",
+		c.Endpoint,
+		EndpointChat,
+		EndpointCompletions,
+	)
 	return errors.Join(errs...)
 }

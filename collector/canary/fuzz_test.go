@@ -29,8 +29,10 @@ func (r recorded) Open(_ context.Context, method, _ string, _ []byte) (*http.Res
 // FuzzAnswers requires that any response has one of the results, and that a good one is complete.
 func FuzzAnswers(f *testing.F) {
 	for _, text := range []string{
-		role + chat("one") + chat(" two") + finish + usage + done, word("one") + word("one two"), done, "data:", "event: error\n\n",
-		`data: {"choices":[{"delta":null,"finish_reason":1}],"usage":[]}` + "\n\n", `data: {"text_output":["a"],"error":null}` + "\n\n", "\xff\n\n: x",
+		role + chat("one") + chat(" two") + finish + usage + done,
+		word("one") + word("one two"), done, "data:", "event: error\n\n",
+		`data: {"choices":[{"delta":null,"finish_reason":1}],"usage":[]}` + "\n\n",
+		`data: {"text_output":["a"],"error":null}` + "\n\n", "\xff\n\n: x",
 	} {
 		f.Add(text, true)
 		f.Add(text, false)

@@ -26,7 +26,11 @@ func (a *attempt) generateRequest(ctx context.Context) (address string, body []b
 		return "", nil, failed
 	}
 	if !slices.Contains(inputs, textInput) {
-		return "", nil, &failure{Unsupported, fmt.Sprintf("model %s has no input %s; set model to the one that clients call", a.question.Model, textInput)}
+		return "", nil, &failure{
+			Unsupported,
+			fmt.Sprintf("model %s has no input %s; set model to the one that "+
+				"clients call", a.question.Model, textInput),
+		}
 	}
 	request := a.knownInputs()
 	maps.DeleteFunc(request, func(name string, _ any) bool { return !slices.Contains(inputs, name) })
@@ -49,7 +53,12 @@ func (a *attempt) knownInputs() map[string]any {
 		"exclude_input_in_output": true, "sampling_param_exclude_input_from_output": true,
 		"sampling_param_return_perf_metrics": true,
 		// Triton's vLLM backend expects JSON as text.
-		"sampling_parameters": fmt.Sprintf(`{"max_tokens":%d,"temperature":0,"seed":%d,"ignore_eos":%t}`, a.tokens, seed, a.long),
+		"sampling_parameters": fmt.Sprintf(
+			`{"max_tokens":%d,"temperature":0,"seed":%d,"ignore_eos":%t}`,
+			a.tokens,
+			seed,
+			a.long,
+		),
 	}
 }
 
@@ -66,7 +75,10 @@ func (a *attempt) inputs(ctx context.Context, address string) (names []string, f
 	case http.StatusUnauthorized, http.StatusForbidden:
 		return []string{textInput, "max_tokens", "bad_words", "stop_words", "stream"}, nil
 	default:
-		return nil, &failure{statusResult(resp.StatusCode, false), fmt.Sprintf("GET %s answers %d: %s", modelPath(a.question.Model), resp.StatusCode, errorSummary(resp.Body))}
+		return nil, &failure{
+			statusResult(resp.StatusCode, false),
+			fmt.Sprintf("GET %s answers %d: %s", modelPath(a.question.Model), resp.StatusCode, errorSummary(resp.Body)),
+		}
 	}
 	var m struct {
 		Inputs []struct {

@@ -25,7 +25,10 @@ func (a *attempt) read(ctx context.Context, resp *http.Response) *failure {
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch {
 	case resp.StatusCode != http.StatusOK:
-		return &failure{statusResult(resp.StatusCode, a.question.Generate), fmt.Sprintf("the server answers %d: %s", resp.StatusCode, errorSummary(resp.Body))}
+		return &failure{
+			statusResult(resp.StatusCode, a.question.Generate),
+			fmt.Sprintf("the server answers %d: %s", resp.StatusCode, errorSummary(resp.Body)),
+		}
 	case kind == "application/json":
 		return notStreamed(readSome(resp.Body))
 	case kind != "text/event-stream":
@@ -100,9 +103,15 @@ func (a *attempt) ended(ctx context.Context, err error, now time.Time) *failure 
 	case errors.Is(err, errTooLarge):
 		return &failure{Malformed, err.Error()}
 	case !errors.Is(err, io.EOF):
-		return &failure{Truncated, fmt.Sprintf("the connection ended after %d frames with text: %v", len(a.answer.texts), err)}
+		return &failure{
+			Truncated,
+			fmt.Sprintf("the connection ended after %d frames with text: %v", len(a.answer.texts), err),
+		}
 	case !a.question.Generate:
-		return &failure{Truncated, fmt.Sprintf("the answer ended after %d frames with text and without [DONE]", len(a.answer.texts))}
+		return &failure{
+			Truncated,
+			fmt.Sprintf("the answer ended after %d frames with text and without [DONE]", len(a.answer.texts)),
+		}
 	}
 	a.answer.end = now
 	return a.checkText()

@@ -184,7 +184,8 @@ func (s *Summary) add(r Report, identity string) {
 // serve. It is late if it took too long or was rejected for lack of capacity, and twice if it was
 // not the first in a row, while the same request succeeded before with this process.
 func (r *Record) Failing() (failed string, late, twice bool) {
-	if r.summary == nil || r.summaryOrder == nil || r.order == nil || r.order.Hold != "" || r.summary.Last.Result == OK {
+	if r.summary == nil || r.summaryOrder == nil || r.order == nil || r.order.Hold != "" ||
+		r.summary.Last.Result == OK {
 		return "", false, false
 	}
 	last := &r.summary.Last

@@ -99,14 +99,18 @@ func TestHistorySeries(t *testing.T) {
 		r.Take(answered("a"), time.Minute)
 		time.Sleep(2 * time.Second)
 		require.Equal(t, []string{
-			"canary_active{,} 1", "canary_success{llama,} 1", "canary_requests_total{llama,ok} 2", "canary_age_seconds{llama,} 2",
-			"canary_time_to_first_token_seconds{llama,} 1", "canary_duration_seconds{llama,} 3", "canary_inter_token_latency_max_seconds{llama,} 0.25",
-			"canary_tail_seconds{llama,} 0.5", "canary_tokens{llama,} 8", "canary_output_changes_total{llama,} 0", "canary_deterministic{llama,} 1",
+			"canary_active{,} 1",
+			"canary_success{llama,} 1", "canary_requests_total{llama,ok} 2", "canary_age_seconds{llama,} 2",
+			"canary_time_to_first_token_seconds{llama,} 1",
+			"canary_duration_seconds{llama,} 3", "canary_inter_token_latency_max_seconds{llama,} 0.25",
+			"canary_tail_seconds{llama,} 0.5",
+			"canary_tokens{llama,} 8", "canary_output_changes_total{llama,} 0", "canary_deterministic{llama,} 1",
 		}, rows(r))
 
 		r.Take(stall(), time.Minute)
 		require.Equal(t, []string{
-			"canary_active{,} 1", "canary_success{llama,} 0", "canary_requests_total{llama,ok} 2", "canary_requests_total{llama,stalled} 1",
+			"canary_active{,} 1",
+			"canary_success{llama,} 0", "canary_requests_total{llama,ok} 2", "canary_requests_total{llama,stalled} 1",
 			"canary_age_seconds{llama,} 0", "canary_output_changes_total{llama,} 0",
 		}, rows(r), "a request that failed has no times")
 		require.Equal(t, "the canary request failed (stalled): no text", failing(r))
@@ -116,7 +120,10 @@ func TestHistorySeries(t *testing.T) {
 		held.Hold = "the replica is down"
 		r.Order(held)
 		require.Equal(t, []string{
-			"canary_active{,} 0", "canary_requests_total{llama,ok} 2", "canary_requests_total{llama,stalled} 1", "canary_age_seconds{llama,} 0", "canary_output_changes_total{llama,} 0",
+			"canary_active{,} 0",
+			"canary_requests_total{llama,ok} 2",
+			"canary_requests_total{llama,stalled} 1",
+			"canary_age_seconds{llama,} 0", "canary_output_changes_total{llama,} 0",
 		}, rows(r), "nor one of before it was left alone")
 		require.Empty(t, failing(r))
 		require.Equal(t, "the replica is down", r.Status().Hold)
@@ -166,22 +173,49 @@ func TestTwoFailuresInARow(t *testing.T) {
 		results []canary.Result
 		twice   bool
 	}{
-		"one error":                              {[]canary.Result{canary.OK, canary.HTTPError}, false},
-		"one hang":                               {[]canary.Result{canary.OK, canary.NoFirstToken}, false},
-		"two errors":                             {[]canary.Result{canary.OK, canary.HTTPError, canary.ErrorFrame}, true},
-		"two hangs":                              {[]canary.Result{canary.OK, canary.NoFirstToken, canary.Stalled}, true},
-		"a request that never succeeded":         {[]canary.Result{canary.HTTPError, canary.HTTPError, canary.HTTPError}, false},
-		"an error after a good answer":           {[]canary.Result{canary.HTTPError, canary.OK, canary.HTTPError}, false},
-		"no capacity, twice":                     {[]canary.Result{canary.OK, canary.Overload, canary.Overload}, true},
-		"refused though it succeeded before":     {[]canary.Result{canary.OK, canary.Refused, canary.Refused}, true},
-		"always refused":                         {[]canary.Result{canary.Refused, canary.Refused}, false},
-		"answers that exceed the timeout":        {[]canary.Result{canary.OK, canary.Timeout, canary.Timeout}, false},
-		"answers without text":                   {[]canary.Result{canary.OK, canary.Empty, canary.Empty}, false},
-		"others were served in between":          {[]canary.Result{canary.OK, canary.HTTPError, others, canary.HTTPError}, false},
-		"others were served before both":         {[]canary.Result{canary.OK, canary.HTTPError, others, canary.HTTPError, canary.HTTPError}, true},
-		"the process that answered has ended":    {[]canary.Result{canary.OK, restart, canary.HTTPError, canary.HTTPError}, false},
-		"the new process answered, then failed":  {[]canary.Result{restart, canary.OK, canary.HTTPError, canary.HTTPError}, true},
-		"it failed twice, and the process ended": {[]canary.Result{canary.OK, canary.HTTPError, canary.HTTPError, restart}, false},
+		"one error": {[]canary.Result{canary.OK, canary.HTTPError}, false},
+		"one hang":  {[]canary.Result{canary.OK, canary.NoFirstToken}, false},
+		"two errors": {
+			[]canary.Result{canary.OK, canary.HTTPError, canary.ErrorFrame},
+			true,
+		},
+		"two hangs": {
+			[]canary.Result{canary.OK, canary.NoFirstToken, canary.Stalled},
+			true,
+		},
+		"a request that never succeeded": {
+			[]canary.Result{canary.HTTPError, canary.HTTPError, canary.HTTPError},
+			false,
+		},
+		"an error after a good answer": {
+			[]canary.Result{canary.HTTPError, canary.OK, canary.HTTPError},
+			false,
+		},
+		"no capacity, twice":                 {[]canary.Result{canary.OK, canary.Overload, canary.Overload}, true},
+		"refused though it succeeded before": {[]canary.Result{canary.OK, canary.Refused, canary.Refused}, true},
+		"always refused":                     {[]canary.Result{canary.Refused, canary.Refused}, false},
+		"answers that exceed the timeout":    {[]canary.Result{canary.OK, canary.Timeout, canary.Timeout}, false},
+		"answers without text":               {[]canary.Result{canary.OK, canary.Empty, canary.Empty}, false},
+		"others were served in between": {
+			[]canary.Result{canary.OK, canary.HTTPError, others, canary.HTTPError},
+			false,
+		},
+		"others were served before both": {
+			[]canary.Result{canary.OK, canary.HTTPError, others, canary.HTTPError, canary.HTTPError},
+			true,
+		},
+		"the process that answered has ended": {
+			[]canary.Result{canary.OK, restart, canary.HTTPError, canary.HTTPError},
+			false,
+		},
+		"the new process answered, then failed": {
+			[]canary.Result{restart, canary.OK, canary.HTTPError, canary.HTTPError},
+			true,
+		},
+		"it failed twice, and the process ended": {
+			[]canary.Result{canary.OK, canary.HTTPError, canary.HTTPError, restart},
+			false,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var r canary.Record
@@ -208,7 +242,13 @@ func TestFirstFailureIsCheckedAtOnce(t *testing.T) {
 	for _, c := range []struct {
 		result canary.Result
 		again  bool
-	}{{canary.OK, false}, {canary.HTTPError, true}, {canary.HTTPError, false}, {canary.OK, false}, {canary.NoFirstToken, true}} {
+	}{
+		{canary.OK, false},
+		{canary.HTTPError, true},
+		{canary.HTTPError, false},
+		{canary.OK, false},
+		{canary.NoFirstToken, true},
+	} {
 		r.Take(canary.Report{Result: c.result}, time.Second)
 		require.Equal(t, c.again, r.Next() != nil, c.result)
 	}

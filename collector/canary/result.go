@@ -40,7 +40,11 @@ const noConnection Result = "no_connection"
 // Results lists every result once.
 func Results() []Result {
 	return []Result{
-		OK, Connect, HTTPError, Overload, Refused, ErrorFrame, NoFirstToken, Stalled, NeverEnded, Truncated, Empty, Timeout, Malformed, Unsupported,
+		OK,
+		Connect,
+		HTTPError,
+		Overload,
+		Refused, ErrorFrame, NoFirstToken, Stalled, NeverEnded, Truncated, Empty, Timeout, Malformed, Unsupported,
 	}
 }
 

@@ -49,14 +49,20 @@ func questions() map[string]struct {
 		question canary.Question
 	}
 	return map[string]server{
-		"Triton":                   {simulate.Spec{Kind: simulate.KindTriton, Streaming: true}, triton()},
-		"Triton's OpenAI frontend": {simulate.Spec{Kind: simulate.KindTritonOpenAI, Streaming: true}, canary.Question{Base: base, Model: "ensemble", Usage: true}},
-		"trtllm-serve":             {simulate.Spec{Kind: simulate.KindServe}, openAI()},
-		"an old trtllm-serve":      {simulate.Spec{Kind: simulate.KindServeOld}, openAI()},
-		"NIM":                      {simulate.Spec{Kind: simulate.KindNIM}, canary.Question{Base: base, Model: "tiny-llama"}},
-		"Dynamo":                   {simulate.Spec{Kind: simulate.KindDynamo}, openAI()},
-		"vLLM":                     {simulate.Spec{Kind: simulate.KindVLLM}, openAI()},
-		"SGLang":                   {simulate.Spec{Kind: simulate.KindSGLang}, openAI()},
+		"Triton": {simulate.Spec{Kind: simulate.KindTriton, Streaming: true}, triton()},
+		"Triton's OpenAI frontend": {
+			simulate.Spec{Kind: simulate.KindTritonOpenAI, Streaming: true},
+			canary.Question{Base: base, Model: "ensemble", Usage: true},
+		},
+		"trtllm-serve":        {simulate.Spec{Kind: simulate.KindServe}, openAI()},
+		"an old trtllm-serve": {simulate.Spec{Kind: simulate.KindServeOld}, openAI()},
+		"NIM": {
+			simulate.Spec{Kind: simulate.KindNIM},
+			canary.Question{Base: base, Model: "tiny-llama"},
+		},
+		"Dynamo": {simulate.Spec{Kind: simulate.KindDynamo}, openAI()},
+		"vLLM":   {simulate.Spec{Kind: simulate.KindVLLM}, openAI()},
+		"SGLang": {simulate.Spec{Kind: simulate.KindSGLang}, openAI()},
 	}
 }
 

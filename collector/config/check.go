@@ -74,7 +74,13 @@ func (c *checker) fits(n *yaml.Node, t reflect.Type, path string) bool {
 // such types reject combinations of keys.
 func (c *checker) walkStruct(n *yaml.Node, t reflect.Type, path string) bool {
 	if n.Kind != yaml.MappingNode {
-		c.add(n, "%s must be a mapping of keys, not %s; known keys: %s", describe(path), kindWord(n), knownKeys(keysOf(t)))
+		c.add(
+			n,
+			"%s must be a mapping of keys, not %s; known keys: %s",
+			describe(path),
+			kindWord(n),
+			knownKeys(keysOf(t)),
+		)
 		return false
 	}
 	return c.walkFixed(n, t, path) && (!decodesItself(t) || c.decode(n, t, path))

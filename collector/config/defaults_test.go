@@ -14,7 +14,8 @@ import (
 // blocks that a document prints when it sets no key. A switch that is off is not
 // printed.
 func TestDocumentedDefaultsMatchCode(t *testing.T) {
-	f, err := Parse("c.yml", []byte("pools: [ { pool_id: a, static_configs: [ { targets: ['a:1'] } ], canary: { enabled: true }, dial: {} } ]"))
+	f, err := Parse("c.yml", []byte("pools: [ { pool_id: a, static_configs: [ { targets: ['a:1'] } ], canary: { "+
+		"enabled: true }, dial: {} } ]"))
 	require.NoError(t, err)
 	var doc struct {
 		Global, Identity, Sharding, Exposition map[string]any
@@ -23,8 +24,14 @@ func TestDocumentedDefaultsMatchCode(t *testing.T) {
 	require.NoError(t, yaml.Unmarshal([]byte(f.String()), &doc))
 	pool := doc.Pools[0]
 	blocks := map[string]map[string]any{
-		"global": doc.Global, "identity": doc.Identity, "sharding": doc.Sharding, "exposition": doc.Exposition,
-		"pools": pool, "HTTP client": pool, "canary": pool["canary"].(map[string]any), "limits": pool["limits"].(map[string]any),
+		"global":      doc.Global,
+		"identity":    doc.Identity,
+		"sharding":    doc.Sharding,
+		"exposition":  doc.Exposition,
+		"pools":       pool,
+		"HTTP client": pool,
+		"canary":      pool["canary"].(map[string]any),
+		"limits":      pool["limits"].(map[string]any),
 	}
 
 	page, err := os.ReadFile("../../docs/configuration.md")

@@ -106,7 +106,8 @@ func TestDocumentedKeysMatchCode(t *testing.T) {
 // document mentions these keys in a sentence.
 func unsupported(key string) bool {
 	otherGrants := []string{
-		"client_certificate_key_id", "client_certificate_key", "client_certificate_key_file", "signature_algorithm", "iss", "audience", "claims",
+		"client_certificate_key_id",
+		"client_certificate_key", "client_certificate_key_file", "signature_algorithm", "iss", "audience", "claims",
 	}
 	return strings.HasSuffix(key, "_ref") || slices.Contains(otherGrants, key)
 }

@@ -36,7 +36,10 @@ type File struct {
 
 // DefaultFile is the default document.
 var DefaultFile = File{
-	Global: DefaultGlobal, Identity: DefaultIdentityLabels, Sharding: DefaultSharding, Exposition: exposition.DefaultConfig,
+	Global:     DefaultGlobal,
+	Identity:   DefaultIdentityLabels,
+	Sharding:   DefaultSharding,
+	Exposition: exposition.DefaultConfig,
 }
 
 // Resolve sets the interval and timeout of pools that set none. It must be called once, after
@@ -67,7 +70,8 @@ func Load(path string) (*File, error) {
 // key is valid on its own.
 func Parse(name string, text []byte) (*File, error) {
 	if len(text) > maxFileSize {
-		return nil, fmt.Errorf("%s: the file is larger than %d MiB; move targets to file_sd_configs", name, maxFileSize>>20)
+		return nil, fmt.Errorf("%s: the file is larger than %d MiB; move targets to "+
+			"file_sd_configs", name, maxFileSize>>20)
 	}
 	if !utf8.Valid(text) {
 		line := firstLine(string(text), func(line string) bool { return !utf8.ValidString(line) })
@@ -112,5 +116,8 @@ func tree(name string, text []byte) (*yaml.Node, error) {
 	case err != nil:
 		return nil, problems{syntaxProblem(err, string(text))}.err(name)
 	}
-	return nil, problems{{line: second.Line, text: "a second document starts here; put everything into one and remove the line ---"}}.err(name)
+	return nil, problems{{
+		line: second.Line,
+		text: "a second document starts here; put everything into one and remove the line ---",
+	}}.err(name)
 }

@@ -58,7 +58,8 @@ func (c *Global) Validate() error {
 	errs.addIf(c.StallAfter <= 0, "global.stall_after: must be longer than 0; the default is 30s")
 	errs.addIf(c.FailingMin < 1, "global.failing_min: must be 1 or more; the default is 5")
 	errs.addIf(c.ScrapeTimeout > c.ScrapeInterval,
-		"global.scrape_timeout: %s is longer than global.scrape_interval %s; lower the timeout or raise the interval", c.ScrapeTimeout, c.ScrapeInterval)
+		"global.scrape_timeout: %s is longer than global.scrape_interval %s; lower the timeout or raise "+
+			"the interval", c.ScrapeTimeout, c.ScrapeInterval)
 	return errors.Join(errs...)
 }
 
@@ -78,5 +79,11 @@ func (c *IdentityLabels) Validate() error {
 	case relabel.VersionsSeries, relabel.VersionsInfo, relabel.VersionsBoth:
 		return nil
 	}
-	return fmt.Errorf("identity.versions: %q is unknown; use %s, %s or %s", c.Versions, relabel.VersionsSeries, relabel.VersionsInfo, relabel.VersionsBoth)
+	return fmt.Errorf(
+		"identity.versions: %q is unknown; use %s, %s or %s",
+		c.Versions,
+		relabel.VersionsSeries,
+		relabel.VersionsInfo,
+		relabel.VersionsBoth,
+	)
 }

@@ -8,13 +8,23 @@ import (
 
 func (c *checker) walkFixed(n *yaml.Node, t reflect.Type, path string) bool {
 	keys := keysOf(t)
-	return c.walkEntries(n, t, path, func(key *yaml.Node, lines map[string]int) reflect.Type { return c.fieldType(key, keys, lines, path) })
+	return c.walkEntries(
+		n,
+		t,
+		path,
+		func(key *yaml.Node, lines map[string]int) reflect.Type { return c.fieldType(key, keys, lines, path) },
+	)
 }
 
 // walkEntries checks the keys and values of a mapping of type t. The function valueType receives
 // the lines of the preceding keys and returns the type of a key's value, nil if the key is
 // invalid.
-func (c *checker) walkEntries(n *yaml.Node, t reflect.Type, path string, valueType func(key *yaml.Node, lines map[string]int) reflect.Type) bool {
+func (c *checker) walkEntries(
+	n *yaml.Node,
+	t reflect.Type,
+	path string,
+	valueType func(key *yaml.Node, lines map[string]int) reflect.Type,
+) bool {
 	lines := map[string]int{}
 	ok := true
 	for i := 0; i+1 < len(n.Content); i += 2 {

@@ -69,7 +69,11 @@ func decodeMessage(err error, n *yaml.Node, t reflect.Type) string {
 // advice returns what to write instead, given an error of Prometheus' types.
 func advice(message string) string {
 	for _, m := range []struct{ part, advice string }{
-		{"unknown relabel action", "; use replace, keep, drop, keepequal, dropequal, hashmod, labelmap, labeldrop, labelkeep, lowercase or uppercase"},
+		{
+			"unknown relabel action",
+			"; use replace, keep, drop, keepequal, dropequal, hashmod, labelmap, labeldrop, labelkeep, lowercase " +
+				"or uppercase",
+		},
 		{"at most one of", "; keep one of them"},
 		{"unknown TLS version", "; use TLS12 or TLS13"},
 		{"not valid for file discovery", "; end the name in .json, .yml or .yaml"},

@@ -8,7 +8,8 @@ var clientMistakes = []mistake{
 authorization: { credentials: secret-password }
 basic_auth: { username: a, password: secret-password }
 `,
-		want: "line 6: pools[0]: at most one of basic_auth, oauth2 & authorization must be configured; keep one of them",
+		want: "line 6: pools[0]: at most one of basic_auth, oauth2 & authorization must be configured; " +
+			"keep one of them",
 	},
 	{
 		name: "authorization of type Basic",
@@ -30,7 +31,8 @@ basic_auth: { username: a, password: secret-password }
 	{
 		name: "a password and its file",
 		text: "basic_auth: { username: a, password: secret-password, password_file: files/password }",
-		want: "line 5: pools[0]: at most one of basic_auth password, password_file & password_ref must be configured; " +
+		want: "line 5: pools[0]: at most one of basic_auth password, password_file & password_ref must be " +
+			"configured; " +
 			"keep one of them",
 	},
 	{

@@ -16,7 +16,8 @@ var poolMistakes = []mistake{
 	{
 		name: "discovery by DNS without a port",
 		text: "dns_sd_configs: [ { names: [llama.local], type: A } ]",
-		want: "line 5: pools[0].dns_sd_configs[0]: a port is required in DNS-SD configs for all record types except SRV",
+		want: "line 5: pools[0].dns_sd_configs[0]: a port is required in DNS-SD configs for all record " +
+			"types except SRV",
 	},
 	{
 		name: "discovery by DNS with an unknown type of record",
@@ -377,7 +378,8 @@ line 5: pools[0].slo.availability must be a mapping of keys, not a number; known
 	{
 		name: "relabeling by hash without modulus",
 		text: "metric_relabel_configs: [ { action: hashmod, target_label: b } ]",
-		want: "line 5: pools[0].metric_relabel_configs[0].modulus: relabel configuration for hashmod requires non-zero " +
+		want: "line 5: pools[0].metric_relabel_configs[0].modulus: relabel configuration for hashmod " +
+			"requires non-zero " +
 			"modulus",
 	},
 	{

@@ -111,8 +111,14 @@ type Pool struct {
 
 // DefaultPool is the default pool.
 var DefaultPool = Pool{
-	Engine: EngineAuto, IdentityInterval: model.Duration(30 * time.Second), StartBudget: model.Duration(20 * time.Minute),
-	Scheme: "http", APIProtocol: ProtocolHTTP, Canary: canary.DefaultConfig, HTTP: scrape.DefaultConfig, Limits: DefaultLimits,
+	Engine:           EngineAuto,
+	IdentityInterval: model.Duration(30 * time.Second),
+	StartBudget:      model.Duration(20 * time.Minute),
+	Scheme:           "http",
+	APIProtocol:      ProtocolHTTP,
+	Canary:           canary.DefaultConfig,
+	HTTP:             scrape.DefaultConfig,
+	Limits:           DefaultLimits,
 }
 
 // Expect is what the operator expects of a pool and its replicas; unset keys are not checked.

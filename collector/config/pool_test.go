@@ -17,17 +17,51 @@ import (
 // TestPoolBounds has the last valid value and the first invalid one on each line.
 func TestPoolBounds(t *testing.T) {
 	for _, tc := range []struct{ good, bad, want string }{
-		{"api_port: 1", "api_port: -1", `pools[0].api_port: -1 is not a port; use 1 to 65535, or leave it out to use the default of the engine`},
-		{"api_port: 65535", "api_port: 65536", `pools[0].api_port: 65536 is not a port; use 1 to 65535, or leave it out to use the default of the engine`},
-		{"scrape_interval: 1ms", "scrape_timeout: 6s", `pools[0].scrape_timeout: 6s is longer than scrape_interval 5s; lower the timeout or raise the interval`},
-		{"scrape_timeout: 5s", "{ scrape_interval: 1s, scrape_timeout: 1001ms }", `pools[0].scrape_timeout: 1s1ms is longer than scrape_interval 1s; lower the timeout or raise the interval`},
+		{
+			"api_port: 1", "api_port: -1",
+			`pools[0].api_port: -1 is not a port; use 1 to 65535, or leave it out to use the default of the engine`,
+		},
+		{
+			"api_port: 65535", "api_port: 65536",
+			`pools[0].api_port: 65536 is not a port; use 1 to 65535, or leave it out to use the default of the engine`,
+		},
+		{
+			"scrape_interval: 1ms", "scrape_timeout: 6s",
+			`pools[0].scrape_timeout: 6s is longer than scrape_interval 5s; lower the timeout or raise the interval`,
+		},
+		{
+			"scrape_timeout: 5s", "{ scrape_interval: 1s, scrape_timeout: 1001ms }",
+			`pools[0].scrape_timeout: 1s1ms is longer than scrape_interval 1s; lower the timeout or raise the interval`,
+		},
 		{"start_budget: 1ms", "start_budget: 0s", `pools[0].start_budget: must be longer than 0; the default is 20m`},
-		{"expect: { replicas: 0 }", "expect: { replicas: -1 }", `pools[0].expect.replicas: "-1" is not a number of replicas; write a number like 8, or a range like 2-8`},
-		{"expect: { replicas: 3-3 }", "expect: { replicas: 3-2 }", `pools[0].expect.replicas: "3-2" is not a number of replicas; write a number like 8, or a range like 2-8`},
-		{"model_ids: { a: [ a ] }", `model_ids: { "a\tb": [ b ] }`, `pools[0].model_ids: "a\tb" has control characters or is not UTF-8; use plain text`},
-		{"{ api_protocol: http, proxy_url: 'http://p:1' }", "{ api_protocol: grpc, proxy_from_environment: true }", `pools[0].api_protocol: gRPC does not go through a proxy; remove the proxy keys or use http`},
-		{"{ canary: { enabled: true, cancel_within: 10s }, api_protocol: grpc }", "{ canary: { enabled: true, cancel_within: 9s } }", `pools[0].canary.cancel_within: 9s is shorter than two scrape intervals of 5s, so no page may arrive in time; raise it or lower scrape_interval`},
-		{"limits: { samples: 0, labels: 0, label_name: 0, label_value: 0, name: 0, help: 0, output_series: 0, output_models: 0 }", "limits: { output_models: -1 }", `pools[0].limits.output_models: -1 is below 0; give a limit, or 0 for none`},
+		{
+			"expect: { replicas: 0 }", "expect: { replicas: -1 }",
+			`pools[0].expect.replicas: "-1" is not a number of replicas; write a number like 8, or a range like 2-8`,
+		},
+		{
+			"expect: { replicas: 3-3 }", "expect: { replicas: 3-2 }",
+			`pools[0].expect.replicas: "3-2" is not a number of replicas; write a number like 8, or a range like 2-8`,
+		},
+		{
+			"model_ids: { a: [ a ] }", `model_ids: { "a\tb": [ b ] }`,
+			`pools[0].model_ids: "a\tb" has control characters or is not UTF-8; use plain text`,
+		},
+		{
+			"{ api_protocol: http, proxy_url: 'http://p:1' }",
+			"{ api_protocol: grpc, proxy_from_environment: true }",
+			`pools[0].api_protocol: gRPC does not go through a proxy; remove the proxy keys or use http`,
+		},
+		{
+			"{ canary: { enabled: true, cancel_within: 10s }, api_protocol: grpc }",
+			"{ canary: { enabled: true, cancel_within: 9s } }",
+			`pools[0].canary.cancel_within: 9s is shorter than two scrape intervals of 5s, so no page may arrive in time; raise it or lower scrape_interval`,
+		},
+		{
+			"limits: { samples: 0, labels: 0, label_name: 0, label_value: 0, name: 0, help: 0, output_series: 0, " +
+				"output_models: 0 }",
+			"limits: { output_models: -1 }",
+			`pools[0].limits.output_models: -1 is below 0; give a limit, or 0 for none`,
+		},
 	} {
 		require.NoError(t, parsePool(tc.good), tc.good)
 		require.EqualError(t, parsePool(tc.bad), "c.yml: line 5: "+tc.want, tc.bad)
@@ -39,18 +73,34 @@ func parsePool(keys string) error {
 	if keys[0] != '{' {
 		keys = "{ " + keys + " }"
 	}
-	_, err := config.Parse("c.yml", []byte("pools:\n- pool_id: a\n  static_configs: [ { targets: ['a:1'] } ]\n  <<:\n   "+keys+"\n"))
+	_, err := config.Parse("c.yml", []byte("pools:\n- pool_id: a\n  static_configs: [ { targets: ['a:1'] } "+
+		"]\n  <<:\n   "+keys+"\n"))
 	return err
 }
 
 func TestOtherBounds(t *testing.T) {
 	const pools = "\npools: [ { pool_id: a, static_configs: [ { targets: ['a:1'] } ] } ]\n"
 	for _, tc := range []struct{ good, bad, want string }{
-		{"global: { scrape_interval: 1ms }", "global: { scrape_interval: 0s }", `global.scrape_interval: must be longer than 0; the default is 5s`},
-		{"global: { scrape_timeout: 5s }", "global: { scrape_timeout: 5001ms }", `global.scrape_timeout: 5s1ms is longer than global.scrape_interval 5s; lower the timeout or raise the interval`},
-		{"global: { stall_after: 1ms }", "global: { stall_after: 0s }", `global.stall_after: must be longer than 0; the default is 30s`},
-		{"global: { window: 10s }", "global: { window: 9999ms }", `global.window: 9s999ms is shorter than two scrape intervals of pools[0] (5s); set window to 10s or more`},
-		{"sharding: { total: 2, index: 1 }", "sharding: { total: 2, index: 2 }", `sharding.index: 2 is out of range; it must be at least 0 and below sharding.total, which is 2`},
+		{
+			"global: { scrape_interval: 1ms }", "global: { scrape_interval: 0s }",
+			`global.scrape_interval: must be longer than 0; the default is 5s`,
+		},
+		{
+			"global: { scrape_timeout: 5s }", "global: { scrape_timeout: 5001ms }",
+			`global.scrape_timeout: 5s1ms is longer than global.scrape_interval 5s; lower the timeout or raise the interval`,
+		},
+		{
+			"global: { stall_after: 1ms }", "global: { stall_after: 0s }",
+			`global.stall_after: must be longer than 0; the default is 30s`,
+		},
+		{
+			"global: { window: 10s }", "global: { window: 9999ms }",
+			`global.window: 9s999ms is shorter than two scrape intervals of pools[0] (5s); set window to 10s or more`,
+		},
+		{
+			"sharding: { total: 2, index: 1 }", "sharding: { total: 2, index: 2 }",
+			`sharding.index: 2 is out of range; it must be at least 0 and below sharding.total, which is 2`,
+		},
 	} {
 		_, err := config.Parse("c.yml", []byte(tc.good+pools))
 		require.NoError(t, err, tc.good)
@@ -95,10 +145,34 @@ func TestLocalLabelsAreNotShared(t *testing.T) {
 	}{
 		{"same address", nil, nil, [2]string{"a:1", "a:1"}, `pool_id "llama" and replica_id "a:1"`},
 		{"other address", nil, nil, [2]string{"a:1", "a:2"}, ""},
-		{"same name", labels{"replica_id": "r"}, labels{"replica_id": "r"}, [2]string{"a:1", "a:2"}, `pool_id "llama" and replica_id "r"`},
-		{"name equal to an address", labels{"replica_id": "a:2"}, nil, [2]string{"a:1", "a:2"}, `pool_id "llama" and replica_id "a:2"`},
-		{"same name in another pool", labels{"replica_id": "r"}, labels{"replica_id": "r", "pool_id": "b"}, [2]string{"a:1", "a:2"}, ""},
-		{"same name in the same other pool", labels{"replica_id": "r", "pool_id": "b"}, labels{"replica_id": "r", "pool_id": "b"}, [2]string{"a:1", "a:2"}, `pool_id "b" and replica_id "r"`},
+		{
+			"same name",
+			labels{"replica_id": "r"},
+			labels{"replica_id": "r"},
+			[2]string{"a:1", "a:2"},
+			`pool_id "llama" and replica_id "r"`,
+		},
+		{
+			"name equal to an address",
+			labels{"replica_id": "a:2"},
+			nil,
+			[2]string{"a:1", "a:2"},
+			`pool_id "llama" and replica_id "a:2"`,
+		},
+		{
+			"same name in another pool",
+			labels{"replica_id": "r"},
+			labels{"replica_id": "r", "pool_id": "b"},
+			[2]string{"a:1", "a:2"},
+			"",
+		},
+		{
+			"same name in the same other pool",
+			labels{"replica_id": "r", "pool_id": "b"},
+			labels{"replica_id": "r", "pool_id": "b"},
+			[2]string{"a:1", "a:2"},
+			`pool_id "b" and replica_id "r"`,
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			f := onePool()
@@ -112,7 +186,12 @@ func TestLocalLabelsAreNotShared(t *testing.T) {
 				require.NoError(t, err)
 				return
 			}
-			require.EqualError(t, err, "pools[0].static_configs[1].targets[0]: "+tc.want+" are already used by pools[0].static_configs[0].targets[0]; give each target its own replica_id")
+			require.EqualError(
+				t,
+				err,
+				"pools[0].static_configs[1].targets[0]: "+tc.want+" are already used by "+
+					"pools[0].static_configs[0].targets[0]; give each target its own replica_id",
+			)
 		})
 	}
 }
@@ -128,7 +207,11 @@ func TestKeyFilesAreReadAtLoad(t *testing.T) {
 		text := func(file string) string { return strings.Replace(key.written, "%s", file, 1) }
 		require.NoError(t, parsePool(text("/dev/null")), "a device is not read")
 		require.ErrorContains(t, parsePool(text(dir)), "pools[0]."+key.path+": "+dir+" is a folder; name a file")
-		require.ErrorContains(t, parsePool(text(dir+"/none")), "pools[0]."+key.path+": stat "+dir+"/none: no such file or directory; correct the name or create the file")
+		require.ErrorContains(
+			t,
+			parsePool(text(dir+"/none")),
+			"pools[0]."+key.path+": stat "+dir+"/none: no such file or directory; correct the name or create the file",
+		)
 	}
 	require.NoError(t, parsePool("model_ids: { files: [ "+dir+"/none ] }"), "files are keys of some blocks only")
 }
@@ -142,15 +225,26 @@ func TestChosenNamesAreNoFileNames(t *testing.T) {
 	} {
 		require.NoError(t, parsePool(written), written)
 	}
-	_, err := config.Parse("config.yml", []byte("pools: [ { pool_id: a, static_configs: [ { targets: ['a:1'], labels: { model_file: llama.gguf } } ] } ]"))
+	_, err := config.Parse("config.yml", []byte("pools: [ { pool_id: a, static_configs: [ { targets: ['a:1'], "+
+		"labels: { model_file: llama.gguf } } ] } ]"))
 	require.NoError(t, err, "a label")
 }
 
 func TestEngineDirIsRelativeToDocument(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "c.yml")
-	for written, want := range map[string]string{"engines/1": filepath.Join(dir, "engines/1"), "/engines/1": "/engines/1"} {
-		require.NoError(t, os.WriteFile(path, []byte("pools: [ { pool_id: a, engine_dir: "+written+", static_configs: [ { targets: ['a:1'] } ] } ]"), 0o600))
+	for written, want := range map[string]string{
+		"engines/1":  filepath.Join(dir, "engines/1"),
+		"/engines/1": "/engines/1",
+	} {
+		require.NoError(
+			t,
+			os.WriteFile(
+				path,
+				[]byte("pools: [ { pool_id: a, engine_dir: "+written+", static_configs: [ { targets: ['a:1'] } ] } ]"),
+				0o600,
+			),
+		)
 		f, err := config.Load(path)
 		require.NoError(t, err)
 		require.Equal(t, want, f.Pools[0].EngineDir)
@@ -159,7 +253,8 @@ func TestEngineDirIsRelativeToDocument(t *testing.T) {
 
 func TestBlocksKeepDefaults(t *testing.T) {
 	f, pool := config.DefaultFile, config.DefaultPool
-	require.NoError(t, yaml.Unmarshal([]byte("identity: {}\nglobal: {}\nsharding: {}\nexposition: {}\npools: [ { dial: {}, limits: { labels: 3 } } ]"), &f))
+	require.NoError(t, yaml.Unmarshal([]byte("identity: {}\nglobal: {}\nsharding: {}\nexposition: {}\npools: [ { "+
+		"dial: {}, limits: { labels: 3 } } ]"), &f))
 	pool.Limits.Series.Labels = 3
 	want := config.DefaultFile
 	want.Pools = []config.Pool{pool}
@@ -167,8 +262,10 @@ func TestBlocksKeepDefaults(t *testing.T) {
 }
 
 func TestIndistinguishableTargetsAreListedOnce(t *testing.T) {
-	require.Equal(t, []string{"line 3: pools[0].static_configs[0].targets[1]: a:1 has the labels of pools[0].static_configs[0].targets[0], and no rule can tell them apart; list it once"},
-		mistakesOf(t, "pools:\n- pool_id: a\n  static_configs: [ { targets: ['a:1', 'a:1'] } ]\n  relabel_configs: [ { target_label: x, replacement: y } ]\n"))
+	require.Equal(t, []string{"line 3: pools[0].static_configs[0].targets[1]: a:1 has the labels of " +
+		"pools[0].static_configs[0].targets[0], and no rule can tell them apart; list it once"},
+		mistakesOf(t, "pools:\n- pool_id: a\n  static_configs: [ { targets: ['a:1', 'a:1'] } ]\n  relabel_configs: "+
+			"[ { target_label: x, replacement: y } ]\n"))
 }
 
 // onePool returns a valid configuration for tests to modify.
@@ -176,14 +273,21 @@ func onePool() *config.File {
 	cfg := config.DefaultFile
 	pool := config.DefaultPool
 	pool.PoolID = "llama"
-	pool.Discovery.StaticConfigs = []*targetgroup.Group{{Targets: []model.LabelSet{{model.AddressLabel: "10.0.0.1:8002"}}}}
+	pool.Discovery.StaticConfigs = []*targetgroup.Group{
+		{Targets: []model.LabelSet{{model.AddressLabel: "10.0.0.1:8002"}}},
+	}
 	cfg.Pools = []config.Pool{pool}
 	return &cfg
 }
 
 func TestExpectedReplicas(t *testing.T) {
 	for written, want := range map[string][2]int{"0": {0, 0}, "8": {8, 8}, "2-8": {2, 8}, "0 - 3": {0, 3}} {
-		f, err := config.Parse("c.yml", []byte("pools: [ { pool_id: a, expect: { replicas: "+written+" }, static_configs: [ { targets: ['a:1'] } ] } ]"))
+		f, err := config.Parse(
+			"c.yml",
+			[]byte(
+				"pools: [ { pool_id: a, expect: { replicas: "+written+" }, static_configs: [ { targets: ['a:1'] } ] } ]",
+			),
+		)
 		require.NoError(t, err)
 		r := f.Pools[0].Expect.Replicas
 		require.Equal(t, want, [2]int{r.Min, r.Max})

@@ -16,11 +16,17 @@ import (
 // Validate returns all errors of the pool, each beginning with its key.
 func (c *Pool) Validate() error {
 	errs := keyErrors{checkName("pool_id", c.PoolID)}
-	errs.addIf(!slices.Contains(Engines(), c.Engine), "engine: %q is unknown; use %s", c.Engine, strings.Join(Engines(), ", "))
+	errs.addIf(
+		!slices.Contains(Engines(), c.Engine),
+		"engine: %q is unknown; use %s",
+		c.Engine,
+		strings.Join(Engines(), ", "),
+	)
 	errs.addIf(c.ScrapeInterval < 0, "scrape_interval: must be longer than 0; leave it out to use the global one")
 	errs.addIf(c.ScrapeTimeout < 0, "scrape_timeout: must be longer than 0; leave it out to use the global one")
 	errs.addIf(c.ScrapeTimeout > c.ScrapeInterval && c.ScrapeInterval > 0,
-		"scrape_timeout: %s is longer than scrape_interval %s; lower the timeout or raise the interval", c.ScrapeTimeout, c.ScrapeInterval)
+		"scrape_timeout: %s is longer than scrape_interval %s; lower the timeout or raise "+
+			"the interval", c.ScrapeTimeout, c.ScrapeInterval)
 	errs.addIf(c.StartBudget <= 0, "start_budget: must be longer than 0; the default is 20m")
 	errs.addIf(c.IdentityInterval <= 0, "identity_interval: must be longer than 0; the default is 30s")
 	return errors.Join(append(errs,
@@ -51,15 +57,21 @@ func checkName(key, name string) error {
 
 func (c *Pool) validateAddress() error {
 	var errs keyErrors
-	errs.addIf(c.Scheme != "http" && c.Scheme != "https", "scheme: %q is unknown; use http or https", redactURL(c.Scheme))
+	errs.addIf(
+		c.Scheme != "http" && c.Scheme != "https",
+		"scheme: %q is unknown; use http or https",
+		redactURL(c.Scheme),
+	)
 	errs.addIf(c.APIScheme != "" && c.APIScheme != "http" && c.APIScheme != "https",
 		"api_scheme: %q is unknown; use http or https", redactURL(c.APIScheme))
-	errs.addIf(c.APIScheme != "" && c.APIPort == 0 && c.APIPath == "", "api_scheme: has no effect without api_port; set api_port too")
+	errs.addIf(c.APIScheme != "" && c.APIPort == 0 && c.APIPath == "", "api_scheme: has no effect without "+
+		"api_port; set api_port too")
 	errs.addIf(c.APIPath != "" && !strings.HasPrefix(c.APIPath, "/"),
 		"api_path: %q does not start with a slash; write /%s", redactURL(c.APIPath), redactURL(c.APIPath))
 	errs.addIf(strings.ContainsAny(c.APIPath, "?#"),
 		"api_path: is more than a path; leave out everything from ? or # on")
-	errs.addIf(c.APIPath != "" && c.APIProtocol == ProtocolGRPC, "api_path: has no effect with api_protocol grpc; leave it out")
+	errs.addIf(c.APIPath != "" && c.APIProtocol == ProtocolGRPC, "api_path: has no effect with api_protocol grpc; "+
+		"leave it out")
 	errs.addIf(c.MetricsPath != "" && !strings.HasPrefix(c.MetricsPath, "/"),
 		"metrics_path: %q does not start with a slash; write /%s", redactURL(c.MetricsPath), redactURL(c.MetricsPath))
 	errs.addIf(strings.ContainsAny(c.MetricsPath, "?#"),
@@ -67,7 +79,8 @@ func (c *Pool) validateAddress() error {
 	errs.addIf(c.APIPort < 0 || c.APIPort > 65535,
 		"api_port: %d is not a port; use 1 to 65535, or leave it out to use the default of the engine", c.APIPort)
 	errs.addIf(strings.ContainsFunc(c.EngineDir, unicode.IsControl) || strings.TrimSpace(c.EngineDir) != c.EngineDir,
-		"engine_dir: %q has control characters, or spaces at its start or end; write the path of the folder that holds the engine's config.json", c.EngineDir)
+		"engine_dir: %q has control characters, or spaces at its start or end; write the path of the folder that "+
+			"holds the engine's config.json", c.EngineDir)
 	return errors.Join(errs...)
 }
 
@@ -89,11 +102,15 @@ func (c *Pool) validateModels() error {
 			other, duplicate := owners[name]
 			switch {
 			case name == "":
-				errs = append(errs, fmt.Errorf("%s: one name is empty; write the name as in the server's label model", path))
+				errs = append(errs, fmt.Errorf("%s: one name is empty; write the name as in the "+
+					"server's label model", path))
 			case duplicate && other == id:
 				errs = append(errs, fmt.Errorf("%s: %q is listed twice; name it once", path, name))
 			case duplicate:
-				errs = append(errs, fmt.Errorf("%s: %q already belongs to %q; a server's name has one id", path, name, other))
+				errs = append(
+					errs,
+					fmt.Errorf("%s: %q already belongs to %q; a server's name has one id", path, name, other),
+				)
 			default:
 				owners[name] = id
 			}
@@ -128,7 +145,8 @@ func (c *Pool) validateProtocol() error {
 	var errs keyErrors
 	errs.addIf(c.Engine != EngineAuto && !hasGRPC(c.Engine),
 		"api_protocol: servers of engine %s have no gRPC API; use %s", c.Engine, ProtocolHTTP)
-	errs.addIf(c.HTTP.Proxy.Proxy() != nil, "api_protocol: gRPC does not go through a proxy; remove the proxy keys or use http")
+	errs.addIf(c.HTTP.Proxy.Proxy() != nil, "api_protocol: gRPC does not go through a proxy; remove the proxy "+
+		"keys or use http")
 	return errors.Join(errs...)
 }
 
@@ -137,7 +155,8 @@ func (c *Pool) validateIterations() error {
 		return nil
 	}
 	supported := slices.DeleteFunc(Engines(), func(kind string) bool { return !hasIterations(kind) })
-	return fmt.Errorf("iteration_stats: servers of engine %s have no iteration statistics; remove it, or set engine to %s", c.Engine, strings.Join(supported, " or "))
+	return fmt.Errorf("iteration_stats: servers of engine %s have no iteration statistics; remove it, or set "+
+		"engine to %s", c.Engine, strings.Join(supported, " or "))
 }
 
 func (c *Pool) validateCanary() error {
@@ -147,7 +166,8 @@ func (c *Pool) validateCanary() error {
 	switch within := c.Canary.CancelWithin; {
 	case !c.Canary.Enabled:
 	case within > 0 && within < 2*c.ScrapeInterval:
-		return fmt.Errorf("canary.cancel_within: %s is shorter than two scrape intervals of %s, so no page may arrive in time; raise it or lower scrape_interval", within, c.ScrapeInterval)
+		return fmt.Errorf("canary.cancel_within: %s is shorter than two scrape intervals of %s, so no page may "+
+			"arrive in time; raise it or lower scrape_interval", within, c.ScrapeInterval)
 	case c.Silent:
 		return errors.New("canary.enabled: silent replicas have no API to ask; remove one of the two")
 	}

@@ -45,7 +45,8 @@ func redact(n *yaml.Node, key string) {
 				hideAll(value)
 			case (key == "endpoint_params" || key == "claims") && value.Kind == yaml.ScalarNode && isSecretName(name):
 				value.SetString(secretToken)
-			case isParam(name) && key == "labels", name == "replacement" && setsParam(n) && value.Value != defaultReplacement:
+			case isParam(name) && key == "labels",
+				name == "replacement" && setsParam(n) && value.Value != defaultReplacement:
 				value.SetString(secretToken)
 			default:
 				redact(value, name)

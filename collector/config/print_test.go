@@ -39,28 +39,36 @@ func TestPrintedDocument(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte("x"), 0o600))
 	const client = "oauth2: { client_id: me, client_secret: hush, token_url: 'http://u:hush@login/x?hush', "
 	for keys, want := range map[string]string{
-		"http_headers: { X-Api-Key: { values: [ hush ] } }":                                  "X-Api-Key: {values: [<secret>]}",
-		"http_headers: { X-Api-Key: { files: [ " + file + " ] } }":                           "X-Api-Key: {files: [" + file + "]}",
-		"http_headers: { X-Api-Key: { files: [ " + file + " ], values: [ hush, hush ] } }":   "X-Api-Key: {values: [<secret>, <secret>], files: [" + file + "]}",
-		"http_headers: { X-Color: { values: [ blue ] } }":                                    "X-Color: {values: [blue]}",
-		"http_headers: { X-Color: { values: [ 'http://u:hush@host/?q=hush' ] } }":            "X-Color: {values: ['http://xxxxx@host/?xxxxx']}",
-		client + "endpoint_params: { api_key: hush, audience: all } }":                       "endpoint_params: {api_key: <secret>, audience: all}",
-		client + "claims: { auth_token: hush, sub: me } }":                                   "claims: {auth_token: <secret>, sub: me}",
-		client + "claims: { auth: { sub: me, url: 'http://u:hush@a' } } }":                   "claims: {auth: {sub: me, url: 'http://xxxxx@a'}}",
-		client + "scopes: [ read ] }":                                                        "token_url: 'http://xxxxx@login/x?xxxxx'",
-		"http_sd_configs: [ { url: 'http://me:hush@list/targets?token=hush' } ]":             "url: 'http://xxxxx@list/targets?xxxxx'",
-		"relabel_configs: [ { regex: 'http://a@b.*', target_label: x } ]":                    "regex: 'http://a@b.*'",
-		"relabel_configs: [ { target_label: __param_key, replacement: hush } ]":              "target_label: __param_key, replacement: <secret>",
-		"relabel_configs: [ { source_labels: [ zone ], target_label: __param_zone } ]":       "target_label: __param_zone, replacement: $1",
-		"proxy_url: 'http://u:hush@proxy:1'":                                                 "proxy_url: 'http://xxxxx@proxy:1'",
-		"model_ids: { auth_key: [ 'http://u:hush@b', c ] }":                                  "model_ids: {auth_key: ['http://xxxxx@b', c]}",
-		"basic_auth: { username: me, password: hush }":                                       "basic_auth: {username: me, password: <secret>}",
-		"canary: { prompt: 'see http://a/?x and http://u:hush@b c' }":                        "prompt: 'see http://a/?xxxxx and http://xxxxx@b c'",
-		"relabel_configs: [ { target_label: docs, replacement: 'http://${1}/x?k=hush#y' } ]": "replacement: 'http://${1}/x?xxxxx#y'",
-		"model_ids: { a: [ 'http://b/%zz?hush', 'see http://b/?k=hush here' ] }":             "model_ids: {a: ['http://b/%zz?xxxxx', 'see http://b/?xxxxx here']}",
+		"http_headers: { X-Api-Key: { values: [ hush ] } }":                                "X-Api-Key: {values: [<secret>]}",
+		"http_headers: { X-Api-Key: { files: [ " + file + " ] } }":                         "X-Api-Key: {files: [" + file + "]}",
+		"http_headers: { X-Api-Key: { files: [ " + file + " ], values: [ hush, hush ] } }": "X-Api-Key: {values: [<secret>, <secret>], files: [" + file + "]}",
+		"http_headers: { X-Color: { values: [ blue ] } }":                                  "X-Color: {values: [blue]}",
+		"http_headers: { X-Color: { values: [ " +
+			"'http://u:hush@host/?q=hush' ] } }": "X-Color: {values: ['http://xxxxx@host/?xxxxx']}",
+		client + "endpoint_params: { api_key: hush, audience: all } }":     "endpoint_params: {api_key: <secret>, audience: all}",
+		client + "claims: { auth_token: hush, sub: me } }":                 "claims: {auth_token: <secret>, sub: me}",
+		client + "claims: { auth: { sub: me, url: 'http://u:hush@a' } } }": "claims: {auth: {sub: me, url: 'http://xxxxx@a'}}",
+		client + "scopes: [ read ] }":                                      "token_url: 'http://xxxxx@login/x?xxxxx'",
+		"http_sd_configs: [ { url: " +
+			"'http://me:hush@list/targets?token=hush' } ]": "url: 'http://xxxxx@list/targets?xxxxx'",
+		"relabel_configs: [ { regex: 'http://a@b.*', target_label: x } ]": "regex: 'http://a@b.*'",
+		"relabel_configs: [ { target_label: __param_key, " +
+			"replacement: hush } ]": "target_label: __param_key, replacement: <secret>",
+		"relabel_configs: [ { source_labels: [ zone ], target_label: " +
+			"__param_zone } ]": "target_label: __param_zone, replacement: $1",
+		"proxy_url: 'http://u:hush@proxy:1'":                "proxy_url: 'http://xxxxx@proxy:1'",
+		"model_ids: { auth_key: [ 'http://u:hush@b', c ] }": "model_ids: {auth_key: ['http://xxxxx@b', c]}",
+		"basic_auth: { username: me, password: hush }":      "basic_auth: {username: me, password: <secret>}",
+		"canary: { prompt: 'see http://a/?x and " +
+			"http://u:hush@b c' }": "prompt: 'see http://a/?xxxxx and http://xxxxx@b c'",
+		"relabel_configs: [ { target_label: docs, replacement: " +
+			"'http://${1}/x?k=hush#y' } ]": "replacement: 'http://${1}/x?xxxxx#y'",
+		"model_ids: { a: [ 'http://b/%zz?hush', 'see " +
+			"http://b/?k=hush here' ] }": "model_ids: {a: ['http://b/%zz?xxxxx', 'see http://b/?xxxxx here']}",
 	} {
 		t.Run(keys, func(t *testing.T) {
-			f, err := config.Parse("c.yml", []byte("pools:\n- pool_id: a\n  static_configs: [ { targets: ['a:1'] } ]\n  "+keys+"\n"))
+			f, err := config.Parse("c.yml", []byte("pools:\n- pool_id: a\n  static_configs: [ { targets: "+
+				"['a:1'] } ]\n  "+keys+"\n"))
 			require.NoError(t, err)
 			require.NotContains(t, f.String(), "hush")
 			var printed yaml.Node

@@ -29,7 +29,9 @@ func validateFilesBelow(n *yaml.Node, path, key string) error {
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			name := n.Content[i].Value
 			below := join(path, name)
-			if slices.Contains([]string{"labels", "model_ids", "endpoint_params", "claims", "proxy_connect_header"}, key) {
+			if slices.Contains([]string{
+				"labels", "model_ids", "endpoint_params", "claims", "proxy_connect_header",
+			}, key) {
 				name = "" // The operator chose the name, so its suffix means nothing.
 			}
 			errs = append(errs, validateFilesBelow(n.Content[i+1], below, name))
@@ -43,7 +45,10 @@ func validateFilesBelow(n *yaml.Node, path, key string) error {
 		switch {
 		case n.Value == "" || n.ShortTag() == "!!null":
 		case strings.HasSuffix(key, "_ref"):
-			errs = append(errs, fmt.Errorf("%s: secret stores are not supported; use %s_file", path, strings.TrimSuffix(key, "_ref")))
+			errs = append(
+				errs,
+				fmt.Errorf("%s: secret stores are not supported; use %s_file", path, strings.TrimSuffix(key, "_ref")),
+			)
 		case strings.HasSuffix(key, "_file") || isHeaderFile:
 			errs = append(errs, checkFile(path, n.Value))
 		}

@@ -24,7 +24,8 @@ func (c *Sharding) Validate() error {
 	case c.Total < 1:
 		return fmt.Errorf("sharding.total: %d is below 1; use 1 or more", c.Total)
 	case c.Index != nil && (*c.Index < 0 || *c.Index >= c.Total):
-		return fmt.Errorf("sharding.index: %d is out of range; it must be at least 0 and below sharding.total, which is %d", *c.Index, c.Total)
+		return fmt.Errorf("sharding.index: %d is out of range; it must be at least 0 and below "+
+			"sharding.total, which is %d", *c.Index, c.Total)
 	}
 	return nil
 }
@@ -35,13 +36,15 @@ func (c *Sharding) Validate() error {
 func (c *Sharding) Place(name string) error {
 	if name == "" {
 		if c.Total > 1 && c.Index == nil {
-			return fmt.Errorf("sharding.index: is not set, and sharding.total is %d; set it, or give --sharding.index", c.Total)
+			return fmt.Errorf("sharding.index: is not set, and sharding.total is %d; set it, or give "+
+				"--sharding.index", c.Total)
 		}
 		return nil
 	}
 	index, err := strconv.ParseUint(name[strings.LastIndexByte(name, '-')+1:], 10, 31)
 	if err != nil {
-		return fmt.Errorf("--sharding.index: %q is not a number and does not end in one; write it like 2 or exporter-2", name)
+		return fmt.Errorf("--sharding.index: %q is not a number and does not end in one; write it like 2 "+
+			"or exporter-2", name)
 	}
 	c.Index = new(int(index))
 	return c.Validate()

@@ -22,7 +22,8 @@ func validateTargets(pools []Pool) error {
 	for i := range pools {
 		pool, path := &pools[i], fmt.Sprintf("pools[%d]", i)
 		errs.addIf(pool.Discovery.Sources() == 0,
-			"%s: has no source of targets; add static_configs, file_sd_configs, http_sd_configs, dns_sd_configs or kubernetes_sd_configs", path)
+			"%s: has no source of targets; add static_configs, file_sd_configs, http_sd_configs, dns_sd_configs or "+
+				"kubernetes_sd_configs", path)
 		for j, g := range pool.Discovery.StaticConfigs {
 			errs = append(errs, validateGroup(fmt.Sprintf("%s.static_configs[%d]", path, j), g, pool, owners))
 		}
@@ -53,7 +54,12 @@ func validateGroup(path string, g *targetgroup.Group, pool *Pool, owners map[[2]
 // ownerOf returns the key that must be unique among static targets, and a function that returns
 // the message for a target that clashes with another. Relabeling may rename replicas, so with it
 // only targets with the same labels clash, which no rule can tell apart.
-func ownerOf(path string, g *targetgroup.Group, t model.LabelSet, pool *Pool) (owner [2]string, clash func(first string) string) {
+func ownerOf(
+	path string,
+	g *targetgroup.Group,
+	t model.LabelSet,
+	pool *Pool,
+) (owner [2]string, clash func(first string) string) {
 	address := string(t[model.AddressLabel])
 	if len(pool.RelabelConfigs) > 0 {
 		poolPath, _, _ := strings.Cut(path, ".")
@@ -61,9 +67,13 @@ func ownerOf(path string, g *targetgroup.Group, t model.LabelSet, pool *Pool) (o
 			return fmt.Sprintf("%s has the labels of %s, and no rule can tell them apart; list it once", address, first)
 		}
 	}
-	owner = [2]string{cmp.Or(string(g.Labels[relabel.LabelPoolID]), pool.PoolID), cmp.Or(string(g.Labels[relabel.LabelReplicaID]), address)}
+	owner = [2]string{
+		cmp.Or(string(g.Labels[relabel.LabelPoolID]), pool.PoolID),
+		cmp.Or(string(g.Labels[relabel.LabelReplicaID]), address),
+	}
 	return owner, func(first string) string {
-		return fmt.Sprintf("pool_id %q and replica_id %q are already used by %s; give each target its own replica_id", owner[0], owner[1], first)
+		return fmt.Sprintf("pool_id %q and replica_id %q are already used by %s; give each target its "+
+			"own replica_id", owner[0], owner[1], first)
 	}
 }
 

@@ -8,12 +8,16 @@ import (
 
 func syntaxProblem(err error, text string) *problem {
 	message := strings.TrimPrefix(err.Error(), "yaml: ")
-	if line := tabLine(text); line > 0 && (strings.Contains(message, "cannot start any token") || strings.Contains(message, "tab character")) {
+	if line := tabLine(text); line > 0 &&
+		(strings.Contains(message, "cannot start any token") || strings.Contains(message, "tab character")) {
 		return &problem{line: line, text: "the line is indented with a tab; use spaces"}
 	}
 	if m := regexp.MustCompile(`^unknown anchor '(.*)' referenced$`).FindStringSubmatch(message); m != nil {
 		alias := regexp.MustCompile(regexp.QuoteMeta("*"+m[1]) + `(?:[^\w-]|$)`)
-		return &problem{line: firstLine(text, alias.MatchString), text: "the alias *" + m[1] + " has no anchor; define &" + m[1] + " above it"}
+		return &problem{
+			line: firstLine(text, alias.MatchString),
+			text: "the alias *" + m[1] + " has no anchor; define &" + m[1] + " above it",
+		}
 	}
 	line := 0
 	if m := regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?`).FindStringSubmatch(message); m[1] != "" {
@@ -26,7 +30,10 @@ func syntaxProblem(err error, text string) *problem {
 		line++
 		message += " in the list or mapping that starts here"
 	}
-	return &problem{line: line, text: "not valid YAML: " + message + "; check the indentation, quotes and brackets from this line on"}
+	return &problem{
+		line: line,
+		text: "not valid YAML: " + message + "; check the indentation, quotes and brackets from this line on",
+	}
 }
 
 // tabLine returns the first line with a tab in its indentation, 0 if there is none.

@@ -21,7 +21,8 @@ const defaultPort = "8002"
 // pool, whose pool_id defaults to "default"; the replica_id is host:port. Errors name the flag.
 func FromTargets(urls []string, pool Pool) (*File, error) {
 	if len(urls) == 0 {
-		return nil, errors.New("--target: none is given; give a URL like http://localhost:8002, or a file with --config.file")
+		return nil, errors.New("--target: none is given; give a URL like http://localhost:8002, or a file with " +
+			"--config.file")
 	}
 	pool.PoolID = cmp.Or(pool.PoolID, "default")
 	seen := map[string]bool{}
@@ -58,7 +59,8 @@ func targetOf(raw string) (*targetgroup.Group, error) {
 	case u.Hostname() == "":
 		return nil, errors.New("has no host; write it like http://localhost:8002")
 	case u.User != nil:
-		return nil, errors.New("has a user name or password, which the process list would show; use basic_auth with password_file in a configuration file")
+		return nil, errors.New("has a user name or password, which the process list would show; use basic_auth " +
+			"with password_file in a configuration file")
 	case u.RawQuery != "" || u.Fragment != "":
 		return nil, errors.New("has a query or fragment; leave out everything from ? or # on")
 	}

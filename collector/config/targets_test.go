@@ -14,11 +14,31 @@ func TestCommandLineTargets(t *testing.T) {
 		name, url string
 		want      model.LabelSet
 	}{
-		{"port given", "http://triton:9000", model.LabelSet{"__address__": "triton:9000", "replica_id": "triton:9000", "__scheme__": "http"}},
-		{"without port", "http://triton", model.LabelSet{"__address__": "triton:8002", "replica_id": "triton:8002", "__scheme__": "http"}},
-		{"trailing slash", "https://triton:443/", model.LabelSet{"__address__": "triton:443", "replica_id": "triton:443", "__scheme__": "https"}},
-		{"path", "http://triton:8000/prometheus/metrics", model.LabelSet{"__address__": "triton:8000", "replica_id": "triton:8000", "__scheme__": "http", "__metrics_path__": "/prometheus/metrics"}},
-		{"IPv6", "http://[::1]", model.LabelSet{"__address__": "[::1]:8002", "replica_id": "[::1]:8002", "__scheme__": "http"}},
+		{
+			"port given", "http://triton:9000",
+			model.LabelSet{"__address__": "triton:9000", "replica_id": "triton:9000", "__scheme__": "http"},
+		},
+		{
+			"without port", "http://triton",
+			model.LabelSet{"__address__": "triton:8002", "replica_id": "triton:8002", "__scheme__": "http"},
+		},
+		{
+			"trailing slash", "https://triton:443/",
+			model.LabelSet{"__address__": "triton:443", "replica_id": "triton:443", "__scheme__": "https"},
+		},
+		{
+			"path", "http://triton:8000/prometheus/metrics",
+			model.LabelSet{
+				"__address__":      "triton:8000",
+				"replica_id":       "triton:8000",
+				"__scheme__":       "http",
+				"__metrics_path__": "/prometheus/metrics",
+			},
+		},
+		{
+			"IPv6", "http://[::1]",
+			model.LabelSet{"__address__": "[::1]:8002", "replica_id": "[::1]:8002", "__scheme__": "http"},
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			f, err := config.FromTargets([]string{tc.url}, config.DefaultPool)
@@ -39,12 +59,27 @@ func TestCommandLineTargets(t *testing.T) {
 func TestBadCommandLineTargets(t *testing.T) {
 	for _, tc := range []struct{ name, url, want string }{
 		{"no scheme", "10.0.0.1:8002", `--target "10.0.0.1:8002": is not a URL; write it like http://localhost:8002`},
-		{"host name without scheme", "triton:8002", `--target "triton:8002": does not begin with http:// or https://; write it like http://localhost:8002`},
-		{"other scheme", "ftp://triton", `--target "ftp://triton": does not begin with http:// or https://; write it like http://localhost:8002`},
+		{
+			"host name without scheme", "triton:8002",
+			`--target "triton:8002": does not begin with http:// or https://; write it like http://localhost:8002`,
+		},
+		{
+			"other scheme", "ftp://triton",
+			`--target "ftp://triton": does not begin with http:// or https://; write it like http://localhost:8002`,
+		},
 		{"no host", "http://:8002", `--target "http://:8002": has no host; write it like http://localhost:8002`},
-		{"password", "http://me:hunter2@triton", `--target "http://xxxxx@triton": has a user name or password, which the process list would show; use basic_auth with password_file in a configuration file`},
-		{"broken with password", "http://me:hunter2@tri ton", `--target "http://xxxxx@tri ton": is not a URL; write it like http://localhost:8002`},
-		{"query", "http://triton/metrics?token=hunter2", `--target "http://triton/metrics?xxxxx": has a query or fragment; leave out everything from ? or # on`},
+		{
+			"password", "http://me:hunter2@triton",
+			`--target "http://xxxxx@triton": has a user name or password, which the process list would show; use basic_auth with password_file in a configuration file`,
+		},
+		{
+			"broken with password", "http://me:hunter2@tri ton",
+			`--target "http://xxxxx@tri ton": is not a URL; write it like http://localhost:8002`,
+		},
+		{
+			"query", "http://triton/metrics?token=hunter2",
+			`--target "http://triton/metrics?xxxxx": has a query or fragment; leave out everything from ? or # on`,
+		},
 		{"port 0", "http://triton:0", `--target "http://triton:0": port 0 is out of range; use 1 to 65535`},
 		{"port", "http://triton:99999", `--target "http://triton:99999": port 99999 is out of range; use 1 to 65535`},
 	} {

@@ -22,14 +22,16 @@ func (f *File) Validate() error {
 
 func (f *File) validatePools() error {
 	var errs keyErrors
-	errs.addIf(len(f.Pools) == 0, "pools: no pool is given, so nothing would be scraped; add one with pool_id and static_configs")
+	errs.addIf(len(f.Pools) == 0, "pools: no pool is given, so nothing would be scraped; add one with pool_id and "+
+		"static_configs")
 	ids := map[string]int{}
 	for i := range f.Pools {
 		pool := &f.Pools[i]
 		path := fmt.Sprintf("pools[%d]", i)
 		errs = append(errs, prefixed(path+".", pool.Validate()))
 		if other, duplicate := ids[pool.PoolID]; duplicate && pool.PoolID != "" {
-			errs = append(errs, fmt.Errorf("%s.pool_id: %q is already used by pools[%d]; give each pool its own name", path, pool.PoolID, other))
+			errs = append(errs, fmt.Errorf("%s.pool_id: %q is already used by pools[%d]; give each pool "+
+				"its own name", path, pool.PoolID, other))
 			continue
 		}
 		ids[pool.PoolID] = i
@@ -50,7 +52,8 @@ func (f *File) validateWindow() error {
 		return nil
 	}
 	interval := f.Pools[slowest].ScrapeInterval
-	return fmt.Errorf("global.window: %s is shorter than two scrape intervals of pools[%d] (%s); set window to %s or more", window, slowest, interval, 2*interval)
+	return fmt.Errorf("global.window: %s is shorter than two scrape intervals of pools[%d] (%s); set window "+
+		"to %s or more", window, slowest, interval, 2*interval)
 }
 
 // prefixed prepends a path to every error of a joined error.
@@ -69,7 +72,11 @@ func locate(err error, lines map[string]int) problems {
 		// The HTTP client is not a key: its blocks are in the pool itself.
 		text := strings.Replace(err.Error(), ".http client: ", ": ", 1)
 		key, reason, _ := strings.Cut(text, ": ")
-		found = append(found, &problem{line: lineOf(mentioned(key, reason, lines), lines), text: text + advice(text), cause: err})
+		found = append(found, &problem{
+			line:  lineOf(mentioned(key, reason, lines), lines),
+			text:  text + advice(text),
+			cause: err,
+		})
 	}
 	return found
 }

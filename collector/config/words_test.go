@@ -14,7 +14,8 @@ import (
 // document.
 func mistakes(t *testing.T, keys string) []string {
 	t.Helper()
-	return mistakesOf(t, "pools:\n- pool_id: a\n  static_configs: [ { targets: ['a:1'] } ]\n  "+strings.ReplaceAll(strings.TrimSpace(keys), "\n", "\n  ")+"\n")
+	return mistakesOf(t, "pools:\n- pool_id: a\n  static_configs: [ { targets: "+
+		"['a:1'] } ]\n  "+strings.ReplaceAll(strings.TrimSpace(keys), "\n", "\n  ")+"\n")
 }
 
 func mistakesOf(t *testing.T, text string) []string {
@@ -25,11 +26,19 @@ func mistakesOf(t *testing.T, text string) []string {
 }
 
 func TestUndecodableSecretIsNotQuoted(t *testing.T) {
-	require.Equal(t, []string{"line 4: pools[0].basic_auth.password: must be text"}, mistakes(t, "basic_auth: { username: me, password: !!binary '%%hush' }"))
+	require.Equal(
+		t,
+		[]string{"line 4: pools[0].basic_auth.password: must be text"},
+		mistakes(t, "basic_auth: { username: me, password: !!binary '%%hush' }"),
+	)
 }
 
 func TestInvalidNumberIsQuoted(t *testing.T) {
-	require.Equal(t, []string{`line 4: pools[0].slo.availability.objective: "x" is not a number`}, mistakes(t, "slo: { availability: { objective: x } }"))
+	require.Equal(
+		t,
+		[]string{`line 4: pools[0].slo.availability.objective: "x" is not a number`},
+		mistakes(t, "slo: { availability: { objective: x } }"),
+	)
 }
 
 // TestUnknownKeySuggestion uses words of every length: a third of the letters may be wrong, or
@@ -84,10 +93,20 @@ func TestNestedMerges(t *testing.T) {
 	merged := func(n int, inner string) string {
 		return "limits: " + strings.Repeat("{ <<: ", n) + inner + strings.Repeat(" }", n)
 	}
-	require.Equal(t, []string{`line 4: unknown key "zzzzzz" in pools[0].limits; docs/configuration.md lists the keys`}, mistakes(t, merged(200, "{ zzzzzz: 1 }")))
-	require.Equal(t, []string{`line 4: pools[0].limits.samples: "x" is not a whole number`, `line 4: pools[0].limits.labels: "y" is not a whole number`},
+	require.Equal(
+		t,
+		[]string{`line 4: unknown key "zzzzzz" in pools[0].limits; docs/configuration.md lists the keys`},
+		mistakes(t, merged(200, "{ zzzzzz: 1 }")),
+	)
+	require.Equal(t, []string{
+		`line 4: pools[0].limits.samples: "x" is not a whole number`,
+		`line 4: pools[0].limits.labels: "y" is not a whole number`,
+	},
 		mistakes(t, "limits: { <<: [ { samples: x }, { labels: y } ] }"))
-	require.Equal(t, []string{`line 4: pools[0].limits.samples: "x" is not a whole number`, `line 4: pools[0].limits.labels: "y" is not a whole number`},
+	require.Equal(t, []string{
+		`line 4: pools[0].limits.samples: "x" is not a whole number`,
+		`line 4: pools[0].limits.labels: "y" is not a whole number`,
+	},
 		mistakes(t, "limits: { <<: { <<: { samples: x } }, labels: y }"))
 	require.Equal(t, []string{`line 4: unknown key "zzzzzz" in pools[0].limits; docs/configuration.md lists the keys`},
 		mistakes(t, "limits: { <<: [ &twice { zzzzzz: 1 }, *twice, *twice ] }"))
@@ -108,9 +127,10 @@ pools:
 func TestSyntaxErrorHasLine(t *testing.T) {
 	const check = "; check the indentation, quotes and brackets from this line on"
 	for text, want := range map[string]string{
-		"\n\t\npools:\n\t- b":              "line 4: the line is indented with a tab; use spaces",
-		"pools: &a1\n- *a1\n- *a\n":        "line 3: the alias *a has no anchor; define &a above it",
-		"pools: []\n---\npools: [\n":       "line 4: not valid YAML: did not find expected node content in the list or mapping that starts here" + check,
+		"\n\t\npools:\n\t- b":       "line 4: the line is indented with a tab; use spaces",
+		"pools: &a1\n- *a1\n- *a\n": "line 3: the alias *a has no anchor; define &a above it",
+		"pools: []\n---\npools: [\n": "line 4: not valid YAML: did not find expected node content in the " +
+			"list or mapping that starts here" + check,
 		"pools: []\n---\n\tpools:\n":       "line 3: the line is indented with a tab; use spaces",
 		"# one\n# two\npools: 'a\xff'\n":   "line 3: not valid UTF-8; save the file as UTF-8",
 		"a: &a { b: *a }\npools: [ *a ]\n": `line 1: unknown key "a" in the document; known keys: global, identity, sharding, pools, exposition`,
@@ -124,12 +144,14 @@ func TestMistakeHasLineOfKey(t *testing.T) {
 	require.Equal(t, []string{`line 2: pools[0].scheme: "ftp" is unknown; use http or https`},
 		mistakesOf(t, "pools:\n- scheme:\n    ftp\n  pool_id: a\n  static_configs: [ { targets: ['a:1'] } ]\n"))
 	require.Equal(t, []string{`line 4: pools[0].model_ids.b: "x" already belongs to "a"; a server's name has one id`},
-		mistakesOf(t, "pools:\n- model_ids:\n    a: [ x ]\n    b:\n      [ x ]\n  pool_id: a\n  static_configs: [ { targets: ['a:1'] } ]\n"))
+		mistakesOf(t, "pools:\n- model_ids:\n    a: [ x ]\n    b:\n      [ x ]\n  pool_id: a\n  static_configs: [ "+
+			"{ targets: ['a:1'] } ]\n"))
 }
 
 // TestMergedListsAreDecoded has a mistake that only the decoder of the block finds.
 func TestMergedListsAreDecoded(t *testing.T) {
-	require.Equal(t, []string{"line 4: pools[0].relabel_configs[0].modulus: relabel configuration for hashmod requires non-zero modulus"},
+	require.Equal(t, []string{"line 4: pools[0].relabel_configs[0].modulus: relabel configuration for hashmod " +
+		"requires non-zero modulus"},
 		mistakes(t, "relabel_configs: [ { <<: [ { action: hashmod }, { target_label: x } ], source_labels: [ a ] } ]"))
 }
 

@@ -56,7 +56,11 @@ func (c *Config) blocks() []block {
 		all = append(all, block{key: fmt.Sprintf("dns_sd_configs[%d]", i), config: b, refresh: &b.RefreshInterval})
 	}
 	for i, b := range c.KubernetesSDConfigs {
-		all = append(all, block{key: fmt.Sprintf("kubernetes_sd_configs[%d]", i), config: b.config, inCluster: b.inCluster})
+		all = append(all, block{
+			key:       fmt.Sprintf("kubernetes_sd_configs[%d]", i),
+			config:    b.config,
+			inCluster: b.inCluster,
+		})
 	}
 	return all
 }
@@ -84,7 +88,8 @@ func (c *Config) Validate() error {
 	}
 	for _, b := range c.blocks() {
 		if b.refresh != nil && *b.refresh <= 0 {
-			errs = append(errs, fmt.Errorf("%s.refresh_interval: must be longer than 0; leave it out to take the default", b.key))
+			errs = append(errs, fmt.Errorf("%s.refresh_interval: must be longer than 0; leave it out to "+
+				"take the default", b.key))
 		}
 	}
 	for i, dns := range c.DNSSDConfigs {

@@ -93,12 +93,15 @@ func TestConfigsInvalidInPrometheusAreRefused(t *testing.T) {
 
 func TestValidateNamesTheKey(t *testing.T) {
 	for text, want := range map[string]string{
-		`static_configs: [{targets: ["h:1"]}, {targets: [""]}]`:       "static_configs[1].targets[0]: is empty; ",
-		`file_sd_configs: [{files: ["a.yml"], refresh_interval: 0s}]`: "file_sd_configs[0].refresh_interval: must be longer than 0; ",
-		"http_sd_configs: [{url: http://h/, refresh_interval: 0s}]":   "http_sd_configs[0].refresh_interval: must be longer than 0; ",
-		"dns_sd_configs: [{names: [a], type: A, port: 65536}]":        "dns_sd_configs[0].port: 65536 is not a port; ",
-		"dns_sd_configs: [{names: [a], type: A, port: -1}]":           "dns_sd_configs[0].port: -1 is not a port; ",
-		"dns_sd_configs: [{names: [a], refresh_interval: 0s}]":        "dns_sd_configs[0].refresh_interval: must be longer than 0; ",
+		`static_configs: [{targets: ["h:1"]}, {targets: [""]}]`: "static_configs[1].targets[0]: is empty; ",
+		`file_sd_configs: [{files: ["a.yml"], refresh_interval: 0s}]`: "file_sd_configs[0].refresh_interval: must " +
+			"be longer than 0; ",
+		"http_sd_configs: [{url: http://h/, refresh_interval: 0s}]": "http_sd_configs[0].refresh_interval: must " +
+			"be longer than 0; ",
+		"dns_sd_configs: [{names: [a], type: A, port: 65536}]": "dns_sd_configs[0].port: 65536 is not a port; ",
+		"dns_sd_configs: [{names: [a], type: A, port: -1}]":    "dns_sd_configs[0].port: -1 is not a port; ",
+		"dns_sd_configs: [{names: [a], refresh_interval: 0s}]": "dns_sd_configs[0].refresh_interval: must " +
+			"be longer than 0; ",
 	} {
 		c, err := decode(text)
 		if err == nil {

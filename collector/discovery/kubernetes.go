@@ -35,7 +35,8 @@ func KubernetesBlock() promdiscovery.Config {
 // UnmarshalYAML implements yaml.Unmarshaler.
 func (k *Kubernetes) UnmarshalYAML(unmarshal func(any) error) error {
 	if k.config = KubernetesBlock(); k.config == nil {
-		return errors.New("this program was built without Kubernetes discovery (build tag nokubernetes): use the standard build, file_sd_configs or http_sd_configs")
+		return errors.New("this program was built without Kubernetes discovery (build tag nokubernetes): use the " +
+			"standard build, file_sd_configs or http_sd_configs")
 	}
 	if err := unmarshal(k.config); err != nil {
 		return err

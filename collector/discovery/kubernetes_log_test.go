@@ -34,7 +34,13 @@ func refusal(code int, reason, message string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(code)
-		_, _ = fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":%q,"reason":%q,"code":%d}`, message, reason, code)
+		_, _ = fmt.Fprintf(
+			w,
+			`{"kind":"Status","apiVersion":"v1","status":"Failure","message":%q,"reason":%q,"code":%d}`,
+			message,
+			reason,
+			code,
+		)
 	}
 }
 
@@ -62,7 +68,8 @@ func watchCluster(t *testing.T, logger *slog.Logger, roles []string, servers ...
 	var text strings.Builder
 	text.WriteString("kubernetes_sd_configs:\n")
 	for i, server := range servers {
-		fmt.Fprintf(&text, "  - { role: %s, api_server: %q, namespaces: { names: [llm] } }\n", roles[i%len(roles)], server)
+		fmt.Fprintf(&text, "  - { role: %s, api_server: %q, namespaces: { "+
+			"names: [llm] } }\n", roles[i%len(roles)], server)
 	}
 	m, err := discovery.New(config(t, text.String()), logger)
 	require.NoError(t, err)
@@ -79,18 +86,42 @@ func watchCluster(t *testing.T, logger *slog.Logger, roles []string, servers ...
 // client writes it to a log that the whole process shares.
 func TestKubernetesSaysWhyItFindsNothing(t *testing.T) {
 	logger := clientLogger
-	forbidden := refusal(http.StatusForbidden, "Forbidden", `pods is forbidden: User "system:serviceaccount:llm:x" cannot list resource "pods" in API group "" in the namespace "llm"`)
+	forbidden := refusal(
+		http.StatusForbidden,
+		"Forbidden",
+		`pods is forbidden: User "system:serviceaccount:llm:x" cannot list resource "pods" in API group "" in the namespace "llm"`,
+	)
 	for _, c := range []struct {
 		name, role string
 		answer     http.HandlerFunc
 		want       []string
 	}{
-		{"no right to list pods", "pod", forbidden, []string{`pods is forbidden: User "system:serviceaccount:llm:x"`, "rbac.create=true"}},
-		{"no right to list slices", "endpointslice", refusal(http.StatusForbidden, "Forbidden", "endpointslices.discovery.k8s.io is forbidden: User \"u\" cannot list"), []string{"is forbidden", "rbac.create=true"}},
-		{"no right to list nodes", "node", refusal(http.StatusForbidden, "Forbidden", "nodes is forbidden: User \"u\" cannot list"), []string{"nodes is forbidden", "rbac.create=true"}},
-		{"a token that has expired", "pod", refusal(http.StatusUnauthorized, "Unauthorized", "Unauthorized"), []string{"Unauthorized"}},
+		{
+			"no right to list pods", "pod", forbidden,
+			[]string{`pods is forbidden: User "system:serviceaccount:llm:x"`, "rbac.create=true"},
+		},
+		{
+			"no right to list slices", "endpointslice",
+			refusal(http.StatusForbidden, "Forbidden", "endpointslices.discovery.k8s.io is forbidden: User "+
+				"\"u\" cannot list"),
+			[]string{"is forbidden", "rbac.create=true"},
+		},
+		{
+			"no right to list nodes", "node",
+			refusal(http.StatusForbidden, "Forbidden", "nodes is forbidden: User \"u\" cannot list"),
+			[]string{"nodes is forbidden", "rbac.create=true"},
+		},
+		{
+			"a token that has expired", "pod",
+			refusal(http.StatusUnauthorized, "Unauthorized", "Unauthorized"),
+			[]string{"Unauthorized"},
+		},
 		{"an address that is no API server", "pod", http.NotFound, []string{"could not find the requested resource"}},
-		{"a server that is overloaded", "pod", refusal(http.StatusInternalServerError, "InternalError", "etcdserver: request timed out"), []string{"request timed out"}},
+		{
+			"a server that is overloaded", "pod",
+			refusal(http.StatusInternalServerError, "InternalError", "etcdserver: request timed out"),
+			[]string{"request timed out"},
+		},
 		{"a proxy with a login page", "pod", func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = w.Write([]byte("<!DOCTYPE html><html>login</html>"))
 		}, []string{"*v1.Pod"}},
@@ -99,24 +130,41 @@ func TestKubernetesSaysWhyItFindsNothing(t *testing.T) {
 			srv := httptest.NewServer(c.answer)
 			t.Cleanup(srv.Close)
 			m := watchCluster(t, logger.With("pool_id", c.name), []string{c.role}, srv.URL)
-			require.Eventually(t, func() bool { return m.Sources()[0].LastError != "" }, time.Minute, 5*time.Millisecond)
+			require.Eventually(
+				t,
+				func() bool { return m.Sources()[0].LastError != "" },
+				time.Minute,
+				5*time.Millisecond,
+			)
 			s := m.Sources()[0]
 			for _, want := range c.want {
 				require.Contains(t, s.LastError, want)
 			}
 			require.True(t, s.Failing())
 			require.NotZero(t, m.Stats().Failures["kubernetes"])
-			require.Contains(t, clientLines.String(), "pool_id="+fmt.Sprintf("%q", c.name)+" discovery=kubernetes_sd_configs[0]")
+			require.Contains(
+				t,
+				clientLines.String(),
+				"pool_id="+fmt.Sprintf("%q", c.name)+" discovery=kubernetes_sd_configs[0]",
+			)
 		})
 	}
 	t.Run("nothing listens", func(t *testing.T) {
 		srv := httptest.NewServer(nil)
 		srv.Close()
 		m := watchCluster(t, logger, []string{"pod"}, srv.URL)
-		require.Eventually(t, func() bool { return strings.Contains(m.Sources()[0].LastError, "connection refused") }, time.Minute, 5*time.Millisecond)
+		require.Eventually(
+			t,
+			func() bool { return strings.Contains(m.Sources()[0].LastError, "connection refused") },
+			time.Minute,
+			5*time.Millisecond,
+		)
 	})
 	t.Run("only one of two sources, and until it may", func(t *testing.T) {
-		good := &cluster{pods: map[string]map[string]any{"triton-0": pod("triton-0", "10.2.0.7", "1")}, watchers: map[chan map[string]any]bool{}}
+		good := &cluster{
+			pods:     map[string]map[string]any{"triton-0": pod("triton-0", "10.2.0.7", "1")},
+			watchers: map[chan map[string]any]bool{},
+		}
 		var mu sync.Mutex
 		refuse := true
 		answer := func(w http.ResponseWriter, r *http.Request) {
@@ -134,8 +182,18 @@ func TestKubernetesSaysWhyItFindsNothing(t *testing.T) {
 		t.Cleanup(all.Close)
 		m := watchCluster(t, logger, []string{"pod"}, all.URL, bad.URL)
 		other := watchCluster(t, logger, []string{"pod"}, all.URL)
-		require.Eventually(t, func() bool { return strings.Contains(m.Sources()[1].LastError, "forbidden") }, time.Minute, 5*time.Millisecond)
-		require.Eventually(t, func() bool { return m.Sources()[0].Targets == 1 && other.Sources()[0].Targets == 1 }, time.Minute, 5*time.Millisecond)
+		require.Eventually(
+			t,
+			func() bool { return strings.Contains(m.Sources()[1].LastError, "forbidden") },
+			time.Minute,
+			5*time.Millisecond,
+		)
+		require.Eventually(
+			t,
+			func() bool { return m.Sources()[0].Targets == 1 && other.Sources()[0].Targets == 1 },
+			time.Minute,
+			5*time.Millisecond,
+		)
 		require.Empty(t, m.Sources()[0].LastError+other.Sources()[0].LastError, "those that may list have no error")
 
 		mu.Lock()

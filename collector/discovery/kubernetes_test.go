@@ -117,7 +117,10 @@ func (c *cluster) questions() []string {
 
 func TestPodsAreFollowed(t *testing.T) {
 	t.Parallel()
-	c := &cluster{pods: map[string]map[string]any{"triton-0": pod("triton-0", "10.2.0.7", "1")}, watchers: map[chan map[string]any]bool{}}
+	c := &cluster{
+		pods:     map[string]map[string]any{"triton-0": pod("triton-0", "10.2.0.7", "1")},
+		watchers: map[chan map[string]any]bool{},
+	}
 	srv := httptest.NewServer(c)
 	t.Cleanup(srv.Close)
 	s := start(t, `

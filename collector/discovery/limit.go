@@ -35,7 +35,8 @@ type limitedConn struct {
 func (c *limitedConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if c.remaining -= int64(n); c.remaining < 0 && err == nil {
-		return n, fmt.Errorf("the answer is larger than %d bytes, which is all that the memory limit allows for", c.limit)
+		return n, fmt.Errorf("the answer is larger than %d bytes, which is all that the memory "+
+			"limit allows for", c.limit)
 	}
 	return n, err
 }

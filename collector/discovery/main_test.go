@@ -84,7 +84,14 @@ func (s *seen) count() int {
 // wait waits for a report of exactly these targets.
 func (s *seen) wait(tb testing.TB, want ...string) {
 	tb.Helper()
-	require.Eventually(tb, func() bool { return s.last() != nil && slices.Equal(s.last(), want) }, time.Minute, 5*time.Millisecond, "want %q", want)
+	require.Eventually(
+		tb,
+		func() bool { return s.last() != nil && slices.Equal(s.last(), want) },
+		time.Minute,
+		5*time.Millisecond,
+		"want %q",
+		want,
+	)
 }
 
 // start runs the discovery of a configuration until the test ends.

@@ -111,7 +111,10 @@ func build(cfg Config, logger *slog.Logger, wanted func(*block) bool) (*Manager,
 }
 
 func (m *Manager) sourceLogger(i int, key string) *slog.Logger {
-	return slog.New(&errorRecorder{m.logger.With("discovery", key).Handler(), func(text string) bool { return m.reports.failed(i, text) }})
+	return slog.New(&errorRecorder{
+		m.logger.With("discovery", key).Handler(),
+		func(text string) bool { return m.reports.failed(i, text) },
+	})
 }
 
 // staticGroups returns the groups with unique Sources.

@@ -55,7 +55,12 @@ func running(t *testing.T, static []*targetgroup.Group, scripts ...promdiscovery
 	return runningWith(t, promslog.NewNopLogger(), static, scripts...)
 }
 
-func runningWith(t *testing.T, logger *slog.Logger, static []*targetgroup.Group, scripts ...promdiscovery.Discoverer) *seen {
+func runningWith(
+	t *testing.T,
+	logger *slog.Logger,
+	static []*targetgroup.Group,
+	scripts ...promdiscovery.Discoverer,
+) *seen {
 	t.Helper()
 	m, s := discovery.NewOf(logger, static, scripts...), &seen{}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -151,7 +156,11 @@ func TestChangesAreReported(t *testing.T) {
 		updates int
 	}{
 		"the same in another order": {
-			[]answer{{group("0", "a:1", "b:1"), group("gone"), nil}, {group("0", "b:1", "a:1")}, {group("0", "a:1", "b:1")}}, []string{"a:1{}", "b:1{}"}, 1,
+			[]answer{
+				{group("0", "a:1", "b:1"), group("gone"), nil},
+				{group("0", "b:1", "a:1")},
+				{group("0", "a:1", "b:1")},
+			}, []string{"a:1{}", "b:1{}"}, 1,
 		},
 		"other labels":   {[]answer{{numbered("2", "1")}, {numbered("3")}}, []string{`a:1{n="3"}`}, 2},
 		"equal but one":  {[]answer{{numbered("2", "1")}}, []string{`a:1{n="1"}`, `a:1{n="2"}`}, 1},

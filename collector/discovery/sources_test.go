@@ -116,8 +116,16 @@ http_sd_configs:
 func TestTooLargeAnswerIsRefused(t *testing.T) {
 	t.Parallel()
 	srv := newSDServer(t, `[`+strings.Repeat(" ", 17<<20)+`{"targets": ["a:1"]}]`)
-	s := start(t, `{static_configs: [{targets: ["s:1"]}], http_sd_configs: [{url: "`+srv.URL+`", refresh_interval: 1m}]}`)
-	require.Eventually(t, func() bool { return s.Stats().Failures["http"] > 0 || s.count() > 1 }, time.Minute, 5*time.Millisecond)
+	s := start(
+		t,
+		`{static_configs: [{targets: ["s:1"]}], http_sd_configs: [{url: "`+srv.URL+`", refresh_interval: 1m}]}`,
+	)
+	require.Eventually(
+		t,
+		func() bool { return s.Stats().Failures["http"] > 0 || s.count() > 1 },
+		time.Minute,
+		5*time.Millisecond,
+	)
 	require.Equal(t, []string{"s:1{}"}, s.last())
 }
 
@@ -128,7 +136,11 @@ func TestStats(t *testing.T) {
 	s.wait(t, "s:1{}", "a:1{}", "b:1{}")
 	stats := s.Stats()
 	require.WithinRange(t, stats.Updated, begin, time.Now())
-	require.Equal(t, discovery.Stats{Targets: 3, Updated: stats.Updated, Failures: map[string]float64{"http": 0}}, stats)
+	require.Equal(t, discovery.Stats{
+		Targets:  3,
+		Updated:  stats.Updated,
+		Failures: map[string]float64{"http": 0},
+	}, stats)
 }
 
 func TestUnusedDiscoveryLeaksNothing(t *testing.T) {

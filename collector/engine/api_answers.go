@@ -193,7 +193,8 @@ func (a *Answers) reconcileHealth(p *Endpoint, pageless bool) {
 	case a.Unconfirmed || h.API == APINotReady && !confirmed && !pageless && !h.FromServer:
 		h = Health{Detail: a.whyUnconfirmed(p), Duration: h.Duration}
 	}
-	h.Found = previous.Found || h.API == APIReady || h.API == APINotReady && h.FromServer || a.agreement == TrustYes && h.Status != 0
+	h.Found = previous.Found || h.API == APIReady || h.API == APINotReady && h.FromServer ||
+		a.agreement == TrustYes && h.Status != 0
 	h.WasLive = h.Live || previous.WasLive
 	h.WasReady = h.API == APIReady && !h.Paused || previous.WasReady && h.API != APIRefused
 	h.conclude(p.engine.SamePort())
@@ -218,7 +219,8 @@ func (h *Health) conclude(samePort bool) {
 // any question.
 func (a *Answers) echoed() bool {
 	f := cmp.Or(a.allFacts, &Facts{})
-	return !f.Listed && f.EngineVersion == "" && !slices.ContainsFunc(f.Problems, func(p Problem) bool { return p.Status != a.lastHealth.Status })
+	return !f.Listed && f.EngineVersion == "" &&
+		!slices.ContainsFunc(f.Problems, func(p Problem) bool { return p.Status != a.lastHealth.Status })
 }
 
 // advice says what to do about an address where another server answers, or none.

@@ -44,7 +44,12 @@ func (p *Endpoint) URL() string {
 type brief struct{ BriefClient }
 
 // Do implements [Client].
-func (b brief) Do(ctx context.Context, method, address string, body []byte, limit int64) (int, http.Header, []byte, error) {
+func (b brief) Do(
+	ctx context.Context,
+	method, address string,
+	body []byte,
+	limit int64,
+) (int, http.Header, []byte, error) {
 	return b.DoBrief(ctx, method, address, body, limit)
 }
 
@@ -164,7 +169,13 @@ func (l *Locator) ForIdentity(a *Answers) *Endpoint {
 // AskReady asks a server of the given kind whether it is ready, at base if that is known to be its
 // API, or else at the configured URL. A positive answer counts as the server's, a negative one at
 // a configured URL only in the words of its kind; otherwise known is false.
-func AskReady(ctx context.Context, client BriefClient, t *target.Target, kind, base string, grpc bool) (ready, known bool) {
+func AskReady(
+	ctx context.Context,
+	client BriefClient,
+	t *target.Target,
+	kind, base string,
+	grpc bool,
+) (ready, known bool) {
 	e, found := ByName(kind)
 	if !found {
 		return false, false

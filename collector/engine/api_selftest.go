@@ -64,7 +64,10 @@ func (p *Endpoint) SelfTest(ctx context.Context) (SelfTestAnswer, bool) {
 		return SelfTestAnswer{}, false
 	}
 	var connected atomic.Bool
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
+	ctx = httptrace.WithClientTrace(
+		ctx,
+		&httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }},
+	)
 	start := time.Now()
 	status, _, body, err := p.briefClient().Do(ctx, http.MethodGet, p.base+test.Path, nil, answerLimit)
 	a := SelfTestAnswer{Took: time.Since(start)}

@@ -22,7 +22,8 @@ func given(t *testing.T) *engine.Endpoint {
 }
 
 func TestHealthRemembersEarlierAnswers(t *testing.T) {
-	const notFound = "it was not found at http://10.0.0.1:8000; check api_port and api_path, which say that its API is there"
+	const notFound = "it was not found at http://10.0.0.1:8000; check api_port and api_path, which say that its " +
+		"API is there"
 	refused := engine.Health{API: engine.APIRefused, Detail: "the API refuses connections"}
 	ready := engine.Health{API: engine.APIReady, Status: 200, Live: true, LiveKnown: true}
 	for _, c := range []struct {
@@ -74,7 +75,11 @@ func TestFactsSurviveFaultsOfSameServer(t *testing.T) {
 
 func TestUnansweredRoundContradictsNothing(t *testing.T) {
 	var a engine.Answers
-	facts := engine.Facts{Confirmed: true, Listed: true, Models: []engine.ModelFacts{{Name: "m", State: engine.ModelReady}}}
+	facts := engine.Facts{
+		Confirmed: true,
+		Listed:    true,
+		Models:    []engine.ModelFacts{{Name: "m", State: engine.ModelReady}},
+	}
 	health := engine.Health{API: engine.APIReady, Status: 200}
 	for _, series := range []string{"success", "failure", "failure"} { // It unloads its models after its API has ended.
 		a.AddFacts(facts, time.Minute)
@@ -156,7 +161,12 @@ func TestUnansweredIdentityIsRetriedSoon(t *testing.T) {
 }
 
 func TestConnectionsToAPIWithPortOfItsOwnAreNotKept(t *testing.T) {
-	for base, kept := range map[string]bool{"http://h:8000": true, "http://h:8000/llm": true, "http://h:8001": false, "http://h:80001": false} {
+	for base, kept := range map[string]bool{
+		"http://h:8000":     true,
+		"http://h:8000/llm": true,
+		"http://h:8001":     false,
+		"http://h:80001":    false,
+	} {
 		var l engine.Locator
 		at := &target.Target{MetricsURL: "http://h:8000/metrics", APIURL: base}
 		require.Equal(t, kept, l.Locate(nil, at, engineOf(t, engine.VLLM), false).KeepAlive(), base)
@@ -180,16 +190,25 @@ func TestAPIAddressByPage(t *testing.T) {
 		{engine.Triton, "http://h:1/metrics", true, ""},
 	} {
 		var l engine.Locator
-		require.Equal(t, c.base, l.Locate(nil, &target.Target{MetricsURL: c.page}, engineOf(t, c.kind), c.grpc).URL(), "%s of %s", c.page, c.kind)
+		require.Equal(
+			t,
+			c.base,
+			l.Locate(nil, &target.Target{MetricsURL: c.page}, engineOf(t, c.kind), c.grpc).URL(),
+			"%s of %s",
+			c.page,
+			c.kind,
+		)
 	}
 }
 
 func TestAnswersOfUnprovenServerDoNotCount(t *testing.T) {
 	const (
-		m, served, llama  = "nv_inference_request_success{model=\"m\"} 1\n", "vllm:num_requests_running{model_name=\"m\"} 1\n", "vllm:num_requests_running{model_name=\"meta/llama\"} 1\n"
-		set, check        = "; set api_port or api_path", "; check api_port and api_path, which say that its API is there"
+		m, served, llama = "nv_inference_request_success{model=\"m\"} 1\n", "vllm:num_requests_running{model_name=\"m\"} 1\n", "vllm:num_requests_running{model_name=\"meta/llama\"} 1\n"
+		set, check       = "; set api_port or api_path", "; check api_port and api_path, which say that its " +
+			"API is there"
 		given, guess      = "http://h:8000", ""
-		other, unprovable = "what answers at http://h:8000 is of another kind, or has other models than the page", "nothing shows that what answers at http://h:8000 is its API (busy)"
+		other, unprovable = "what answers at http://h:8000 is of another kind, or has other models " +
+			"than the page", "nothing shows that what answers at http://h:8000 is its API (busy)"
 	)
 	of := func(confirmed bool, models ...engine.ModelFacts) engine.Facts {
 		return engine.Facts{Confirmed: confirmed, Listed: true, Models: models}
@@ -208,17 +227,47 @@ func TestAnswersOfUnprovenServerDoNotCount(t *testing.T) {
 		{"another server before the first page", engine.Triton, "", guess, engine.Facts{}, "", unprovable + set, false},
 		{"a Triton with the model of the page", engine.Triton, m, guess, of(true, named("m")...), "2", "busy", true},
 		{"a Triton with another model", engine.Triton, m, guess, of(true, named("n")...), "", other + set, false},
-		{"a Triton with another model where the operator says", engine.Triton, m, given, of(true, named("n")...), "2", unprovable + check, false},
-		{"a Triton that lists no model of the page where the operator says", engine.Triton, m, given, of(true), "2", unprovable + check, false},
-		{"a Triton that lists no model of the page at a guessed port", engine.Triton, m, guess, of(true), "", other + set, false},
-		{"another kind with other models where the operator says", engine.Triton, m, given, html, "", other + check, false},
+		{
+			"a Triton with another model where the operator says",
+			engine.Triton, m, given, of(true, named("n")...), "2", unprovable + check, false,
+		},
+		{
+			"a Triton that lists no model of the page where the operator says",
+			engine.Triton, m, given, of(true), "2", unprovable + check, false,
+		},
+		{
+			"a Triton that lists no model of the page at a guessed port",
+			engine.Triton, m, guess, of(true), "", other + set, false,
+		},
+		{
+			"another kind with other models where the operator says",
+			engine.Triton, m, given, html, "", other + check, false,
+		},
 		{"a proxy at a configured address", engine.Triton, m, given, engine.Facts{}, "2", unprovable + check, false},
-		{"a vLLM that serves the page's model under another name", engine.VLLM, llama, guess, of(true, renamed), "2", "busy", true},
-		{"a vLLM that has another model, and another name for it", engine.VLLM, served, guess, of(true, renamed), "", other + set, false},
-		{"the same where the operator says", engine.VLLM, served, given, of(true, renamed), "2", unprovable + check, false},
-		{"a vLLM that says nothing but other names on the page's port", engine.VLLM, served, guess, of(true, named("n")...), "2", unprovable + set, false},
-		{"an unknown server with other names on the page's port", engine.VLLM, served, guess, of(false, named("n")...), "", other + set, false},
-		{"an unknown server with other names where the operator says", engine.VLLM, served, given, of(false, named("n")...), "", other + check, false},
+		{
+			"a vLLM that serves the page's model under another name",
+			engine.VLLM, llama, guess, of(true, renamed), "2", "busy", true,
+		},
+		{
+			"a vLLM that has another model, and another name for it",
+			engine.VLLM, served, guess, of(true, renamed), "", other + set, false,
+		},
+		{
+			"the same where the operator says", engine.VLLM, served, given, of(true, renamed), "2",
+			unprovable + check, false,
+		},
+		{
+			"a vLLM that says nothing but other names on the page's port",
+			engine.VLLM, served, guess, of(true, named("n")...), "2", unprovable + set, false,
+		},
+		{
+			"an unknown server with other names on the page's port",
+			engine.VLLM, served, guess, of(false, named("n")...), "", other + set, false,
+		},
+		{
+			"an unknown server with other names where the operator says",
+			engine.VLLM, served, given, of(false, named("n")...), "", other + check, false,
+		},
 	} {
 		var l engine.Locator
 		var a engine.Answers
@@ -233,7 +282,10 @@ func TestAnswersOfUnprovenServerDoNotCount(t *testing.T) {
 		if c.kind == engine.VLLM {
 			metrics = "http://h:8000/metrics"
 		}
-		a.Reconcile(l.Locate(nil, &target.Target{MetricsURL: metrics, APIURL: c.configured}, engineOf(t, c.kind), false), page)
+		a.Reconcile(l.Locate(nil, &target.Target{
+			MetricsURL: metrics,
+			APIURL:     c.configured,
+		}, engineOf(t, c.kind), false), page)
 		require.Equal(t, c.version, a.Facts.EngineVersion, c.name)
 		require.Equal(t, c.detail, a.Health.Detail, c.name)
 		require.Equal(t, c.found, a.Health.Found, c.name)
@@ -271,7 +323,12 @@ func (health) Do(context.Context, string, string, []byte, int64) (int, http.Head
 }
 
 // DoBrief implements engine.BriefClient.
-func (h health) DoBrief(ctx context.Context, method, address string, body []byte, limit int64) (int, http.Header, []byte, error) {
+func (h health) DoBrief(
+	ctx context.Context,
+	method, address string,
+	body []byte,
+	limit int64,
+) (int, http.Header, []byte, error) {
 	return h.response.Do(ctx, method, address, body, limit)
 }
 

@@ -34,7 +34,8 @@ const (
 // CapabilityNames returns the capabilities in display order.
 func CapabilityNames() []string {
 	return []string{
-		CanTokens, CanLiveTokens, CanQueue, CanRunning, CanTTFT, CanTPOT, CanE2E, CanQuantiles, CanOutcomes, CanStall, CanCancel,
+		CanTokens,
+		CanLiveTokens, CanQueue, CanRunning, CanTTFT, CanTPOT, CanE2E, CanQuantiles, CanOutcomes, CanStall, CanCancel,
 		CanKVCache, CanKVReuse, CanGPU, CanHealth, CanConfig,
 	}
 }
@@ -108,7 +109,8 @@ func (k *Knowledge) capability(e *Kind, name string) target.Check {
 		c = no("its size on the page is 0: the engine has no KV cache, or has not run yet", "")
 	}
 	if name == CanTTFT && !c.OK && k.Canary && noStream == "" {
-		c = yes("the canary, for its own requests only: llm_server_canary_time_to_first_token_seconds; for the server: " + c.Reason)
+		c = yes("the canary, for its own requests only: llm_server_canary_time_to_first_token_seconds; for " +
+			"the server: " + c.Reason)
 	}
 	c.Name = name
 	return c
@@ -126,7 +128,8 @@ func (k *Knowledge) cancel(e *Kind, noStream string) target.Check {
 	case noStream != "":
 		return no(noStream, "")
 	}
-	return yes("the page shows requests while they run: canary.cancel_within of the pool checks that one ends when its client leaves")
+	return yes("the page shows requests while they run: canary.cancel_within of the pool checks that one ends when " +
+		"its client leaves")
 }
 
 // stall judges whether a server that hangs would be seen. What the page shows is one sign, which a
@@ -140,7 +143,8 @@ func (k *Knowledge) stall(visible target.Check, noStream string) target.Check {
 	case noStream != "":
 		return yes(visible.Reason + "; llm_server_suspected shows it, since a healthy server may look the same")
 	}
-	return yes(visible.Reason + "; llm_server_suspected shows it, since a healthy server may look the same; " + confirmHint + " settles it")
+	return yes(visible.Reason + "; llm_server_suspected shows it, since a healthy server may " +
+		"look the same; " + confirmHint + " settles it")
 }
 
 // health judges whether the API answers about health; note qualifies a good answer.
@@ -149,7 +153,10 @@ func (k *Knowledge) health(note string) target.Check {
 	case APIReady, APINotReady:
 		return yes(cmp.Or(note, "the API reports whether it is ready"))
 	case APIRefused:
-		return no("nothing listens on the API's address", k.elsewhere(cureElsewhere+"; a server with its HTTP API off cannot be asked"))
+		return no(
+			"nothing listens on the API's address",
+			k.elsewhere(cureElsewhere+"; a server with its HTTP API off cannot be asked"),
+		)
 	case APIFailed:
 		if k.Health.Status == http.StatusUnauthorized || k.Health.Status == http.StatusForbidden {
 			return no(k.Health.Detail, cureHeader)
@@ -157,7 +164,10 @@ func (k *Knowledge) health(note string) target.Check {
 		return no(k.Health.Detail, k.elsewhere(cureElsewhere))
 	case APIUnknown:
 	}
-	return no(cmp.Or(k.Health.Detail, "the API was not asked yet, or its address is not known"), k.elsewhere(cureElsewhere))
+	return no(
+		cmp.Or(k.Health.Detail, "the API was not asked yet, or its address is not known"),
+		k.elsewhere(cureElsewhere),
+	)
 }
 
 // config judges whether the server shows its configuration, and returns otherwise if it does not.

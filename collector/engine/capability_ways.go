@@ -100,7 +100,8 @@ func (k *Kind) capability(name string, known *Knowledge) target.Check {
 		return k.noPage()
 	}
 	if (name == CanTTFT || name == CanTPOT) && p.Has(GenerationTokens) && p.values[GenerationTokens] <= 0 && p.ended() {
-		return no("requests end but no token was ever generated: the model returns none, as embedding and ranking models do", "")
+		return no("requests end but no token was ever generated: the model returns none, as embedding and "+
+			"ranking models do", "")
 	}
 	if c, ok := k.shown(name, p); ok {
 		return c

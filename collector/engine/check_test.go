@@ -28,32 +28,96 @@ func TestMistakesInKindsAreNamed(t *testing.T) {
 		want   string
 	}{
 		{"nothing", func(*Meaning) {}, ""},
-		{"a misspelled signal", func(m *Meaning) { m.Signal = "requests_finishd_total" }, "it has a signal without a type"},
+		{
+			"a misspelled signal",
+			func(m *Meaning) { m.Signal = "requests_finishd_total" },
+			"it has a signal without a type",
+		},
 		{"a signal of the API", func(m *Meaning) { m.Signal = AnswersHealth }, "it has a signal without a type"},
 		{"no name", func(m *Meaning) { m.Name = "" }, "it has a name that no series can have"},
-		{"a name with a matcher", func(m *Meaning) { m.Name = `requests{status="200"}` }, "it has a name that no series can have"},
-		{"an operator in a label", func(m *Meaning) { m.Where = only("status!", "404") }, `it selects by "status!", which no label is called`},
-		{"a matcher as a label", func(m *Meaning) { m.Where = except("status=404", "") }, `it selects by "status=404", which no label is called`},
-		{"an empty prefix", func(m *Meaning) { m.Where = begins("status", "") }, "it selects status by an empty prefix, which every value has"},
-		{"values that exclude each other", func(m *Meaning) { m.Where = append(m.Where, only("status", "500")...) }, "it selects two values of status, and no series has both"},
+		{
+			"a name with a matcher",
+			func(m *Meaning) { m.Name = `requests{status="200"}` },
+			"it has a name that no series can have",
+		},
+		{
+			"an operator in a label",
+			func(m *Meaning) { m.Where = only("status!", "404") },
+			`it selects by "status!", which no label is called`,
+		},
+		{
+			"a matcher as a label",
+			func(m *Meaning) { m.Where = except("status=404", "") },
+			`it selects by "status=404", which no label is called`,
+		},
+		{
+			"an empty prefix",
+			func(m *Meaning) { m.Where = begins("status", "") },
+			"it selects status by an empty prefix, which every value has",
+		},
+		{
+			"values that exclude each other",
+			func(m *Meaning) { m.Where = append(m.Where, only("status", "500")...) },
+			"it selects two values of status, and no series has both",
+		},
 		{"several values that are left out", func(m *Meaning) { m.Where = except("status", "404", "429") }, ""},
 		{"a label that must be there", func(m *Meaning) { m.Where = present("status") }, ""},
 		{"one that must not", func(m *Meaning) { m.Where = absent("priority") }, ""},
-		{"a name that replaces itself", func(m *Meaning) { m.Unless = replacedBy("requests_total") }, "it is replaced by itself"},
+		{
+			"a name that replaces itself",
+			func(m *Meaning) { m.Unless = replacedBy("requests_total") },
+			"it is replaced by itself",
+		},
 		{"an empty replacement", func(m *Meaning) { m.Unless = replacedForAny("") }, "it is replaced by an empty name"},
 		{"an empty version", func(m *Meaning) { m.Unless = inVersions("") }, "it is replaced by an empty name"},
 		{"a version that counts wrongly", func(m *Meaning) { m.Unless = inVersions("2.38.") }, ""},
 		{"a rank by value", func(m *Meaning) { m.Rank = "rank=0" }, `it reads "rank=0", which no label is called`},
-		{"copies by value", func(m *Meaning) { m.Copies = []string{"rank=0"} }, `it reads "rank=0", which no label is called`},
-		{"both names of a label in one", func(m *Meaning) { m.Dims = kept("finished=finish_reason") }, `it sets "finished=finish_reason", which no label is called`},
-		{"their name with both", func(m *Meaning) { m.Dims = renamed("a=b", "c") }, `it keeps "a=b", which no label is called`},
-		{"a label of the identity", func(m *Meaning) { m.Dims = renamed("pool", "pool_id") }, "it sets pool_id, which says whose series it is"},
-		{"two labels of one name", func(m *Meaning) { m.Const = labeled("finish_reason", "all") }, "it sets finish_reason twice"},
-		{"an added label without a value", func(m *Meaning) { m.Const = labeled("stage", "") }, "it sets stage to nothing"},
-		{"an added label without a name", func(m *Meaning) { m.Const = labeled("", "decode") }, `it sets "", which no label is called`},
+		{
+			"copies by value",
+			func(m *Meaning) { m.Copies = []string{"rank=0"} },
+			`it reads "rank=0", which no label is called`,
+		},
+		{
+			"both names of a label in one",
+			func(m *Meaning) { m.Dims = kept("finished=finish_reason") },
+			`it sets "finished=finish_reason", which no label is called`,
+		},
+		{
+			"their name with both",
+			func(m *Meaning) { m.Dims = renamed("a=b", "c") },
+			`it keeps "a=b", which no label is called`,
+		},
+		{
+			"a label of the identity",
+			func(m *Meaning) { m.Dims = renamed("pool", "pool_id") },
+			"it sets pool_id, which says whose series it is",
+		},
+		{
+			"two labels of one name",
+			func(m *Meaning) { m.Const = labeled("finish_reason", "all") },
+			"it sets finish_reason twice",
+		},
+		{
+			"an added label without a value",
+			func(m *Meaning) { m.Const = labeled("stage", "") },
+			"it sets stage to nothing",
+		},
+		{
+			"an added label without a name",
+			func(m *Meaning) { m.Const = labeled("", "decode") },
+			`it sets "", which no label is called`,
+		},
 		{"a shift the wrong way", func(m *Meaning) { m.Shift = -3 }, "it shifts by -3 places"},
-		{"a counter of which the largest counts", func(m *Meaning) { m.Combine = Max }, "it grows, so that several add up, and combines them otherwise"},
-		{"a counter whose 0 is unknown", func(m *Meaning) { m.NotZero = true }, "it is a counter, and takes 0 for unknown"},
+		{
+			"a counter of which the largest counts",
+			func(m *Meaning) { m.Combine = Max },
+			"it grows, so that several add up, and combines them otherwise",
+		},
+		{
+			"a counter whose 0 is unknown",
+			func(m *Meaning) { m.NotZero = true },
+			"it is a counter, and takes 0 for unknown",
+		},
 		{"an outcome of what does not count", func(m *Meaning) {
 			m.Signal, m.Outcome = RequestsRunning, &Outcome{Usual: ClassOK}
 		}, "it has an outcome, and does not count"},
@@ -68,7 +132,8 @@ func TestMistakesInKindsAreNamed(t *testing.T) {
 		require.Contains(t, got, "series "+m.Name+" ", c.name)
 		require.Contains(t, got, c.want, c.name)
 	}
-	require.Contains(t, problemsOf([]Meaning{right(), right()}), "series requests_total [status=200] as requests_finished_total: it is listed twice")
+	require.Contains(t, problemsOf([]Meaning{right(), right()}), "series requests_total [status=200] as "+
+		"requests_finished_total: it is listed twice")
 }
 
 func problemsOf(all []Meaning) string {

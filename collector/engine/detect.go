@@ -113,7 +113,8 @@ const pageLimit = 16 << 20
 func Detect(ctx context.Context, client Client, address string, pages bool) Detection {
 	q := &questions{client: memoize(client), base: address}
 	seen := make(map[string]bool)
-	for _, e := range slices.SortedStableFunc(slices.Values(All()), func(a, b *Kind) int { return cmp.Compare(b.priority, a.priority) }) {
+	first := func(a, b *Kind) int { return cmp.Compare(b.priority, a.priority) }
+	for _, e := range slices.SortedStableFunc(slices.Values(All()), first) {
 		metricsPath := e.Path
 		if pages && !seen[metricsPath] {
 			seen[metricsPath] = true
@@ -206,7 +207,10 @@ func FromEmptyPage(ctx context.Context, client Client, address, page string) Det
 	if _, ok := pageAt(ctx, client, address+versionPath); ok && q.version(ctx) == "" {
 		return found
 	}
-	empty := slices.DeleteFunc(All(), func(e *Kind) bool { return strings.TrimSuffix(page, "/") != e.Path || !e.EmptyPage })
+	empty := slices.DeleteFunc(
+		All(),
+		func(e *Kind) bool { return strings.TrimSuffix(page, "/") != e.Path || !e.EmptyPage },
+	)
 	if len(empty) == 1 {
 		found = Detection{Kind: empty[0].Name, Path: page, Evidence: "a page without samples is at " + page}
 	}
@@ -275,14 +279,42 @@ func companions() []companion {
 		return marks
 	}
 	return []companion{
-		{"the router of vLLM's production stack", append(prefixes(router, "vllm:healthy_pods_total", "router_cpu_usage_percent"),
-			mark{text: `vllm:num_requests_running{server="`, anywhere: true, weight: router})},
-		{"the router smg, or that of SGLang it comes from", append(prefixes(router, "smg_", "sgl_router_"), mark{text: `worker_addr="`, anywhere: true, weight: router})},
+		{
+			"the router of vLLM's production stack",
+			append(prefixes(router, "vllm:healthy_pods_total", "router_cpu_usage_percent"),
+				mark{text: `vllm:num_requests_running{server="`, anywhere: true, weight: router}),
+		},
+		{
+			"the router smg, or that of SGLang it comes from",
+			append(prefixes(router, "smg_", "sgl_router_"), mark{
+				text:     `worker_addr="`,
+				anywhere: true,
+				weight:   router,
+			}),
+		},
 		{"vllm-router", prefixes(router, "vllm_router_")},
-		{"the endpoint picker of an inference gateway", prefixes(router, "llm_d_epp_", "llm_d_router_epp_", "inference_pool_", "inference_objective_", "inference_model_", "inference_extension_")},
+		{
+			"the endpoint picker of an inference gateway",
+			prefixes(
+				router,
+				"llm_d_epp_",
+				"llm_d_router_epp_",
+				"inference_pool_",
+				"inference_objective_",
+				"inference_model_",
+				"inference_extension_",
+			),
+		},
 		{"another trtllm_exporter", prefixes(router, "trtllm_exporter_")},
 		{"Dynamo's planner", prefixes(router, "dynamo_planner_", "planner:")},
-		{"a router of Dynamo", append(prefixes(router, "dynamo_component_router_"), mark{text: `dynamo_component="router"`, anywhere: true, weight: router})},
+		{
+			"a router of Dynamo",
+			append(prefixes(router, "dynamo_component_router_"), mark{
+				text:     `dynamo_component="router"`,
+				anywhere: true,
+				weight:   router,
+			}),
+		},
 		{"Dynamo's manager of KV blocks, kvbm", prefixes(alone, "kvbm_")},
 		{"the exporter of NIXL", prefixes(alone, "agent_xfer_time", "agent_xfer_post_time")},
 	}

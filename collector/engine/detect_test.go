@@ -25,27 +25,111 @@ func TestSimulatedServersAreDetected(t *testing.T) {
 		path   string
 	}{
 		{name: "C++ backend", spec: simulate.Spec{Kind: simulate.KindTriton}, kind: engine.Triton, path: "/metrics"},
-		{name: "names of 23.11", spec: simulate.Spec{Kind: simulate.KindTriton, EngineVersion: "2.40.0"}, kind: engine.Triton, path: "/metrics"},
-		{name: "Python executor", spec: simulate.Spec{Kind: simulate.KindTritonPython}, kind: engine.Triton, path: "/metrics"},
-		{name: "LLM-API model with the metrics module", spec: simulate.Spec{Kind: simulate.KindTritonLLMAPIModule}, kind: engine.Triton, path: "/metrics"},
-		{name: "LLM-API model", spec: simulate.Spec{Kind: simulate.KindTritonLLMAPI}, kind: engine.Triton, path: "/metrics"},
+		{
+			name: "names of 23.11",
+			spec: simulate.Spec{Kind: simulate.KindTriton, EngineVersion: "2.40.0"},
+			kind: engine.Triton,
+			path: "/metrics",
+		},
+		{
+			name: "Python executor",
+			spec: simulate.Spec{Kind: simulate.KindTritonPython},
+			kind: engine.Triton,
+			path: "/metrics",
+		},
+		{
+			name: "LLM-API model with the metrics module",
+			spec: simulate.Spec{Kind: simulate.KindTritonLLMAPIModule},
+			kind: engine.Triton,
+			path: "/metrics",
+		},
+		{
+			name: "LLM-API model",
+			spec: simulate.Spec{Kind: simulate.KindTritonLLMAPI},
+			kind: engine.Triton,
+			path: "/metrics",
+		},
 		{name: "no LLM", spec: simulate.Spec{Kind: simulate.KindTritonCore}, kind: engine.Triton, path: "/metrics"},
-		{name: "vLLM backend", spec: simulate.Spec{Kind: simulate.KindTritonVLLM}, kind: engine.Triton, path: "/metrics"},
-		{name: "OpenAI frontend", spec: simulate.Spec{Kind: simulate.KindTritonOpenAI}, kind: engine.TritonOpenAI, path: "/metrics"},
-		{name: "serve, idle", spec: simulate.Spec{Kind: simulate.KindServe}, kind: engine.TRTLLMServe, path: "/prometheus/metrics"},
-		{name: "serve, busy", spec: simulate.Spec{Kind: simulate.KindServe, Workload: busy}, worked: 20 * time.Second, kind: engine.TRTLLMServe, path: "/prometheus/metrics"},
-		{name: "serve 1.3.0rc5, idle", spec: simulate.Spec{Kind: simulate.KindServeGen2}, kind: engine.TRTLLMServe, path: "/prometheus/metrics"},
-		{name: "serve 1.1 with an empty page", spec: simulate.Spec{Kind: simulate.KindServeOld}, kind: engine.TRTLLMServe, path: "/prometheus/metrics"},
-		{name: "serve 1.1, busy", spec: simulate.Spec{Kind: simulate.KindServeOld, Workload: busy}, worked: 20 * time.Second, kind: engine.TRTLLMServe, path: "/prometheus/metrics"},
-		{name: "serve without its page", spec: simulate.Spec{Kind: simulate.KindServe, Setup: simulate.Setup{NoPerfMetrics: true}}, kind: engine.TRTLLMServe, path: "/prometheus/metrics"},
+		{
+			name: "vLLM backend",
+			spec: simulate.Spec{Kind: simulate.KindTritonVLLM},
+			kind: engine.Triton,
+			path: "/metrics",
+		},
+		{
+			name: "OpenAI frontend",
+			spec: simulate.Spec{Kind: simulate.KindTritonOpenAI},
+			kind: engine.TritonOpenAI,
+			path: "/metrics",
+		},
+		{
+			name: "serve, idle",
+			spec: simulate.Spec{Kind: simulate.KindServe},
+			kind: engine.TRTLLMServe,
+			path: "/prometheus/metrics",
+		},
+		{
+			name:   "serve, busy",
+			spec:   simulate.Spec{Kind: simulate.KindServe, Workload: busy},
+			worked: 20 * time.Second,
+			kind:   engine.TRTLLMServe,
+			path:   "/prometheus/metrics",
+		},
+		{
+			name: "serve 1.3.0rc5, idle",
+			spec: simulate.Spec{Kind: simulate.KindServeGen2},
+			kind: engine.TRTLLMServe,
+			path: "/prometheus/metrics",
+		},
+		{
+			name: "serve 1.1 with an empty page",
+			spec: simulate.Spec{Kind: simulate.KindServeOld},
+			kind: engine.TRTLLMServe,
+			path: "/prometheus/metrics",
+		},
+		{
+			name:   "serve 1.1, busy",
+			spec:   simulate.Spec{Kind: simulate.KindServeOld, Workload: busy},
+			worked: 20 * time.Second,
+			kind:   engine.TRTLLMServe,
+			path:   "/prometheus/metrics",
+		},
+		{
+			name: "serve without its page",
+			spec: simulate.Spec{Kind: simulate.KindServe, Setup: simulate.Setup{NoPerfMetrics: true}},
+			kind: engine.TRTLLMServe,
+			path: "/prometheus/metrics",
+		},
 		{name: "NIM", spec: simulate.Spec{Kind: simulate.KindNIM}, kind: engine.NIM, path: "/v1/metrics"},
 		{name: "Dynamo worker", spec: simulate.Spec{Kind: simulate.KindDynamo}, kind: engine.Dynamo, path: "/metrics"},
-		{name: "Dynamo frontend", spec: simulate.Spec{Kind: simulate.KindDynamo}, api: true, kind: engine.Dynamo, path: "/metrics"},
+		{
+			name: "Dynamo frontend",
+			spec: simulate.Spec{Kind: simulate.KindDynamo},
+			api:  true,
+			kind: engine.Dynamo,
+			path: "/metrics",
+		},
 		{name: "vLLM", spec: simulate.Spec{Kind: simulate.KindVLLM}, kind: engine.VLLM, path: "/metrics"},
-		{name: "vLLM without statistics", spec: simulate.Spec{Kind: simulate.KindVLLM, Setup: simulate.Setup{NoPerfMetrics: true}, Workload: busy}, worked: 20 * time.Second, kind: engine.VLLM, path: "/metrics"},
+		{
+			name:   "vLLM without statistics",
+			spec:   simulate.Spec{Kind: simulate.KindVLLM, Setup: simulate.Setup{NoPerfMetrics: true}, Workload: busy},
+			worked: 20 * time.Second,
+			kind:   engine.VLLM,
+			path:   "/metrics",
+		},
 		{name: "SGLang", spec: simulate.Spec{Kind: simulate.KindSGLang}, kind: engine.SGLang, path: "/metrics"},
-		{name: "SGLang without a page", spec: simulate.Spec{Kind: simulate.KindSGLang, Setup: simulate.Setup{NoPerfMetrics: true}}, kind: engine.SGLang, path: "/metrics"},
-		{name: "the API port of Triton shows no page", spec: simulate.Spec{Kind: simulate.KindTriton}, api: true, kind: engine.Unknown},
+		{
+			name: "SGLang without a page",
+			spec: simulate.Spec{Kind: simulate.KindSGLang, Setup: simulate.Setup{NoPerfMetrics: true}},
+			kind: engine.SGLang,
+			path: "/metrics",
+		},
+		{
+			name: "the API port of Triton shows no page",
+			spec: simulate.Spec{Kind: simulate.KindTriton},
+			api:  true,
+			kind: engine.Unknown,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := listening(t, replica(t, c.spec, c.worked))
@@ -65,7 +149,11 @@ func TestWrongTritonPortIsNamed(t *testing.T) {
 	r := listening(t, replica(t, simulate.Spec{Kind: simulate.KindTriton}, 0))
 	require.Contains(t, engine.Hint(t.Context(), newNetwork(t), r.APIURL()), "metrics port")
 	require.Empty(t, engine.Hint(t.Context(), newNetwork(t), "http://"+r.MetricsAddr()))
-	for about, want := range map[string]bool{`{"name":"triton"}`: true, `{"name":"x","extensions":["statistics"]}`: true, `{"name":"x"}`: false} {
+	for about, want := range map[string]bool{
+		`{"name":"triton"}`:                        true,
+		`{"name":"x","extensions":["statistics"]}`: true,
+		`{"name":"x"}`:                             false,
+	} {
 		require.Equal(t, want, engine.Hint(t.Context(), answers{"/v2": about}, "http://server") != "", about)
 	}
 }
@@ -80,8 +168,16 @@ func TestForeignServersStayUnknown(t *testing.T) {
 		"names in comments": {"/metrics": "# HELP other like nv_inference_count\nother 1\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			require.Equal(t, engine.Detection{Kind: engine.Unknown}, engine.Detect(t.Context(), server, "http://server", true))
-			require.Equal(t, engine.Detection{Kind: engine.Unknown}, engine.Detect(t.Context(), server, "http://server", false))
+			require.Equal(
+				t,
+				engine.Detection{Kind: engine.Unknown},
+				engine.Detect(t.Context(), server, "http://server", true),
+			)
+			require.Equal(
+				t,
+				engine.Detection{Kind: engine.Unknown},
+				engine.Detect(t.Context(), server, "http://server", false),
+			)
 		})
 	}
 }
@@ -131,10 +227,19 @@ var sampleKinds = []struct {
 var apisOfKinds = map[engine.Name]answers{
 	engine.Triton:      {"*": ""},
 	engine.TRTLLMServe: {"/v1/models": serveModels, "/version": `{"version":"1.1.0"}`, "/metrics": "[]"},
-	engine.VLLM:        {"/v1/models": `{"data":[{"id":"tiny","owned_by":"vllm"}]}`, "/version": `{"version":"0.32.0"}`},
-	engine.SGLang:      {"/v1/models": `{"data":[{"id":"tiny","owned_by":"sglang"}]}`, "/model_info": `{"model_path":"tiny"}`},
-	engine.NIM:         {"/v1/models": `{"data":[{"id":"m","owned_by":"system"}]}`, "/v1/version": `{"release":"1.0.0"}`},
-	engine.Dynamo:      {"/v1/models": `{"data":[{"id":"m","owned_by":"nvidia"}]}`, "/health": `{}`},
+	engine.VLLM: {
+		"/v1/models": `{"data":[{"id":"tiny","owned_by":"vllm"}]}`,
+		"/version":   `{"version":"0.32.0"}`,
+	},
+	engine.SGLang: {
+		"/v1/models":  `{"data":[{"id":"tiny","owned_by":"sglang"}]}`,
+		"/model_info": `{"model_path":"tiny"}`,
+	},
+	engine.NIM: {
+		"/v1/models":  `{"data":[{"id":"m","owned_by":"system"}]}`,
+		"/v1/version": `{"release":"1.0.0"}`,
+	},
+	engine.Dynamo: {"/v1/models": `{"data":[{"id":"m","owned_by":"nvidia"}]}`, "/health": `{}`},
 }
 
 func TestSamplePagesAreRecognized(t *testing.T) {
@@ -152,7 +257,11 @@ func TestSamplePagesAreRecognized(t *testing.T) {
 			require.GreaterOrEqual(t, length, 0, "no kind is known for this sample")
 			if len(body) == 0 {
 				require.Equal(t, engine.Unknown, engine.FromPage(body).Kind, "an empty page says nothing")
-				server := answers{"/prometheus/metrics": "", "/version": `{"version":"1.1.0"}`, "/v1/models": serveModels}
+				server := answers{
+					"/prometheus/metrics": "",
+					"/version":            `{"version":"1.1.0"}`,
+					"/v1/models":          serveModels,
+				}
 				require.Equal(t, want, engine.Detect(t.Context(), server, "http://server", true).Kind)
 				return
 			}
@@ -182,12 +291,36 @@ func TestHeaviestMarkDecides(t *testing.T) {
 		{"a name in a later line", "x 1\nrequest_success_total{engine_type=\"undefined\"} 1\n", engine.TRTLLMServe},
 		{"a common name", "x 1\nrequest_success_total{code=\"200\"} 1\n", engine.Unknown},
 		{"a family without samples", "# TYPE trtllm_request_queue_time_seconds histogram\n", engine.Unknown},
-		{"its names without its labels", "e2e_request_latency_seconds_sum 1\nrequest_queue_time_seconds_sum 1\n", engine.Unknown},
-		{"a worker of Dynamo without Dynamo's series", "trtllm_request_success_total{engine_type=\"trtllm\"} 1\n", engine.Dynamo},
-		{"its label behind others", "trtllm_request_success_total{model_name=\"m\",engine_type=\"trtllm\"} 1\n", engine.Dynamo},
-		{"a tag of Triton with a similar name", "nv_inference_count{_engine_type=\"trtllm\",model=\"m\"} 1\n", engine.Triton},
-		{"trtllm-serve with another type", "trtllm_request_success_total{engine_type=\"pytorch\"} 1\n", engine.TRTLLMServe},
-		{"vLLM with several API processes before the first request", "# TYPE vllm:num_requests_running gauge\nvllm:prompt_tokens_total 0\n", engine.VLLM},
+		{
+			"its names without its labels",
+			"e2e_request_latency_seconds_sum 1\nrequest_queue_time_seconds_sum 1\n",
+			engine.Unknown,
+		},
+		{
+			"a worker of Dynamo without Dynamo's series",
+			"trtllm_request_success_total{engine_type=\"trtllm\"} 1\n",
+			engine.Dynamo,
+		},
+		{
+			"its label behind others",
+			"trtllm_request_success_total{model_name=\"m\",engine_type=\"trtllm\"} 1\n",
+			engine.Dynamo,
+		},
+		{
+			"a tag of Triton with a similar name",
+			"nv_inference_count{_engine_type=\"trtllm\",model=\"m\"} 1\n",
+			engine.Triton,
+		},
+		{
+			"trtllm-serve with another type",
+			"trtllm_request_success_total{engine_type=\"pytorch\"} 1\n",
+			engine.TRTLLMServe,
+		},
+		{
+			"vLLM with several API processes before the first request",
+			"# TYPE vllm:num_requests_running gauge\nvllm:prompt_tokens_total 0\n",
+			engine.VLLM,
+		},
 		{"an idle router with the families of vLLM", "# TYPE vllm:num_requests_running gauge\n", engine.Unknown},
 		{"SGLang", "sglang:num_running_reqs 0\n", engine.SGLang},
 		{"a name within a name", "my_nv_inference_count 1\nmy_trtllm_x 1\n", engine.Unknown},
@@ -199,7 +332,8 @@ func TestHeaviestMarkDecides(t *testing.T) {
 
 // TestAPIOfAnotherProgram uses programs whose API answers like that of a known kind.
 func TestAPIOfAnotherProgram(t *testing.T) {
-	const libraries = "# TYPE python_info gauge\npython_info 1\nprocess_start_time_seconds 1\nhttp_requests_total{handler=\"/v1/models\",method=\"GET\",status=\"2xx\"} 1\n"
+	const libraries = "# TYPE python_info gauge\npython_info 1\nprocess_start_time_seconds 1\n" +
+		"http_requests_total{handler=\"/v1/models\",method=\"GET\",status=\"2xx\"} 1\n"
 	for _, c := range []struct {
 		name, owner, path, page string
 		want                    engine.Name
@@ -207,21 +341,43 @@ func TestAPIOfAnotherProgram(t *testing.T) {
 		{"vLLM without statistics", "vllm", "/metrics", libraries, engine.VLLM},
 		{"the frontend in Rust without statistics", "vllm-frontend-rs", "/metrics", libraries, engine.VLLM},
 		{"vLLM without a page", "vllm", "/other", "", engine.VLLM},
-		{"a server made of vLLM, with families of its own", "vllm", "/metrics", libraries + "vllm_omni:num_requests_running 1\n", engine.Unknown},
+		{
+			"a server made of vLLM, with families of its own", "vllm", "/metrics",
+			libraries + "vllm_omni:num_requests_running 1\n", engine.Unknown,
+		},
 		{"a server with a similar owner", "vllm-mlx", "/metrics", libraries, engine.Unknown},
-		{"the same with its families", "vllm-mlx", "/metrics", "vllm_mlx_scheduler_running_requests 1\n", engine.Unknown},
+		{
+			"the same with its families", "vllm-mlx", "/metrics", "vllm_mlx_scheduler_running_requests 1\n",
+			engine.Unknown,
+		},
 		{"a plugin's owner", "vllm-omni", "/metrics", libraries, engine.Unknown},
 		{"an owner that ends alike", "my-vllm", "/metrics", libraries, engine.Unknown},
 		{"another case", "vLLM", "/metrics", libraries, engine.Unknown},
-		{"a router of vLLM before it has an engine", "vllm", "/metrics", libraries + "# TYPE vllm:num_requests_running gauge\n", engine.Unknown},
-		{"a gateway in front of vLLM", "vllm", "/metrics", "# HELP litellm_requests_metric Requests\n# TYPE litellm_requests_metric counter\n", engine.Unknown},
-		{"trtllm-serve before its first request", "tensorrt_llm", "/prometheus/metrics", "# TYPE trtllm_request_success_total counter\n", engine.TRTLLMServe},
-		{"a proxy in front of trtllm-serve", "tensorrt_llm", "/prometheus/metrics", "envoy_cluster_upstream_rq_total 1\n", engine.Unknown},
+		{
+			"a router of vLLM before it has an engine", "vllm", "/metrics",
+			libraries + "# TYPE vllm:num_requests_running gauge\n",
+			engine.Unknown,
+		},
+		{
+			"a gateway in front of vLLM", "vllm", "/metrics",
+			"# HELP litellm_requests_metric Requests\n# TYPE litellm_requests_metric counter\n",
+			engine.Unknown,
+		},
+		{
+			"trtllm-serve before its first request", "tensorrt_llm", "/prometheus/metrics",
+			"# TYPE trtllm_request_success_total counter\n", engine.TRTLLMServe,
+		},
+		{
+			"a proxy in front of trtllm-serve", "tensorrt_llm", "/prometheus/metrics",
+			"envoy_cluster_upstream_rq_total 1\n", engine.Unknown,
+		},
 		{"a server with a similar owner", "tensorrt_llm_bench", "/prometheus/metrics", "", engine.Unknown},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			server := answers{
-				"/version": `{"version":"1.0.0"}`, "/v1/models": `{"data":[{"id":"m","owned_by":"` + c.owner + `"}]}`, c.path: c.page,
+				"/version":   `{"version":"1.0.0"}`,
+				"/v1/models": `{"data":[{"id":"m","owned_by":"` + c.owner + `"}]}`,
+				c.path:       c.page,
 			}
 			for _, pages := range []bool{true, false} {
 				require.Equal(t, c.want, engine.Detect(t.Context(), server, "http://server", pages).Kind)
@@ -245,18 +401,55 @@ func TestDetectionOrder(t *testing.T) {
 		path     string
 	}{
 		{"nothing answers", answers{}, others + " /v1/metrics", engine.Unknown, ""},
-		{"trtllm-serve with its page", answers{"/prometheus/metrics": "trtllm_x 1\n"}, "/prometheus/metrics", engine.TRTLLMServe, "/prometheus/metrics"},
-		{"trtllm-serve with or without a slash", answers{"/prometheus/metrics": "trtllm_x 1\n", "/prometheus/metrics/": "trtllm_x 1\n"}, "", engine.TRTLLMServe, "/prometheus/metrics"},
-		{"trtllm-serve without", answers{"/version": `{"version":"1.1.0"}`, "/v1/models": serveModels}, "/prometheus/metrics /v1/models /version", engine.TRTLLMServe, "/prometheus/metrics"},
-		{"a version alone", answers{"/version": `{"version":"1.1.0"}`, "/metrics": page}, others, engine.Triton, "/metrics"},
-		{"a version of nothing", answers{"/version": `{}`, "/v1/models": serveModels}, "/prometheus/metrics /v1/models /version /metrics /v1/metrics", engine.Unknown, ""},
-		{"Triton behind OpenAI's API", answers{"/metrics": page, "/v1/models": models}, others, engine.TritonOpenAI, "/metrics"},
+		{
+			"trtllm-serve with its page",
+			answers{"/prometheus/metrics": "trtllm_x 1\n"},
+			"/prometheus/metrics", engine.TRTLLMServe, "/prometheus/metrics",
+		},
+		{
+			"trtllm-serve with or without a slash",
+			answers{"/prometheus/metrics": "trtllm_x 1\n", "/prometheus/metrics/": "trtllm_x 1\n"},
+			"", engine.TRTLLMServe, "/prometheus/metrics",
+		},
+		{
+			"trtllm-serve without",
+			answers{"/version": `{"version":"1.1.0"}`, "/v1/models": serveModels},
+			"/prometheus/metrics /v1/models /version", engine.TRTLLMServe, "/prometheus/metrics",
+		},
+		{
+			"a version alone",
+			answers{"/version": `{"version":"1.1.0"}`, "/metrics": page},
+			others, engine.Triton, "/metrics",
+		},
+		{
+			"a version of nothing",
+			answers{"/version": `{}`, "/v1/models": serveModels},
+			"/prometheus/metrics /v1/models /version /metrics /v1/metrics",
+			engine.Unknown, "",
+		},
+		{
+			"Triton behind OpenAI's API",
+			answers{"/metrics": page, "/v1/models": models},
+			others, engine.TritonOpenAI, "/metrics",
+		},
 		{"Triton whose port answers everything", answers{"/metrics": page, "*": ""}, others, engine.Triton, "/metrics"},
-		{"an API without models", answers{"/metrics": page, "/v1/models": `{"data":[]}`}, others, engine.Triton, "/metrics"},
+		{
+			"an API without models",
+			answers{"/metrics": page, "/v1/models": `{"data":[]}`},
+			others, engine.Triton, "/metrics",
+		},
 		{"Dynamo", answers{"/metrics": "dynamo_x 1\n", "/v1/models": models}, others, engine.Dynamo, "/metrics"},
-		{"NIM without a page", answers{"/v1/metadata": `{"assetInfo":[]}`}, others + " /v1/metrics", engine.NIM, "/v1/metrics"},
+		{
+			"NIM without a page",
+			answers{"/v1/metadata": `{"assetInfo":[]}`},
+			others + " /v1/metrics", engine.NIM, "/v1/metrics",
+		},
 		{"another description", answers{"/v1/metadata": `{"name":"x"}`}, others + " /v1/metrics", engine.Unknown, ""},
-		{"NIM", answers{"/v1/metrics": "num_request_max 1\n", "/v1/models": models}, others + " /v1/metrics", engine.NIM, "/v1/metrics"},
+		{
+			"NIM",
+			answers{"/v1/metrics": "num_request_max 1\n", "/v1/models": models},
+			others + " /v1/metrics", engine.NIM, "/v1/metrics",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			rec := &recorder{Client: c.server}
@@ -305,10 +498,16 @@ var marksByWeight = [][]struct {
 	{{"dynamo_x 1", engine.Dynamo}},
 	{{"num_request_max 1", engine.NIM}, {"request_finish_total 1", engine.NIM}},
 	{{"nv_x 1", engine.Triton}},
-	{{"ctx_total_requests_total 1", engine.TRTLLMDisaggregated}, {"gen_total_requests_total 1", engine.TRTLLMDisaggregated}},
+	{
+		{"ctx_total_requests_total 1", engine.TRTLLMDisaggregated},
+		{"gen_total_requests_total 1", engine.TRTLLMDisaggregated},
+	},
 	{{"trtllm_x 1", engine.TRTLLMServe}},
 	{{"trtllm:x 1", engine.Dynamo}},
-	{{`request_success_total{engine_type="x"} 1`, engine.TRTLLMServe}, {`e2e_request_latency_seconds_sum{engine_type="x"} 1`, engine.TRTLLMServe}},
+	{
+		{`request_success_total{engine_type="x"} 1`, engine.TRTLLMServe},
+		{`e2e_request_latency_seconds_sum{engine_type="x"} 1`, engine.TRTLLMServe},
+	},
 	{{"vllm:x 1", engine.VLLM}, {"sglang:x 1", engine.SGLang}},
 }
 
@@ -317,7 +516,9 @@ func TestHeavierMarkDecidesInAnyOrder(t *testing.T) {
 		for _, heavy := range row {
 			require.Equal(t, heavy.kind, engine.FromPage([]byte(heavy.line+"\n")).Kind, heavy.line)
 			for _, light := range slices.Concat(marksByWeight[i+1:]...) {
-				for _, page := range []string{heavy.line + "\n" + light.line + "\n", light.line + "\n" + heavy.line + "\n"} {
+				for _, page := range []string{
+					heavy.line + "\n" + light.line + "\n", light.line + "\n" + heavy.line + "\n",
+				} {
 					require.Equal(t, heavy.kind, engine.FromPage([]byte(page)).Kind, page)
 				}
 			}
@@ -326,27 +527,68 @@ func TestHeavierMarkDecidesInAnyOrder(t *testing.T) {
 }
 
 func TestProgramsNextToServersAreNotServers(t *testing.T) {
-	vllm := answers{"/version": `{"version":"0.1.12"}`, "/v1/models": `{"data":[{"id":"m","owned_by":"vllm"}]}`, "/health": ""}
+	vllm := answers{
+		"/version":   `{"version":"0.1.12"}`,
+		"/v1/models": `{"data":[{"id":"m","owned_by":"vllm"}]}`,
+		"/health":    "",
+	}
 	for _, c := range []struct {
 		name, page string
 		companion  string
 		kind       engine.Name
 	}{
-		{"a router with the gauges of each engine", "vllm:num_requests_running{server=\"http://10.0.0.1:8000\"} 5\n", "the router of vLLM's production stack", engine.Unknown},
-		{"the same before it has an engine", "# TYPE vllm:healthy_pods_total gauge\nrouter_cpu_usage_percent 3\n", "the router of vLLM's production stack", engine.Unknown},
+		{
+			"a router with the gauges of each engine",
+			"vllm:num_requests_running{server=\"http://10.0.0.1:8000\"} 5\n",
+			"the router of vLLM's production stack", engine.Unknown,
+		},
+		{
+			"the same before it has an engine",
+			"# TYPE vllm:healthy_pods_total gauge\nrouter_cpu_usage_percent 3\n",
+			"the router of vLLM's production stack", engine.Unknown,
+		},
 		{"an engine", "vllm:num_requests_running{engine=\"0\",model_name=\"m\"} 5\n", "", engine.VLLM},
-		{"a router with names of engines", "sglang:num_running_reqs 1\nsmg_worker_health{worker=\"a\"} 1\n", "the router smg, or that of SGLang it comes from", engine.Unknown},
-		{"its page of all engines", "sglang:num_running_reqs{model_name=\"m\",worker_addr=\"http://10.0.0.1:8000\"} 3\n", "the router smg, or that of SGLang it comes from", engine.Unknown},
-		{"its older name", "sgl_router_requests_total 1\n", "the router smg, or that of SGLang it comes from", engine.Unknown},
+		{
+			"a router with names of engines",
+			"sglang:num_running_reqs 1\nsmg_worker_health{worker=\"a\"} 1\n",
+			"the router smg, or that of SGLang it comes from", engine.Unknown,
+		},
+		{
+			"its page of all engines",
+			"sglang:num_running_reqs{model_name=\"m\",worker_addr=\"http://10.0.0.1:8000\"} 3\n",
+			"the router smg, or that of SGLang it comes from", engine.Unknown,
+		},
+		{
+			"its older name", "sgl_router_requests_total 1\n", "the router smg, or that of SGLang it comes from",
+			engine.Unknown,
+		},
 		{"another router", "vllm_router_running_requests 1\n", "vllm-router", engine.Unknown},
-		{"a picker", "# TYPE llm_d_epp_request_total counter\n", "the endpoint picker of an inference gateway", engine.Unknown},
-		{"a picker of the gateway API", "inference_pool_ready_pods{name=\"p\"} 2\n", "the endpoint picker of an inference gateway", engine.Unknown},
-		{"a router of Dynamo", "dynamo_component_requests_total{dynamo_component=\"router\",dynamo_endpoint=\"generate\"} 5\n", "a router of Dynamo", engine.Unknown},
+		{
+			"a picker", "# TYPE llm_d_epp_request_total counter\n", "the endpoint picker of an inference gateway",
+			engine.Unknown,
+		},
+		{
+			"a picker of the gateway API", "inference_pool_ready_pods{name=\"p\"} 2\n",
+			"the endpoint picker of an inference gateway", engine.Unknown,
+		},
+		{
+			"a router of Dynamo",
+			"dynamo_component_requests_total{dynamo_component=\"router\",dynamo_endpoint=\"generate\"} 5\n",
+			"a router of Dynamo", engine.Unknown,
+		},
 		{"a planner", "dynamo_planner_num_p_workers 1\n", "Dynamo's planner", engine.Unknown},
 		{"a planner of old", "planner:num_p_workers 1\n", "Dynamo's planner", engine.Unknown},
 		{"a manager of blocks", "kvbm_matched_tokens 1\n", "Dynamo's manager of KV blocks, kvbm", engine.Unknown},
-		{"a worker with its block manager", "kvbm_matched_tokens 1\ndynamo_component_uptime_seconds 1\n", "", engine.Dynamo},
-		{"another exporter", "trtllm_exporter_targets{pool_id=\"p\"} 1\nnv_inference_request_success{model=\"m\"} 1\n", "another trtllm_exporter", engine.Unknown},
+		{
+			"a worker with its block manager",
+			"kvbm_matched_tokens 1\ndynamo_component_uptime_seconds 1\n",
+			"", engine.Dynamo,
+		},
+		{
+			"another exporter",
+			"trtllm_exporter_targets{pool_id=\"p\"} 1\nnv_inference_request_success{model=\"m\"} 1\n",
+			"another trtllm_exporter", engine.Unknown,
+		},
 		{"transfers alone", "agent_xfer_time{agent_name=\"a\"} 1\n", "the exporter of NIXL", engine.Unknown},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -47,7 +47,8 @@ func dynamo() *Kind {
 
 		owners:  []string{"nvidia"},
 		Answers: []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, FailuresCounted},
-		healthNote: "the API answers, but a frontend is healthy whatever its workers do, and a worker may report notready " +
+		healthNote: "the API answers, but a frontend is healthy whatever its workers do, and a worker may " +
+			"report notready " +
 			"while it serves",
 
 		health:  dynamoHealth,
@@ -85,7 +86,12 @@ func dynamoGeneration(p *Page, f *Facts) (Generation, string) {
 		return "worker", "the page has no names of a frontend and none of an engine inside"
 	}
 	generation, reason := in.Generation(p, f)
-	return Generation(strings.TrimSuffix("worker like "+string(in.Name)+": "+string(generation), ": ")), cmp.Or(reason, "the page has no names of a frontend")
+	return Generation(
+			strings.TrimSuffix("worker like "+string(in.Name)+": "+string(generation), ": "),
+		), cmp.Or(
+			reason,
+			"the page has no names of a frontend",
+		)
 }
 
 func dynamoStream(_ string, p *Page) (s Stream, reason string) {
@@ -170,7 +176,13 @@ func dynamoHealth(ctx context.Context, _ *Kind, client Client, address string) H
 
 // frontendHealth returns whether a frontend can route requests. An instance that died is listed
 // until its lease ends; the models that it served disappear almost at once.
-func frontendHealth(ctx context.Context, client Client, address string, instances int, detail string) (APIState, string) {
+func frontendHealth(
+	ctx context.Context,
+	client Client,
+	address string,
+	instances int,
+	detail string,
+) (APIState, string) {
 	if instances == 0 {
 		return APINotReady, "the frontend has no worker, whatever its status says"
 	}
@@ -235,12 +247,14 @@ func dynamoJudge(kind *Kind, name string, k *Knowledge) (c target.Check, ok bool
 func dynamoOutcomes(p *Page) target.Check {
 	switch {
 	case dynamoUntyped(p):
-		return no("requests_total of this release has no type of error: mistakes of clients and failures count together", "a later Dynamo")
+		return no("requests_total of this release has no type of error: mistakes of clients and failures "+
+			"count together", "a later Dynamo")
 	case p.HasName(dynamoFront(p) + "failures_total"):
 		return yes("requests_total by type of error, and failures_total for what could not be read or routed; " +
 			"unknown models and paths are not counted")
 	}
-	return yes("requests_total by type of error; what the frontend could not read or route is not counted unless failures_total is there")
+	return yes("requests_total by type of error; what the frontend could not read or route is not counted unless " +
+		"failures_total is there")
 }
 
 // dynamoJudgeWorker judges a worker by the engine inside, except for what Dynamo hides.
@@ -250,7 +264,8 @@ func dynamoJudgeWorker(name string, k *Knowledge) (target.Check, bool) {
 	case name == CanGPU && !p.Has(GPUUtilization) && !p.Has(EngineMemory):
 		return no(dynamoNoGPU, cureDCGM), true
 	case name == CanOutcomes && (in == nil || in.Name != Triton):
-		return no("a worker counts requests that its engine finished; its own errors_total counts clients that left as errors",
+		return no("a worker counts requests that its engine finished; its own errors_total counts clients that "+
+			"left as errors",
 			cureFront), true
 	case name == CanKVCache && p.readsFrom(dynamoComponent, KVUtilization):
 		return yes("dynamo_component_gpu_cache_usage_percent, 0 to 1 despite its name"), true
@@ -295,7 +310,8 @@ func dynamoGaps(k *Knowledge) []gap {
 		lacks("not on the page yet; families appear with the first worker and request", ""),
 	}
 	if k.Page.Has(RequestsUnanswered) {
-		const prefill = "queued_requests includes prompts in prefill, and only the KV router shows how many requests the workers can take"
+		const prefill = "queued_requests includes prompts in prefill, and only the KV router shows how many " +
+			"requests the workers can take"
 		all = append(all, lacks(prefill, cureWorkers, CanQueue))
 	}
 	return all
@@ -321,12 +337,33 @@ func dynamoMeanings() []Meaning {
 func frontendMeanings() []Meaning {
 	const migration = "migration_type"
 	all := []Meaning{
-		{Name: "requests_total", Where: only("status", "success"), Signal: RequestsFinished, Const: labeled("finish_reason", "success"), Outcome: &Outcome{Usual: ClassOK}},
-		{Name: "requests_total", Where: only("status", "error"), Signal: RequestsFailed, Dims: renamed(dynamoType, "reason"), Outcome: dynamoFailures()},
+		{
+			Name:    "requests_total",
+			Where:   only("status", "success"),
+			Signal:  RequestsFinished,
+			Const:   labeled("finish_reason", "success"),
+			Outcome: &Outcome{Usual: ClassOK},
+		},
+		{
+			Name:    "requests_total",
+			Where:   only("status", "error"),
+			Signal:  RequestsFailed,
+			Dims:    renamed(dynamoType, "reason"),
+			Outcome: dynamoFailures(),
+		},
 		{Name: "requests_started_total", Signal: RequestsStarted},
 		{Name: "model_rejection_total", Signal: RequestsRejected},
-		{Name: "model_migration_duration_seconds_count", Signal: RequestsMigrated, Dims: slices.Concat(renamed(migration, "type"), kept("outcome"))},
-		{Name: "model_migration_total", Unless: replacedBy("model_migration_duration_seconds_count"), Signal: RequestsMigrated, Dims: renamed(migration, "type")},
+		{
+			Name:   "model_migration_duration_seconds_count",
+			Signal: RequestsMigrated,
+			Dims:   slices.Concat(renamed(migration, "type"), kept("outcome")),
+		},
+		{
+			Name:   "model_migration_total",
+			Unless: replacedBy("model_migration_duration_seconds_count"),
+			Signal: RequestsMigrated,
+			Dims:   renamed(migration, "type"),
+		},
 		{Name: "disconnected_clients", Signal: ClientsGone},
 		{Name: "router_queue_pending_requests", Signal: RequestsRouting},
 		{Name: "output_tokens_total", Signal: GenerationTokens},
@@ -349,7 +386,11 @@ func frontendMeanings() []Meaning {
 	// there are, not how full their caches are (seen in 1.6.1: a sixteenth). Workers that only
 	// prefill take no requests of their own.
 	for _, worker := range []string{"", "decode"} {
-		all = append(all, Meaning{Name: "worker_active_decode_blocks", Where: only("worker_type", worker), Signal: WorkerKVBlocksUsed})
+		all = append(all, Meaning{
+			Name:   "worker_active_decode_blocks",
+			Where:  only("worker_type", worker),
+			Signal: WorkerKVBlocksUsed,
+		})
 	}
 	// failures_total counts what the frontend could not read or route, in addition to the errors
 	// in requests_total (seen in 1.6.1). NotFound is left out, since it includes wrong paths.
@@ -357,15 +398,29 @@ func frontendMeanings() []Meaning {
 		class Class
 		names []string
 	}{
-		{ClassClient, []string{"InvalidRequest", "NotImplemented", "PayloadTooLarge", "PermissionDenied", "Unauthenticated", "UnsupportedMedia"}},
+		{
+			ClassClient,
+			[]string{
+				"InvalidRequest", "NotImplemented", "PayloadTooLarge", "PermissionDenied", "Unauthenticated",
+				"UnsupportedMedia",
+			},
+		},
 		{ClassOverload, []string{"CapacityExhausted", "RateLimited"}},
 		{ClassServer, []string{"BackendProtocol", "DeadlineExceeded", "Internal", "Unavailable"}},
 	} {
 		for _, name := range terminal.names {
 			all = append(all, Meaning{
-				Name: "failures_total", Where: only("class", name), Signal: RequestsFailed, Const: labeled("reason", "not_routed"),
+				Name:   "failures_total",
+				Where:  only("class", name),
+				Signal: RequestsFailed,
+				Const:  labeled("reason", "not_routed"),
 				// requests_total counts those with a model again, as one of these types.
-				Outcome: &Outcome{Usual: terminal.class, Repeats: []string{"internal", "not_implemented", "overload", "response_timeout", "unavailable", "validation"}},
+				Outcome: &Outcome{
+					Usual: terminal.class,
+					Repeats: []string{
+						"internal", "not_implemented", "overload", "response_timeout", "unavailable", "validation",
+					},
+				},
 			})
 		}
 	}
@@ -389,7 +444,8 @@ func dynamoFailures() *Outcome {
 // dynamoUntyped reports whether errors on a frontend's page have no type.
 func dynamoUntyped(p *Page) bool {
 	return p.hasReading(func(r reading) bool {
-		return r.meaning.Signal == RequestsFailed && r.meaning.Outcome.Usual == ClassUnknown && p.labels(r).Get(dynamoType) == ""
+		return r.meaning.Signal == RequestsFailed && r.meaning.Outcome.Usual == ClassUnknown &&
+			p.labels(r).Get(dynamoType) == ""
 	})
 }
 
@@ -402,7 +458,12 @@ func workerMeanings() []Meaning {
 	return []Meaning{
 		{
 			Name: c + "inflight_requests", Where: only("dynamo_endpoint", dynamoServing), Signal: RequestsActive,
-			Unless: replacedForAny("trtllm_num_requests_running", dynamoMock+"num_requests_running", "vllm:num_requests_running", "sglang:num_running_reqs"),
+			Unless: replacedForAny(
+				"trtllm_num_requests_running",
+				dynamoMock+"num_requests_running",
+				"vllm:num_requests_running",
+				"sglang:num_running_reqs",
+			),
 		},
 		{
 			Name: c + "total_blocks", Signal: KVBlocksLimit, Rank: rank,
@@ -410,15 +471,31 @@ func workerMeanings() []Meaning {
 		},
 		{
 			Name: c + "gpu_cache_usage_percent", Signal: KVUtilization, Combine: Max, Rank: rank,
-			Unless: replacedForAny("trtllm_kv_cache_utilization", dynamoMock+"kv_cache_usage_perc", "vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc", "sglang:token_usage"),
+			Unless: replacedForAny(
+				"trtllm_kv_cache_utilization",
+				dynamoMock+"kv_cache_usage_perc",
+				"vllm:kv_cache_usage_perc",
+				"vllm:gpu_cache_usage_perc",
+				"sglang:token_usage",
+			),
 		},
-		{Name: c + "kv_cache_hit_rate", Signal: KVHitRatio, Dims: renamed(rank, "rank"), Unless: replacedForAny("trtllm_kv_cache_hit_rate")},
+		{
+			Name:   c + "kv_cache_hit_rate",
+			Signal: KVHitRatio,
+			Dims:   renamed(rank, "rank"),
+			Unless: replacedForAny("trtllm_kv_cache_hit_rate"),
+		},
 		// The frontend and each worker name themselves (seen in 1.6.1).
 		{Name: c + "uptime_seconds", Signal: ProcessUptime, Dims: kept("worker_id")},
 		// Dynamo's additions (prometheus_names.rs, trtllm_additional), without failed transfers.
 		{Name: "trtllm_kv_transfer_latency_seconds_sum", Signal: KVTransferSeconds},
 		{Name: "trtllm_kv_transfer_bytes_sum", Signal: KVTransferBytes},
-		{Name: "trtllm_num_aborted_requests_total", Signal: RequestsFailed, Const: labeled("reason", "aborted"), Outcome: &Outcome{Usual: ClassCanceled}},
+		{
+			Name:    "trtllm_num_aborted_requests_total",
+			Signal:  RequestsFailed,
+			Const:   labeled("reason", "aborted"),
+			Outcome: &Outcome{Usual: ClassCanceled},
+		},
 	}
 }
 
@@ -435,6 +512,11 @@ func mockMeanings() []Meaning {
 		{Name: "e2e_request_latency_seconds", Signal: RequestDuration},
 		{Name: "time_per_output_token_seconds", Signal: OutputToken},
 		{Name: "request_queue_time_seconds", Signal: RequestQueue},
-		{Name: "request_success_total", Signal: RequestsFinished, Dims: renamed("finished_reason", "finish_reason"), Outcome: finished()},
+		{
+			Name:    "request_success_total",
+			Signal:  RequestsFinished,
+			Dims:    renamed("finished_reason", "finish_reason"),
+			Outcome: finished(),
+		},
 	}
 }

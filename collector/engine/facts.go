@@ -253,7 +253,11 @@ func agreeByModels(p *Page, f *Facts, noModel string) Trust {
 			continue
 		}
 		hasNames = true
-		shared = shared || slices.ContainsFunc(f.Models, func(m ModelFacts) bool { return sameModel(m.Name, name) || m.Root != "" && sameModel(m.Root, name) })
+		shared = shared ||
+			slices.ContainsFunc(
+				f.Models,
+				func(m ModelFacts) bool { return sameModel(m.Name, name) || m.Root != "" && sameModel(m.Root, name) },
+			)
 	}
 	switch {
 	case !hasNames || len(f.Models) == 0:

@@ -19,29 +19,138 @@ func TestAPIBelongsToPage(t *testing.T) {
 		want  engine.Trust
 	}{
 		{"nothing was answered", engine.VLLM, vllm + "m\"} 0\n", engine.Facts{}, engine.TrustUnknown},
-		{"a page without models", engine.VLLM, "python_info 1\n", engine.Facts{Confirmed: true, Listed: true, Models: named("m")}, engine.TrustUnknown},
-		{"one of two models is on the page", engine.VLLM, vllm + "m\"} 0\n", engine.Facts{Confirmed: true, Listed: true, Models: named("m", "adapter")}, engine.TrustYes},
-		{"the same model of an unknown server", engine.VLLM, vllm + "m\"} 0\n", engine.Facts{Listed: true, Models: named("m")}, engine.TrustUnknown},
-		{"other models", engine.VLLM, vllm + "m\"} 0\n", engine.Facts{Confirmed: true, Listed: true, Models: named("n")}, engine.TrustNo},
-		{"the last part of a path", engine.TRTLLMServe, serve + "/models/Llama-3\"} 0\n", engine.Facts{Confirmed: true, Listed: true, Models: named("Llama-3")}, engine.TrustYes},
-		{"the last part of a name of two", engine.VLLM, vllm + "a/llama\"} 0\n", engine.Facts{Confirmed: true, Listed: true, Models: named("b/llama")}, engine.TrustNo},
-		{"the page names the path of a model that is served under another name", engine.VLLM, vllm + "Qwen/Qwen3-0.6B\"} 0\n", engine.Facts{Confirmed: true, Listed: true, Models: []engine.ModelFacts{{Name: "mine", Root: "Qwen/Qwen3-0.6B"}}}, engine.TrustYes},
-		{"the page names the last part of that path", engine.VLLM, vllm + "llama\"} 0\n", engine.Facts{Confirmed: true, Listed: true, Models: []engine.ModelFacts{{Name: "mine", Root: "/mnt/models/llama"}}}, engine.TrustYes},
-		{"the page names the model that an adapter extends", engine.VLLM, vllm + "base\"} 0\n", engine.Facts{Confirmed: true, Listed: true, Models: []engine.ModelFacts{{Name: "adapter", Root: "/adapters/a"}, {Name: "mine", Root: "base"}}}, engine.TrustYes},
-		{"neither name nor path is on the page", engine.VLLM, vllm + "m\"} 0\n", engine.Facts{Confirmed: true, Listed: true, Models: []engine.ModelFacts{{Name: "n", Root: "/models/n"}}}, engine.TrustNo},
-		{"an unknown server with the path of the page's model", engine.VLLM, vllm + "m\"} 0\n", engine.Facts{Listed: true, Models: []engine.ModelFacts{{Name: "n", Root: "m"}}}, engine.TrustUnknown},
-		{"a page without names of models", engine.TRTLLMServe, serve + "undefined\"} 0\n", engine.Facts{Confirmed: true, Listed: true, Models: named("m")}, engine.TrustUnknown},
-		{"lower case on the page, and invented names", engine.Dynamo, dynamo + "qwen/qwen3\"} 0\n" + dynamo + "unknown_model\"} 0\n" + dynamo + "x\"} 0\n", engine.Facts{Confirmed: true, Listed: true, Models: named("Qwen/Qwen3")}, engine.TrustYes},
-		{"only requests for unknown models", engine.Dynamo, dynamo + "unknown_model\"} 0\n", engine.Facts{Confirmed: true, Listed: true, Models: named("m")}, engine.TrustUnknown},
-		{"a Triton without models", engine.Triton, "nv_gpu_utilization{gpu_uuid=\"a\"} 0\n", engine.Facts{Confirmed: true, Listed: true}, engine.TrustYes},
-		{"a Triton with its model", engine.Triton, triton, engine.Facts{Confirmed: true, Listed: true, Models: named("m")}, engine.TrustYes},
-		{"another Triton", engine.Triton, triton, engine.Facts{Confirmed: true, Listed: true, Models: named("n")}, engine.TrustNo},
-		{"a Triton that loads a model", engine.Triton, triton, engine.Facts{Confirmed: true, Listed: true, Models: named("m", "n")}, engine.TrustUnknown},
-		{"a Triton that unloads its model", engine.Triton, triton, engine.Facts{Confirmed: true, Listed: true}, engine.TrustNo},
-		{"a Triton without request counts", engine.Triton, "nv_gpu_utilization{gpu_uuid=\"a\"} 0\n", engine.Facts{Confirmed: true, Listed: true, Models: named("m")}, engine.TrustUnknown},
-		{"a Triton that lists a model missing on its page", engine.Triton, "nv_inference_request_failure{model=\"m\"} 0\n", engine.Facts{Confirmed: true, Listed: true, Models: []engine.ModelFacts{{Name: "m", State: engine.ModelUnavailable}}}, engine.TrustYes},
+		{
+			"a page without models", engine.VLLM, "python_info 1\n",
+			engine.Facts{Confirmed: true, Listed: true, Models: named("m")},
+			engine.TrustUnknown,
+		},
+		{
+			"one of two models is on the page", engine.VLLM, vllm + "m\"} 0\n",
+			engine.Facts{Confirmed: true, Listed: true, Models: named("m", "adapter")},
+			engine.TrustYes,
+		},
+		{
+			"the same model of an unknown server", engine.VLLM, vllm + "m\"} 0\n",
+			engine.Facts{Listed: true, Models: named("m")},
+			engine.TrustUnknown,
+		},
+		{
+			"other models", engine.VLLM, vllm + "m\"} 0\n",
+			engine.Facts{Confirmed: true, Listed: true, Models: named("n")},
+			engine.TrustNo,
+		},
+		{
+			"the last part of a path", engine.TRTLLMServe, serve + "/models/Llama-3\"} 0\n",
+			engine.Facts{Confirmed: true, Listed: true, Models: named("Llama-3")},
+			engine.TrustYes,
+		},
+		{
+			"the last part of a name of two", engine.VLLM, vllm + "a/llama\"} 0\n",
+			engine.Facts{Confirmed: true, Listed: true, Models: named("b/llama")},
+			engine.TrustNo,
+		},
+		{
+			"the page names the path of a model that is served under another name",
+			engine.VLLM, vllm + "Qwen/Qwen3-0.6B\"} 0\n",
+			engine.Facts{
+				Confirmed: true,
+				Listed:    true,
+				Models:    []engine.ModelFacts{{Name: "mine", Root: "Qwen/Qwen3-0.6B"}},
+			},
+			engine.TrustYes,
+		},
+		{
+			"the page names the last part of that path", engine.VLLM, vllm + "llama\"} 0\n",
+			engine.Facts{
+				Confirmed: true,
+				Listed:    true,
+				Models:    []engine.ModelFacts{{Name: "mine", Root: "/mnt/models/llama"}},
+			},
+			engine.TrustYes,
+		},
+		{
+			"the page names the model that an adapter extends", engine.VLLM, vllm + "base\"} 0\n",
+			engine.Facts{
+				Confirmed: true,
+				Listed:    true,
+				Models:    []engine.ModelFacts{{Name: "adapter", Root: "/adapters/a"}, {Name: "mine", Root: "base"}},
+			},
+			engine.TrustYes,
+		},
+		{
+			"neither name nor path is on the page", engine.VLLM, vllm + "m\"} 0\n",
+			engine.Facts{Confirmed: true, Listed: true, Models: []engine.ModelFacts{{Name: "n", Root: "/models/n"}}},
+			engine.TrustNo,
+		},
+		{
+			"an unknown server with the path of the page's model",
+			engine.VLLM, vllm + "m\"} 0\n",
+			engine.Facts{Listed: true, Models: []engine.ModelFacts{{Name: "n", Root: "m"}}},
+			engine.TrustUnknown,
+		},
+		{
+			"a page without names of models", engine.TRTLLMServe, serve + "undefined\"} 0\n",
+			engine.Facts{Confirmed: true, Listed: true, Models: named("m")},
+			engine.TrustUnknown,
+		},
+		{
+			"lower case on the page, and invented names", engine.Dynamo,
+			dynamo + "qwen/qwen3\"} 0\n" + dynamo + "unknown_model\"} 0\n" + dynamo + "x\"} 0\n",
+			engine.Facts{Confirmed: true, Listed: true, Models: named("Qwen/Qwen3")},
+			engine.TrustYes,
+		},
+		{
+			"only requests for unknown models", engine.Dynamo, dynamo + "unknown_model\"} 0\n",
+			engine.Facts{Confirmed: true, Listed: true, Models: named("m")},
+			engine.TrustUnknown,
+		},
+		{
+			"a Triton without models", engine.Triton, "nv_gpu_utilization{gpu_uuid=\"a\"} 0\n",
+			engine.Facts{Confirmed: true, Listed: true},
+			engine.TrustYes,
+		},
+		{
+			"a Triton with its model", engine.Triton, triton,
+			engine.Facts{Confirmed: true, Listed: true, Models: named("m")},
+			engine.TrustYes,
+		},
+		{
+			"another Triton", engine.Triton, triton,
+			engine.Facts{Confirmed: true, Listed: true, Models: named("n")},
+			engine.TrustNo,
+		},
+		{
+			"a Triton that loads a model", engine.Triton, triton,
+			engine.Facts{Confirmed: true, Listed: true, Models: named("m", "n")},
+			engine.TrustUnknown,
+		},
+		{
+			"a Triton that unloads its model", engine.Triton, triton,
+			engine.Facts{Confirmed: true, Listed: true},
+			engine.TrustNo,
+		},
+		{
+			"a Triton without request counts", engine.Triton, "nv_gpu_utilization{gpu_uuid=\"a\"} 0\n",
+			engine.Facts{Confirmed: true, Listed: true, Models: named("m")},
+			engine.TrustUnknown,
+		},
+		{
+			"a Triton that lists a model missing on its page", engine.Triton,
+			"nv_inference_request_failure{model=\"m\"} 0\n",
+			engine.Facts{
+				Confirmed: true,
+				Listed:    true,
+				Models:    []engine.ModelFacts{{Name: "m", State: engine.ModelUnavailable}},
+			},
+			engine.TrustYes,
+		},
 	} {
-		require.Equal(t, c.want, engine.Agree(engineOf(t, c.kind), readPage(t, c.kind, []byte(c.page)), &c.facts), c.name)
+		require.Equal(
+			t,
+			c.want,
+			engine.Agree(engineOf(t, c.kind), readPage(t, c.kind, []byte(c.page)), &c.facts),
+			c.name,
+		)
 	}
 }
 

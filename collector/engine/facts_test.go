@@ -115,26 +115,138 @@ func TestBadAnswersLoseOnlyTheirFact(t *testing.T) {
 		problem                string
 	}{
 		{name: "all well", server: tritonServer(), version: true, model: true, config: true},
-		{name: "HTML for the version", server: tritonServer("/v2", "<html>Sign in</html>"), model: true, config: true, problem: "not JSON"},
-		{name: "truncated JSON", server: tritonServer("/v2", metadata[:20]), model: true, config: true, problem: "not JSON"},
-		{name: "a list for the version", server: tritonServer("/v2", `[1]`), model: true, config: true, problem: "unexpected type"},
-		{name: "a number for the version", server: tritonServer("/v2", strings.Replace(metadata, `"2.64.0"`, `2.64`, 1)), model: true, config: true},
-		{name: "a version with control characters", server: tritonServer("/v2", strings.Replace(metadata, `2.64.0`, `2.64.0\n\u0000`, 1)), model: true, config: true},
-		{name: "somebody else's metadata", server: tritonServer("/v2", `{"name":"triton","version":"9"}`), model: true, config: true},
-		{name: "a restricted version", server: tritonServer("/v2", restricted), model: true, config: true, problem: "http_headers"},
-		{name: "a hanging version", server: tritonServer("/v2", hangs), model: true, config: true, problem: "no answer in time"},
-		{name: "a refused version", server: tritonServer("/v2", refuses), model: true, config: true, problem: "nothing listens"},
-		{name: "an index of HTML", server: tritonServer("/v2/repository/index", "<html>"), version: true, problem: "not JSON"},
-		{name: "an object as index", server: tritonServer("/v2/repository/index", `{"name":"x"}`), version: true, problem: "unexpected type"},
-		{name: "an index of 10 MB", server: tritonServer("/v2/repository/index", tenMegabytes), version: true, problem: "over the limit"},
-		{name: "an index of 10000 models", server: tritonServer("/v2/repository/index", thousands.String()), version: true, model: true, config: true},
-		{name: "a restricted index", server: tritonServer("/v2/repository/index", restricted), version: true, problem: "restricted"},
-		{name: "a config of HTML", server: tritonServer("/v2/models/tensorrt_llm/config", "<html>"), version: true, model: true, problem: "not JSON"},
-		{name: "a config of another model", server: tritonServer("/v2/models/tensorrt_llm/config", `{"name":"other"}`), version: true, model: true},
-		{name: "a hanging config", server: tritonServer("/v2/models/tensorrt_llm/config", hangs), version: true, model: true, problem: "no answer in time"},
-		{name: "a restricted config", server: tritonServer("/v2/models/tensorrt_llm/config", restricted), version: true, model: true, problem: "http_headers"},
-		{name: "a batch size as text", server: tritonServer("/v2/models/tensorrt_llm/config", strings.Replace(config, `:8`, `:"8"`, 1)), version: true, model: true, config: true},
-		{name: "wrong types everywhere", server: tritonServer("/v2/models/tensorrt_llm/config", `{"name":"tensorrt_llm","backend":7,"instance_group":"no","parameters":[1],"dynamic_batching":"x"}`), version: true, model: true, config: true},
+		{
+			name:    "HTML for the version",
+			server:  tritonServer("/v2", "<html>Sign in</html>"),
+			model:   true,
+			config:  true,
+			problem: "not JSON",
+		},
+		{
+			name:    "truncated JSON",
+			server:  tritonServer("/v2", metadata[:20]),
+			model:   true,
+			config:  true,
+			problem: "not JSON",
+		},
+		{
+			name:    "a list for the version",
+			server:  tritonServer("/v2", `[1]`),
+			model:   true,
+			config:  true,
+			problem: "unexpected type",
+		},
+		{
+			name:   "a number for the version",
+			server: tritonServer("/v2", strings.Replace(metadata, `"2.64.0"`, `2.64`, 1)),
+			model:  true,
+			config: true,
+		},
+		{
+			name:   "a version with control characters",
+			server: tritonServer("/v2", strings.Replace(metadata, `2.64.0`, `2.64.0\n\u0000`, 1)),
+			model:  true,
+			config: true,
+		},
+		{
+			name:   "somebody else's metadata",
+			server: tritonServer("/v2", `{"name":"triton","version":"9"}`),
+			model:  true,
+			config: true,
+		},
+		{
+			name:    "a restricted version",
+			server:  tritonServer("/v2", restricted),
+			model:   true,
+			config:  true,
+			problem: "http_headers",
+		},
+		{
+			name:    "a hanging version",
+			server:  tritonServer("/v2", hangs),
+			model:   true,
+			config:  true,
+			problem: "no answer in time",
+		},
+		{
+			name:    "a refused version",
+			server:  tritonServer("/v2", refuses),
+			model:   true,
+			config:  true,
+			problem: "nothing listens",
+		},
+		{
+			name:    "an index of HTML",
+			server:  tritonServer("/v2/repository/index", "<html>"),
+			version: true,
+			problem: "not JSON",
+		},
+		{
+			name:    "an object as index",
+			server:  tritonServer("/v2/repository/index", `{"name":"x"}`),
+			version: true,
+			problem: "unexpected type",
+		},
+		{
+			name:    "an index of 10 MB",
+			server:  tritonServer("/v2/repository/index", tenMegabytes),
+			version: true,
+			problem: "over the limit",
+		},
+		{
+			name:    "an index of 10000 models",
+			server:  tritonServer("/v2/repository/index", thousands.String()),
+			version: true,
+			model:   true,
+			config:  true,
+		},
+		{
+			name:    "a restricted index",
+			server:  tritonServer("/v2/repository/index", restricted),
+			version: true,
+			problem: "restricted",
+		},
+		{
+			name:    "a config of HTML",
+			server:  tritonServer("/v2/models/tensorrt_llm/config", "<html>"),
+			version: true,
+			model:   true,
+			problem: "not JSON",
+		},
+		{
+			name:    "a config of another model",
+			server:  tritonServer("/v2/models/tensorrt_llm/config", `{"name":"other"}`),
+			version: true,
+			model:   true,
+		},
+		{
+			name:    "a hanging config",
+			server:  tritonServer("/v2/models/tensorrt_llm/config", hangs),
+			version: true,
+			model:   true,
+			problem: "no answer in time",
+		},
+		{
+			name:    "a restricted config",
+			server:  tritonServer("/v2/models/tensorrt_llm/config", restricted),
+			version: true,
+			model:   true,
+			problem: "http_headers",
+		},
+		{
+			name:    "a batch size as text",
+			server:  tritonServer("/v2/models/tensorrt_llm/config", strings.Replace(config, `:8`, `:"8"`, 1)),
+			version: true,
+			model:   true,
+			config:  true,
+		},
+		{
+			name:    "wrong types everywhere",
+			server:  tritonServer("/v2/models/tensorrt_llm/config", `{"name":"tensorrt_llm","backend":7,"instance_group":"no","parameters":[1],"dynamic_batching":"x"}`),
+			version: true,
+			model:   true,
+			config:  true,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := ask(t, engine.Triton, c.server)
@@ -164,11 +276,31 @@ func TestIdentityOfOtherServers(t *testing.T) {
 		source          engine.VersionSource
 		confirmed       bool
 	}{
-		{engine.TRTLLMServe, answers{"/version": `{"version":"1.0.3.2510"}`, "/v1/models": models}, "1.0.3.2510", "1.0.3.2510", engine.SourceServer, true},
-		{engine.TRTLLMServe, answers{"/version": `{"version":"1.3.0rc14"}`, "/v1/models": models}, "1.3.0rc14", "1.3.0rc14", engine.SourceServer, true},
-		{engine.TRTLLMServe, answers{"/version": `{}`, "/v1/models": models}, "", "unknown", engine.SourceUnknown, true},
-		{engine.NIM, answers{"/v1/version": `{"release":"1.0.0","api":"1.0.0"}`, "/v1/models": models}, "1.0.0", "unknown", engine.SourceUnknown, true},
-		{engine.TritonOpenAI, answers{"/openapi.json": `{"info":{"version":"2.0.0"}}`, "/v1/models": models}, "", "unknown", engine.SourceUnknown, false},
+		{
+			engine.TRTLLMServe,
+			answers{"/version": `{"version":"1.0.3.2510"}`, "/v1/models": models},
+			"1.0.3.2510", "1.0.3.2510", engine.SourceServer, true,
+		},
+		{
+			engine.TRTLLMServe,
+			answers{"/version": `{"version":"1.3.0rc14"}`, "/v1/models": models},
+			"1.3.0rc14", "1.3.0rc14", engine.SourceServer, true,
+		},
+		{
+			engine.TRTLLMServe,
+			answers{"/version": `{}`, "/v1/models": models},
+			"", "unknown", engine.SourceUnknown, true,
+		},
+		{
+			engine.NIM,
+			answers{"/v1/version": `{"release":"1.0.0","api":"1.0.0"}`, "/v1/models": models},
+			"1.0.0", "unknown", engine.SourceUnknown, true,
+		},
+		{
+			engine.TritonOpenAI,
+			answers{"/openapi.json": `{"info":{"version":"2.0.0"}}`, "/v1/models": models},
+			"", "unknown", engine.SourceUnknown, false,
+		},
 		{engine.Dynamo, answers{"/v1/models": models}, "", "unknown", engine.SourceUnknown, false},
 	} {
 		t.Run(string(c.kind)+" "+c.version, func(t *testing.T) {
@@ -185,7 +317,13 @@ func TestIdentityOfOtherServers(t *testing.T) {
 }
 
 func TestTensorRTLLMVersionPrecedence(t *testing.T) {
-	executor := readPage(t, engine.Triton, []byte("nv_trt_llm_general_metrics{model=\"tensorrt_llm\",general_type=\"iteration_counter\",version=\"1\"} 3\n"))
+	executor := readPage(
+		t,
+		engine.Triton,
+		[]byte(
+			"nv_trt_llm_general_metrics{model=\"tensorrt_llm\",general_type=\"iteration_counter\",version=\"1\"} 3\n",
+		),
+	)
 	for _, c := range []struct {
 		name     string
 		facts    engine.Facts
@@ -193,8 +331,16 @@ func TestTensorRTLLMVersionPrecedence(t *testing.T) {
 		want     string
 		source   engine.VersionSource
 	}{
-		{"declared wins", engine.Facts{EngineVersion: "2.64.0", TRTLLMVersion: "1.0.0", TRTLLMSource: engine.SourceParameter}, "0.17.0.post1", "0.17.0.post1", engine.SourceConfig},
-		{"then the parameter of a model", engine.Facts{EngineVersion: "2.64.0", TRTLLMVersion: "1.0.0", TRTLLMSource: engine.SourceParameter}, "", "1.0.0", engine.SourceParameter},
+		{
+			"declared wins",
+			engine.Facts{EngineVersion: "2.64.0", TRTLLMVersion: "1.0.0", TRTLLMSource: engine.SourceParameter},
+			"0.17.0.post1", "0.17.0.post1", engine.SourceConfig,
+		},
+		{
+			"then the parameter of a model",
+			engine.Facts{EngineVersion: "2.64.0", TRTLLMVersion: "1.0.0", TRTLLMSource: engine.SourceParameter},
+			"", "1.0.0", engine.SourceParameter,
+		},
 		{"then the table", engine.Facts{EngineVersion: "2.64.0"}, "", "1.1.0", engine.SourceTable},
 		{"25.07 is 2.59.1", engine.Facts{EngineVersion: "2.59.1"}, "", "0.20.0", engine.SourceTable},
 		{"a version without semver", engine.Facts{EngineVersion: "2.63.0"}, "", "1.0.3.2510", engine.SourceTable},
@@ -237,9 +383,21 @@ func TestAnswersAreKeptUntilReplaced(t *testing.T) {
 		{"nothing answers", answers{"*": refuses}, "2.64.0", "1.1.0", true, true},
 		{"only the version is restricted", tritonServer("/v2", restricted), "2.64.0", "1.1.0", true, true},
 		{"the config is lost", tritonServer("/v2/models/tensorrt_llm/config", "<html>"), "2.64.0", "1.1.0", true, true},
-		{"the model is unloaded", tritonServer("/v2/repository/index", strings.Replace(index, "READY", "UNAVAILABLE", 1)), "2.64.0", "1.1.0", true, true},
-		{"the parameter was taken out", tritonServer("/v2/models/tensorrt_llm/config", strings.Replace(config, "trtllm_version", "other", 1)), "2.64.0", "", true, true},
-		{"another version", tritonServer("/v2", strings.Replace(metadata, "2.64", "2.67", 1), "/v2/models/tensorrt_llm/config", hangs), "2.67.0", "", true, true},
+		{
+			"the model is unloaded",
+			tritonServer("/v2/repository/index", strings.Replace(index, "READY", "UNAVAILABLE", 1)),
+			"2.64.0", "1.1.0", true, true,
+		},
+		{
+			"the parameter was taken out",
+			tritonServer("/v2/models/tensorrt_llm/config", strings.Replace(config, "trtllm_version", "other", 1)),
+			"2.64.0", "", true, true,
+		},
+		{
+			"another version",
+			tritonServer("/v2", strings.Replace(metadata, "2.64", "2.67", 1), "/v2/models/tensorrt_llm/config", hangs),
+			"2.67.0", "", true, true,
+		},
 		{"no models any more", tritonServer("/v2/repository/index", "[]"), "2.64.0", "1.1.0", false, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -257,9 +415,20 @@ func TestAnswersAreKeptUntilReplaced(t *testing.T) {
 }
 
 func TestInvalidConfigNumbers(t *testing.T) {
-	for text, want := range map[string]int{`8`: 8, `8.5`: 0, `99999999999999999999`: 0, `"many"`: 0, `null`: 0, `[8]`: 0} {
-		f := ask(t, engine.Triton, tritonServer("/v2/models/tensorrt_llm/config", `{"name":"tensorrt_llm","max_batch_size":`+text+`,
-			"instance_group":[{"kind":"KIND_GPU","count":`+text+`,"gpus":[`+text+`]}],"dynamic_batching":{"max_queue_delay_microseconds":`+text+`},"backend":"python"}`))
+	for text, want := range map[string]int{
+		`8`:                    8,
+		`8.5`:                  0,
+		`99999999999999999999`: 0,
+		`"many"`:               0,
+		`null`:                 0,
+		`[8]`:                  0,
+	} {
+		f := ask(
+			t,
+			engine.Triton,
+			tritonServer("/v2/models/tensorrt_llm/config", `{"name":"tensorrt_llm","max_batch_size":`+text+`,
+			"instance_group":[{"kind":"KIND_GPU","count":`+text+`,"gpus":[`+text+`]}],"dynamic_batching":{"max_queue_delay_microseconds":`+text+`},"backend":"python"}`),
+		)
 		m := f.Models[0]
 		require.True(t, m.Configured, text)
 		require.Equal(t, "python", m.Backend, text)
@@ -270,10 +439,18 @@ func TestInvalidConfigNumbers(t *testing.T) {
 }
 
 func TestIndexWithWrongTypesIsRefused(t *testing.T) {
-	f := ask(t, engine.Triton, tritonServer("/v2/repository/index", `[{"name":"tensorrt_llm","version":"1","state":"READY"},5]`))
+	f := ask(
+		t,
+		engine.Triton,
+		tritonServer("/v2/repository/index", `[{"name":"tensorrt_llm","version":"1","state":"READY"},5]`),
+	)
 	require.False(t, f.Listed)
 	require.Empty(t, f.Models)
-	require.Equal(t, []engine.Problem{{Question: "POST /v2/repository/index", Reason: "answers JSON of an unexpected type", Unexpected: true}}, f.Problems)
+	require.Equal(t, []engine.Problem{{
+		Question:   "POST /v2/repository/index",
+		Reason:     "answers JSON of an unexpected type",
+		Unexpected: true,
+	}}, f.Problems)
 }
 
 func TestModelInstances(t *testing.T) {
@@ -285,7 +462,13 @@ func TestModelInstances(t *testing.T) {
 		{[]engine.InstanceGroup{{Kind: "KIND_CPU", Count: 4}}, 4},
 		{[]engine.InstanceGroup{{Kind: "KIND_GPU", Count: 2, GPUs: []int{0, 1, 2}}}, 6},
 		{[]engine.InstanceGroup{{Kind: "KIND_GPU", Count: 2}}, 2},
-		{[]engine.InstanceGroup{{Kind: "KIND_MODEL", Count: 2, GPUs: []int{0, 1}}, {Kind: "KIND_GPU", Count: 1, GPUs: []int{0}}}, 3},
+		{
+			[]engine.InstanceGroup{
+				{Kind: "KIND_MODEL", Count: 2, GPUs: []int{0, 1}},
+				{Kind: "KIND_GPU", Count: 1, GPUs: []int{0}},
+			},
+			3,
+		},
 	} {
 		m := engine.ModelFacts{Instances: c.groups}
 		require.Equal(t, c.want, m.InstanceCount(), "%v", c.groups)
@@ -302,7 +485,9 @@ func TestTritonIndex(t *testing.T) {
 	for i, m := range f.Models {
 		got[i] = m.Name + " " + m.Version + " " + m.State
 	}
-	require.Equal(t, []string{"a 2 READY", "b 1 LOADING", "never loaded  "}, got, "one version of each, those that were never loaded last")
+	require.Equal(t, []string{
+		"a 2 READY", "b 1 LOADING", "never loaded  ",
+	}, got, "one version of each, those that were never loaded last")
 }
 
 func TestModelsNamedByConfig(t *testing.T) {
@@ -424,7 +609,11 @@ func TestFailureIsNoProblemWhileOthersMayAnswer(t *testing.T) {
 		require.Len(t, rounds, 2)
 		require.Empty(t, rounds[0].Problems)
 		require.Equal(t, []engine.Problem{
-			{Question: "GET /v2", Reason: "no answer in time", Unanswered: true}, {Question: "GET /v2/models/m00/config", Reason: "answers text that is not JSON", Unexpected: true},
+			{
+				Question:   "GET /v2",
+				Reason:     "no answer in time",
+				Unanswered: true,
+			}, {Question: "GET /v2/models/m00/config", Reason: "answers text that is not JSON", Unexpected: true},
 		}, rounds[1].Problems)
 	})
 }
@@ -453,7 +642,12 @@ type breaks struct {
 }
 
 // Do implements engine.Client.
-func (b breaks) Do(ctx context.Context, method, address string, body []byte, limit int64) (int, http.Header, []byte, error) {
+func (b breaks) Do(
+	ctx context.Context,
+	method, address string,
+	body []byte,
+	limit int64,
+) (int, http.Header, []byte, error) {
 	if strings.HasSuffix(address, b.path) {
 		panic("broken over " + b.path)
 	}
@@ -461,10 +655,18 @@ func (b breaks) Do(ctx context.Context, method, address string, body []byte, lim
 }
 
 func TestPanicInRequestReachesCaller(t *testing.T) {
-	for path, over := range map[string]string{"/v2": ".askVersion(", "/v2/repository/index": ".askModels", "/v2/models/m11/config": ".askConfig("} {
+	for path, over := range map[string]string{
+		"/v2":                   ".askVersion(",
+		"/v2/repository/index":  ".askModels",
+		"/v2/models/m11/config": ".askConfig(",
+	} {
 		panicked := func() (p any) {
 			defer func() { p = recover() }()
-			engineOf(t, engine.Triton).Ask(t.Context(), breaks{manyModels(12, 0), path}, "http://server", engine.Earlier{}).Complete()
+			engineOf(
+				t,
+				engine.Triton,
+			).Ask(t.Context(), breaks{manyModels(12, 0), path}, "http://server", engine.Earlier{}).
+				Complete()
 			return nil
 		}()
 		require.Contains(t, panicked, "broken over "+path+"\n", "or nobody could tell that a round failed")
@@ -475,7 +677,11 @@ func TestPanicInRequestReachesCaller(t *testing.T) {
 func TestTritonRequests(t *testing.T) {
 	server := &recorder{Client: tritonServer()}
 	engineOf(t, engine.Triton).Ask(t.Context(), server, "http://server", engine.Earlier{}).Complete()
-	require.Equal(t, map[string]string{"GET /v2": "", "POST /v2/repository/index": "{}", "GET /v2/models/tensorrt_llm/config": ""}, server.bodies)
+	require.Equal(t, map[string]string{
+		"GET /v2":                            "",
+		"POST /v2/repository/index":          "{}",
+		"GET /v2/models/tensorrt_llm/config": "",
+	}, server.bodies)
 }
 
 func TestAnswerLimits(t *testing.T) {
@@ -513,7 +719,10 @@ func TestAnswerWithoutModelList(t *testing.T) {
 	for _, text := range []string{`{}`, `null`, `{"error":"try again"}`, `{"data":null}`, `{"data":"tiny"}`} {
 		f := ask(t, engine.VLLM, answers{"/v1/models": text, "/version": `{"version":"0.32.0"}`})
 		require.False(t, f.Listed, text)
-		require.Equal(t, []engine.Problem{{Question: "GET /v1/models", Reason: "answers JSON without a list of models"}}, f.Problems, text)
+		require.Equal(t, []engine.Problem{{
+			Question: "GET /v1/models",
+			Reason:   "answers JSON without a list of models",
+		}}, f.Problems, text)
 		require.Len(t, f.WithEarlier(&before).Models, 1, "what it listed before still counts")
 	}
 	f := ask(t, engine.VLLM, answers{"/v1/models": `{"data":[]}`})

@@ -121,7 +121,10 @@ type ModelState struct{ Name, Version, State, Reason string }
 // settled reports whether the answer is valid as long as the server answers ready, as a paused one
 // does too.
 func (h *Health) settled() bool {
-	changing := slices.ContainsFunc(h.Models, func(m ModelState) bool { return m.State != ModelReady && m.State != ModelUnavailable })
+	changing := slices.ContainsFunc(
+		h.Models,
+		func(m ModelState) bool { return m.State != ModelReady && m.State != ModelUnavailable },
+	)
 	return h.API == APIReady && h.Status == http.StatusOK && !h.Paused && !changing
 }
 
@@ -148,7 +151,8 @@ func healthOf(url string, status int, body []byte, err error) Health {
 	case unready(status):
 		// The servers answer 400, 500 or 503 and leave the body empty (Triton src/http_server.cc,
 		// vLLM and trtllm-serve Response(status_code=503)); proxies do not.
-		own := status == http.StatusBadRequest || status == http.StatusServiceUnavailable || status == http.StatusInternalServerError
+		own := status == http.StatusBadRequest || status == http.StatusServiceUnavailable ||
+			status == http.StatusInternalServerError
 		h.API, h.FromServer, h.Detail = APINotReady, own && len(body) == 0, "the API answers "+statusText(status)
 	case status == http.StatusForbidden || status == http.StatusUnauthorized:
 		h.API, h.Detail = APIFailed, "the API is restricted: "+restrictedHint+" ("+short(body)+")"
@@ -166,7 +170,10 @@ func unready(status int) bool {
 	switch status {
 	case http.StatusBadRequest:
 		return true
-	case http.StatusNotImplemented, http.StatusBadGateway, http.StatusGatewayTimeout, http.StatusHTTPVersionNotSupported:
+	case http.StatusNotImplemented,
+		http.StatusBadGateway,
+		http.StatusGatewayTimeout,
+		http.StatusHTTPVersionNotSupported:
 		return false
 	}
 	return status >= http.StatusInternalServerError

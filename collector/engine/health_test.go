@@ -20,15 +20,31 @@ import (
 func TestUnreadyModelsAreNamed(t *testing.T) {
 	for _, c := range []struct{ name, index, want string }{
 		{"all are ready", `[{"name":"a","version":"1","state":"READY"}]`, "the API answers 200"},
-		{"one was never loaded, one has no name", `[{"name":"a","version":"1","state":"READY"},{"name":"b"},{"name":"","version":"1","state":"READY"}]`, "the API answers 200"},
-		{"one failed", `[{"name":"b","version":"2","state":"UNAVAILABLE","reason":"no memory"}]`, "the API answers 200; not loaded: b (no memory)"},
-		{"an older version gave way", `[{"name":"a","version":"1","state":"UNAVAILABLE","reason":"unloaded"},{"name":"a","version":"2","state":"READY"}]`, "the API answers 200"},
+		{
+			"one was never loaded, one has no name",
+			`[{"name":"a","version":"1","state":"READY"},{"name":"b"},{"name":"","version":"1","state":"READY"}]`,
+			"the API answers 200",
+		},
+		{
+			"one failed",
+			`[{"name":"b","version":"2","state":"UNAVAILABLE","reason":"no memory"}]`,
+			"the API answers 200; not loaded: b (no memory)",
+		},
+		{
+			"an older version gave way",
+			`[{"name":"a","version":"1","state":"UNAVAILABLE","reason":"unloaded"},{"name":"a","version":"2","state":"READY"}]`,
+			"the API answers 200",
+		},
 		{
 			"the model and the ensemble over it are going", // Triton 2.51, while tensorrt_llm unloads.
 			`[{"name":"ensemble","version":"1","state":"UNAVAILABLE","reason":"unloaded"},{"name":"preprocessing","version":"1","state":"READY"},{"name":"tensorrt_llm","version":"1","state":"UNLOADING"}]`,
 			"the API answers 200; not loaded: ensemble (unloaded), tensorrt_llm (unloading)",
 		},
-		{"two versions of one", `[{"name":"a","version":"1","state":"UNAVAILABLE","reason":"old"},{"name":"a","version":"2","state":"UNAVAILABLE","reason":"no memory"}]`, "the API answers 200; not loaded: a (old)"},
+		{
+			"two versions of one",
+			`[{"name":"a","version":"1","state":"UNAVAILABLE","reason":"old"},{"name":"a","version":"2","state":"UNAVAILABLE","reason":"no memory"}]`,
+			"the API answers 200; not loaded: a (old)",
+		},
 		{
 			"as many as a line can hold",
 			`[{"name":"a","state":"LOADING","version":"1"},{"name":"b","state":"LOADING","version":"1"},{"name":"c","state":"UNAVAILABLE","version":"1"},{"name":"d","state":"LOADING","version":"1"}]`,
@@ -62,10 +78,20 @@ func TestClosedConnectionCountsAsRefused(t *testing.T) {
 		{"nothing listens", syscall.ECONNREFUSED, engine.APIRefused, "the API refuses connections"},
 		// Triton 2.51 after SIGTERM, with streams in flight.
 		{"it ends the connection", io.EOF, engine.APIRefused, "the API closes connections without an answer"},
-		{"it resets the connection", syscall.ECONNRESET, engine.APIRefused, "the API closes connections without an answer"},
-		{"it ends the connection before the question", errors.New("http: server closed idle connection"), engine.APIRefused, "the API closes connections without an answer"},
+		{
+			"it resets the connection", syscall.ECONNRESET, engine.APIRefused,
+			"the API closes connections without an answer",
+		},
+		{
+			"it ends the connection before the question",
+			errors.New("http: server closed idle connection"),
+			engine.APIRefused, "the API closes connections without an answer",
+		},
 		{"it does not answer in time", context.DeadlineExceeded, engine.APIFailed, "the API does not answer"},
-		{"it speaks something else", errors.New("malformed HTTP response"), engine.APIFailed, "the API does not answer"},
+		{
+			"it speaks something else", errors.New("malformed HTTP response"), engine.APIFailed,
+			"the API does not answer",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := engineOf(t, engine.Triton)
@@ -114,19 +140,48 @@ func TestHealthByStatus(t *testing.T) {
 		{response{status: 400}, engine.APINotReady, "the API answers Bad Request"},
 		{response{status: 500}, engine.APINotReady, "the API answers Internal Server Error"},
 		{response{status: 503}, engine.APINotReady, "the API answers Service Unavailable"},
-		{response{status: 401, body: "no"}, engine.APIFailed, "the API is restricted: set the header that the server expects in http_headers (no)"},
-		{response{status: 403, body: `{"error":"expecting header"}`}, engine.APIFailed, "the API is restricted: set the header that the server expects in http_headers (expecting header)"},
-		{response{status: 403, body: `{"detail":"` + strings.Repeat("x", 121) + `"}`}, engine.APIFailed, "the API is restricted: set the header that the server expects in http_headers (" + strings.Repeat("x", 120) + ")"},
-		{response{status: 403, body: "no\n\tright \xff"}, engine.APIFailed, "the API is restricted: set the header that the server expects in http_headers (no right ?)"},
-		{response{status: 403, body: "x" + strings.Repeat("é", 60)}, engine.APIFailed, "the API is restricted: set the header that the server expects in http_headers (x" + strings.Repeat("é", 59) + ")"},
+		{
+			response{status: 401, body: "no"},
+			engine.APIFailed,
+			"the API is restricted: set the header that the server expects in http_headers (no)",
+		},
+		{
+			response{status: 403, body: `{"error":"expecting header"}`},
+			engine.APIFailed,
+			"the API is restricted: set the header that the server expects in http_headers (expecting header)",
+		},
+		{
+			response{status: 403, body: `{"detail":"` + strings.Repeat("x", 121) + `"}`},
+			engine.APIFailed,
+			"the API is restricted: set the header that the server expects in " +
+				"http_headers (" + strings.Repeat("x", 120) + ")",
+		},
+		{
+			response{status: 403, body: "no\n\tright \xff"},
+			engine.APIFailed,
+			"the API is restricted: set the header that the server expects in http_headers (no right ?)",
+		},
+		{
+			response{status: 403, body: "x" + strings.Repeat("é", 60)},
+			engine.APIFailed,
+			"the API is restricted: set the header that the server expects in " +
+				"http_headers (x" + strings.Repeat("é", 59) + ")",
+		},
 		{response{status: 404}, engine.APIFailed, "the API answers Not Found to http://server/"},
-		{response{status: 513, body: `{"message":"NIM server has crashed"}`}, engine.APINotReady, "the API answers 513"},
+		{
+			response{status: 513, body: `{"message":"NIM server has crashed"}`},
+			engine.APINotReady, "the API answers 513",
+		},
 		{response{status: 599}, engine.APINotReady, "the API answers 599"},
 		{response{status: 502}, engine.APIFailed, "the API answers Bad Gateway to http://server/"},
 		{response{status: 504}, engine.APIFailed, "the API answers Gateway Timeout to http://server/"},
 		{response{status: 501}, engine.APIFailed, "the API answers Not Implemented to http://server/"},
 		{response{status: 429}, engine.APIFailed, "the API answers Too Many Requests to http://server/"},
-		{response{status: 200, body: "\n<html>Sign in</html>"}, engine.APIFailed, "a web page, as of a proxy that asks for a login, is at http://server/"},
+		{
+			response{status: 200, body: "\n<html>Sign in</html>"},
+			engine.APIFailed,
+			"a web page, as of a proxy that asks for a login, is at http://server/",
+		},
 	} {
 		for _, kind := range kinds {
 			h := engineOf(t, kind).Health(t.Context(), c.server, "http://server")
@@ -158,20 +213,43 @@ func TestLivenessByKind(t *testing.T) {
 	// they require a header or lack the path.
 	either := map[int]string{200: yes, 400: yes, 500: yes, 503: yes, 401: silent, 403: silent, 404: silent}
 	for kind, want := range map[engine.Name]map[int]string{
-		engine.Triton:       {200: yes, 400: no, 500: silent, 503: silent, 401: silent, 403: silent, 404: silent},
-		engine.NIM:          {200: yes, 400: no, 500: no, 503: no, 401: silent, 403: silent, 404: silent},
-		engine.TritonOpenAI: {200: silent, 400: silent, 500: silent, 503: silent, 401: silent, 403: silent, 404: silent},
-		engine.TRTLLMServe:  either,
-		engine.VLLM:         either,
-		engine.SGLang:       either,
+		engine.Triton: {200: yes, 400: no, 500: silent, 503: silent, 401: silent, 403: silent, 404: silent},
+		engine.NIM:    {200: yes, 400: no, 500: no, 503: no, 401: silent, 403: silent, 404: silent},
+		engine.TritonOpenAI: {
+			200: silent,
+			400: silent,
+			500: silent,
+			503: silent,
+			401: silent,
+			403: silent,
+			404: silent,
+		},
+		engine.TRTLLMServe: either,
+		engine.VLLM:        either,
+		engine.SGLang:      either,
 	} {
 		for status, word := range want {
-			require.Equal(t, word, name(engineOf(t, kind).Health(t.Context(), response{status: status}, "http://server")), "%s, %d", kind, status)
+			require.Equal(
+				t,
+				word,
+				name(engineOf(t, kind).Health(t.Context(), response{status: status}, "http://server")),
+				"%s, %d",
+				kind,
+				status,
+			)
 		}
 	}
-	for _, kind := range []engine.Name{engine.Triton, engine.NIM, engine.TritonOpenAI, engine.TRTLLMServe, engine.VLLM, engine.SGLang, engine.Dynamo} {
+	for _, kind := range []engine.Name{
+		engine.Triton, engine.NIM, engine.TritonOpenAI, engine.TRTLLMServe, engine.VLLM, engine.SGLang,
+		engine.Dynamo,
+	} {
 		for _, err := range []error{syscall.ECONNREFUSED, context.DeadlineExceeded} {
-			require.Equal(t, silent, name(engineOf(t, kind).Health(t.Context(), response{err: err}, "http://server")), kind)
+			require.Equal(
+				t,
+				silent,
+				name(engineOf(t, kind).Health(t.Context(), response{err: err}, "http://server")),
+				kind,
+			)
 		}
 	}
 }
@@ -180,14 +258,30 @@ func TestLoadingEngine(t *testing.T) {
 	serve := engineOf(t, engine.TRTLLMServe)
 	for _, status := range []int{503, 404} {
 		h := serve.Health(t.Context(), response{status: status, state: "starting"}, "http://server")
-		require.Equal(t, engine.Health{API: engine.APINotReady, Live: true, LiveKnown: true, Status: status, FromServer: true, Starting: true, Detail: "the server loads its engine"}, h)
+		require.Equal(t, engine.Health{
+			API:        engine.APINotReady,
+			Live:       true,
+			LiveKnown:  true,
+			Status:     status,
+			FromServer: true,
+			Starting:   true,
+			Detail:     "the server loads its engine",
+		}, h)
 	}
 	require.False(t, serve.Health(t.Context(), response{status: 503, state: "ready"}, "http://server").Starting)
-	require.False(t, serve.Health(t.Context(), response{status: 200, state: "starting"}, "http://server").Starting, "it is ready")
+	require.False(
+		t,
+		serve.Health(t.Context(), response{status: 200, state: "starting"}, "http://server").Starting,
+		"it is ready",
+	)
 	h := serve.Health(t.Context(), response{err: syscall.ECONNREFUSED}, "http://server")
 	require.Equal(t, engine.APIRefused, h.API)
 	require.False(t, h.Live)
-	require.False(t, engineOf(t, engine.NIM).Health(t.Context(), response{status: 503, state: "starting"}, "http://server").Starting, "nobody else says it so")
+	require.False(
+		t,
+		engineOf(t, engine.NIM).Health(t.Context(), response{status: 503, state: "starting"}, "http://server").Starting,
+		"nobody else says it so",
+	)
 }
 
 func TestHealthAddress(t *testing.T) {
@@ -205,7 +299,15 @@ func TestHealthAddress(t *testing.T) {
 func TestWords(t *testing.T) {
 	const up, absent, list = "", "absent", `{"data":[{"id":"m","owned_by":"sglang"}]}`
 	serving := func(kind engine.Name, more answers) answers {
-		server := answers{"/health": up, "/v1/models": list, "/v2/health/ready": up, "/v2/health/live": up, "/health/ready": up, "/v1/health/ready": up, "/v1/health/live": up}
+		server := answers{
+			"/health":          up,
+			"/v1/models":       list,
+			"/v2/health/ready": up,
+			"/v2/health/live":  up,
+			"/health/ready":    up,
+			"/v1/health/ready": up,
+			"/v1/health/live":  up,
+		}
 		if kind == engine.Dynamo {
 			server = answers{"/health": `{"status":"healthy","endpoints":{"generate":"ready"}}`}
 		}
@@ -220,24 +322,75 @@ func TestWords(t *testing.T) {
 		want engine.Word
 	}{
 		{"a vLLM that is not in development mode", engine.VLLM, nil, engine.WordReady},
-		{"a vLLM that is not paused", engine.VLLM, answers{"/is_paused": `{"is_paused":false}`, "/is_sleeping": `{"is_sleeping":false}`}, engine.WordReady},
-		{"a paused vLLM", engine.VLLM, answers{"/is_paused": `{"is_paused":true}`, "/is_sleeping": `{"is_sleeping":true}`}, engine.WordPaused},
-		{"a paused vLLM of 0.12, outside of development mode", engine.VLLM, answers{"/is_paused": `{"is_paused":true}`}, engine.WordPaused},
-		{"a sleeping vLLM of 0.12", engine.VLLM, answers{"/is_paused": `{"is_paused":false}`, "/is_sleeping": `{"is_sleeping":true}`}, engine.WordPaused},
-		{"a sleeping vLLM before 0.12", engine.VLLM, answers{"/is_sleeping": `{"is_sleeping":true}`}, engine.WordPaused},
-		{"a vLLM whose engine does not say whether it is paused", engine.VLLM, answers{"/is_paused": refuses, "/is_sleeping": refuses}, engine.WordReady},
-		{"a page of a proxy at the path", engine.VLLM, answers{"/is_paused": "<html>", "/is_sleeping": "{}"}, engine.WordReady},
-		{"a vLLM whose engine died while it was paused", engine.VLLM, answers{"/health": notReady, "/is_paused": `{"is_paused":true}`}, engine.WordNotReady},
+		{
+			"a vLLM that is not paused", engine.VLLM,
+			answers{"/is_paused": `{"is_paused":false}`, "/is_sleeping": `{"is_sleeping":false}`},
+			engine.WordReady,
+		},
+		{
+			"a paused vLLM", engine.VLLM,
+			answers{"/is_paused": `{"is_paused":true}`, "/is_sleeping": `{"is_sleeping":true}`},
+			engine.WordPaused,
+		},
+		{
+			"a paused vLLM of 0.12, outside of development mode",
+			engine.VLLM,
+			answers{"/is_paused": `{"is_paused":true}`},
+			engine.WordPaused,
+		},
+		{
+			"a sleeping vLLM of 0.12", engine.VLLM,
+			answers{"/is_paused": `{"is_paused":false}`, "/is_sleeping": `{"is_sleeping":true}`},
+			engine.WordPaused,
+		},
+		{
+			"a sleeping vLLM before 0.12", engine.VLLM,
+			answers{"/is_sleeping": `{"is_sleeping":true}`},
+			engine.WordPaused,
+		},
+		{
+			"a vLLM whose engine does not say whether it is paused",
+			engine.VLLM,
+			answers{"/is_paused": refuses, "/is_sleeping": refuses},
+			engine.WordReady,
+		},
+		{
+			"a page of a proxy at the path", engine.VLLM,
+			answers{"/is_paused": "<html>", "/is_sleeping": "{}"},
+			engine.WordReady,
+		},
+		{
+			"a vLLM whose engine died while it was paused", engine.VLLM,
+			answers{"/health": notReady, "/is_paused": `{"is_paused":true}`},
+			engine.WordNotReady,
+		},
 		{"an SGLang before 0.5.20", engine.SGLang, answers{"/ping": up}, engine.WordReady},
 		{"an SGLang that is ready", engine.SGLang, answers{"/ready": up, "/ping": up}, engine.WordReady},
 		{"a paused SGLang", engine.SGLang, answers{"/ready": notReady, "/ping": up}, engine.WordPaused},
-		{"an SGLang whose last health check failed, or that exits", engine.SGLang, answers{"/ready": notReady, "/ping": notReady}, engine.WordReady},
-		{"a NIM behind a wrapper", engine.NIM, answers{"/v1/health/ready": notReady, "/v1/health/live": notReady}, engine.WordNotReady},
+		{
+			"an SGLang whose last health check failed, or that exits",
+			engine.SGLang,
+			answers{"/ready": notReady, "/ping": notReady},
+			engine.WordReady,
+		},
+		{
+			"a NIM behind a wrapper", engine.NIM,
+			answers{"/v1/health/ready": notReady, "/v1/health/live": notReady},
+			engine.WordNotReady,
+		},
 		{"a NIM without that path", engine.NIM, answers{"/v1/health/ready": absent}, engine.WordUnknown},
 		{"a Triton while a model loads", engine.Triton, answers{"/v2/health/ready": notReady}, engine.WordNotReady},
-		{"a Triton whose API is closed already", engine.Triton, answers{"/v2/health/ready": refuses}, engine.WordDraining},
+		{
+			"a Triton whose API is closed already", engine.Triton,
+			answers{"/v2/health/ready": refuses},
+			engine.WordDraining,
+		},
 		{"a vLLM whose port is closed", engine.VLLM, answers{"/health": refuses}, engine.WordUnknown},
-		{"a worker that lost its endpoint", engine.Dynamo, answers{"/health": `{"status":"notready","endpoints":{}}`}, engine.WordNotReady},
+		{
+			"a worker that lost its endpoint", engine.Dynamo,
+			answers{"/health": `{"status":"notready","endpoints":{}}`},
+			engine.WordNotReady,
+		},
 	} {
 		word, h := wordOf(t, c.kind, serving(c.kind, nil), serving(c.kind, c.more))
 		require.Equal(t, c.want, word, "%s: %s", c.says, h.Detail)
@@ -250,7 +403,11 @@ func TestWords(t *testing.T) {
 
 // TestRestartedWorkerStartsAgain has a worker that was ready, and another process in its place.
 func TestRestartedWorkerStartsAgain(t *testing.T) {
-	ready, none := answers{"/health": `{"status":"ready","endpoints":{"generate":"ready"}}`}, answers{"/health": `{"status":"notready","endpoints":{}}`}
+	ready, none := answers{
+		"/health": `{"status":"ready","endpoints":{"generate":"ready"}}`,
+	}, answers{
+		"/health": `{"status":"notready","endpoints":{}}`,
+	}
 	word, h := wordOf(t, engine.Dynamo, ready, answers{"*": refuses}, none)
 	require.Equal(t, engine.WordStarting, word, h.Detail)
 	require.True(t, h.NoEndpoint)
@@ -267,14 +424,38 @@ func TestFirstWords(t *testing.T) {
 		server answers
 		want   engine.Word
 	}{
-		{"a worker without endpoint, or a follower", engine.Dynamo, answers{"/health": `{"status":"notready","endpoints":{}}`}, engine.WordStarting},
-		{"a follower node of an SGLang", engine.SGLang, answers{"/ping": "", "/health": "", "/health_generate": ""}, engine.WordStarting},
+		{
+			"a worker without endpoint, or a follower", engine.Dynamo,
+			answers{"/health": `{"status":"notready","endpoints":{}}`},
+			engine.WordStarting,
+		},
+		{
+			"a follower node of an SGLang", engine.SGLang,
+			answers{"/ping": "", "/health": "", "/health_generate": ""},
+			engine.WordStarting,
+		},
 		{"an SGLang of which a proxy shows the page only", engine.SGLang, answers{}, engine.WordUnknown},
-		{"a worker whose endpoint is not ready", engine.Dynamo, answers{"/health": `{"status":"notready","endpoints":{"generate":"notready"}}`}, engine.WordNotReady},
-		{"a frontend without workers", engine.Dynamo, answers{"/health": `{"status":"healthy","instances":[]}`}, engine.WordNotReady},
-		{"a Triton that is not live yet", engine.Triton, answers{"/v2/health/ready": notReady, "/v2/health/live": notReady}, engine.WordNotReady},
+		{
+			"a worker whose endpoint is not ready", engine.Dynamo,
+			answers{"/health": `{"status":"notready","endpoints":{"generate":"notready"}}`},
+			engine.WordNotReady,
+		},
+		{
+			"a frontend without workers", engine.Dynamo,
+			answers{"/health": `{"status":"healthy","instances":[]}`},
+			engine.WordNotReady,
+		},
+		{
+			"a Triton that is not live yet", engine.Triton,
+			answers{"/v2/health/ready": notReady, "/v2/health/live": notReady},
+			engine.WordNotReady,
+		},
 		{"a Triton that nobody found", engine.Triton, answers{"*": refuses}, engine.WordUnknown},
-		{"a vLLM that was paused before its first request", engine.VLLM, answers{"/health": "", "/is_paused": `{"is_paused":true}`}, engine.WordPaused},
+		{
+			"a vLLM that was paused before its first request", engine.VLLM,
+			answers{"/health": "", "/is_paused": `{"is_paused":true}`},
+			engine.WordPaused,
+		},
 	} {
 		word, h := wordOf(t, c.kind, c.server)
 		require.Equal(t, c.want, word, "%s: %s", c.says, h.Detail)
@@ -290,7 +471,10 @@ func wordOf(t *testing.T, kind engine.Name, servers ...engine.Client) (engine.Wo
 		e := engineOf(t, kind)
 		a.AddHealth(e.Health(t.Context(), server, "http://10.0.0.1:8000"))
 		var l engine.Locator
-		a.Reconcile(l.Locate(nil, &target.Target{MetricsURL: "http://10.0.0.1:8002/metrics", APIURL: "http://10.0.0.1:8000"}, e, false), nil)
+		a.Reconcile(l.Locate(nil, &target.Target{
+			MetricsURL: "http://10.0.0.1:8002/metrics",
+			APIURL:     "http://10.0.0.1:8000",
+		}, e, false), nil)
 	}
 	return a.Health.Word(), a.Health
 }

@@ -161,8 +161,10 @@ func TestGenerationsOfNIM2(t *testing.T) {
 	}
 	nim := engineOf(t, engine.NIM)
 	for page, inside := range map[string]bool{
-		"vllm:num_requests_running 1\nhttp_requests_total{handler=\"/v1/x\",status=\"2xx\"} 1\n":                                            true,
-		"sglang:num_running_reqs 1\nsglang:max_total_num_tokens 9\nsglang:http_responses_total{endpoint=\"/v1/x\",status_code=\"200\"} 1\n": true,
+		"vllm:num_requests_running 1\n" +
+			"http_requests_total{handler=\"/v1/x\",status=\"2xx\"} 1\n": true,
+		"sglang:num_running_reqs 1\nsglang:max_total_num_tokens 9\n" +
+			"sglang:http_responses_total{endpoint=\"/v1/x\",status_code=\"200\"} 1\n": true,
 		"num_request_max 1\n": false,
 	} {
 		read := readPage(t, engine.NIM, []byte(page))
@@ -172,8 +174,14 @@ func TestGenerationsOfNIM2(t *testing.T) {
 		require.Equal(t, engine.Stream{Usage: inside, Seed: inside, IgnoreEOS: inside}, stream)
 	}
 	known := &engine.Knowledge{Page: readPage(t, engine.NIM, []byte("vllm:generation_tokens_total 1\n"))}
-	require.Equal(t, "true, vllm:generation_tokens_total, as tokens are generated", capability(t, engine.NIM, engine.CanLiveTokens, known))
+	require.Equal(t, "true, vllm:generation_tokens_total, as tokens "+
+		"are generated", capability(t, engine.NIM, engine.CanLiveTokens, known))
 	known.Page = readPage(t, engine.NIM, []byte("sglang:generation_tokens_total 1\n"))
-	require.Equal(t, "true, sglang:generation_tokens_total, when a request ends", capability(t, engine.NIM, engine.CanTokens, known))
-	require.Equal(t, "false, this release counts tokens when a request ends [a later SGLang]", capability(t, engine.NIM, engine.CanLiveTokens, known))
+	require.Equal(
+		t,
+		"true, sglang:generation_tokens_total, when a request ends",
+		capability(t, engine.NIM, engine.CanTokens, known),
+	)
+	require.Equal(t, "false, this release counts tokens when a request ends [a "+
+		"later SGLang]", capability(t, engine.NIM, engine.CanLiveTokens, known))
 }

@@ -58,7 +58,9 @@ func (a answers) Do(ctx context.Context, _, address string, _ []byte, limit int6
 	case text == notReady:
 		return http.StatusServiceUnavailable, http.Header{}, nil, nil
 	case text == restricted:
-		return http.StatusForbidden, http.Header{}, []byte(`{"error":"This API is restricted, expecting header 'admin-key'"}`), nil
+		return http.StatusForbidden, http.Header{}, []byte(
+			`{"error":"This API is restricted, expecting header 'admin-key'"}`,
+		), nil
 	case int64(len(text)) > limit:
 		return http.StatusOK, http.Header{}, nil, errors.New("the body is over the limit")
 	}
@@ -78,7 +80,12 @@ func newNetwork(t *testing.T) network {
 }
 
 // Do implements engine.Client.
-func (n network) Do(ctx context.Context, method, address string, body []byte, limit int64) (int, http.Header, []byte, error) {
+func (n network) Do(
+	ctx context.Context,
+	method, address string,
+	body []byte,
+	limit int64,
+) (int, http.Header, []byte, error) {
 	req, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
 	if err != nil {
 		return 0, nil, nil, err
@@ -175,7 +182,12 @@ type recorder struct {
 }
 
 // Do implements engine.Client.
-func (r *recorder) Do(ctx context.Context, method, address string, body []byte, limit int64) (int, http.Header, []byte, error) {
+func (r *recorder) Do(
+	ctx context.Context,
+	method, address string,
+	body []byte,
+	limit int64,
+) (int, http.Header, []byte, error) {
 	if u, err := url.Parse(address); err == nil {
 		r.mu.Lock()
 		defer r.mu.Unlock()

@@ -143,7 +143,10 @@ func withPrefix(prefix string, all []Meaning) []Meaning {
 
 // Holds reports whether the meaning is right for a version of the server. It is true if unknown.
 func (m *Meaning) Holds(version string) bool {
-	return !slices.ContainsFunc(m.Unless, func(e Exception) bool { return e.Version != "" && strings.HasPrefix(version, e.Version) })
+	return !slices.ContainsFunc(
+		m.Unless,
+		func(e Exception) bool { return e.Version != "" && strings.HasPrefix(version, e.Version) },
+	)
 }
 
 // ZeroUnknown reports whether a value of 0 is unknown: always for some signals, or for this server.

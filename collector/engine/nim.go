@@ -61,7 +61,8 @@ func nimIdentify(ctx context.Context, q *questions) string {
 	}
 	// The keys are from 1.x; 2.x was not seen. Without any of them it is not NIM.
 	var about struct{ ModelInfo, AssetInfo, LicenseInfo json.RawMessage }
-	if _, ok := q.get(ctx, "/v1/metadata", &about); ok && (about.ModelInfo != nil || about.AssetInfo != nil || about.LicenseInfo != nil) {
+	if _, ok := q.get(ctx, "/v1/metadata", &about); ok &&
+		(about.ModelInfo != nil || about.AssetInfo != nil || about.LicenseInfo != nil) {
 		return "/v1/metadata describes the container"
 	}
 	return ""
@@ -73,7 +74,9 @@ func nimGeneration(p *Page, _ *Facts) (Generation, string) {
 		return "2.x with vLLM", "the page has the names of vLLM"
 	case p.HasPrefix(sglangPrefix):
 		return "2.x with SGLang", "the page has the names of SGLang"
-	case slices.ContainsFunc(nimMeanings(), func(m Meaning) bool { return p.HasName(m.Name) || p.HasName(m.Name+"_bucket") }):
+	case slices.ContainsFunc(nimMeanings(), func(m Meaning) bool {
+		return p.HasName(m.Name) || p.HasName(m.Name+"_bucket")
+	}):
 		return nimFirst, "the page has the names of NIM 1.x"
 	}
 	return "without engine statistics", "the page has no names of NIM 1.x, vLLM or SGLang"
@@ -89,7 +92,12 @@ func nimMeanings() []Meaning {
 		{Name: "gpu_cache_usage_perc", Signal: KVUtilization},
 		{Name: "prompt_tokens_total", Signal: PromptTokens},
 		{Name: "generation_tokens_total", Signal: GenerationTokens},
-		{Name: "request_finish_total", Signal: RequestsFinished, Dims: renamed("finished_reason", "finish_reason"), Outcome: finished()},
+		{
+			Name:    "request_finish_total",
+			Signal:  RequestsFinished,
+			Dims:    renamed("finished_reason", "finish_reason"),
+			Outcome: finished(),
+		},
 		{Name: "request_failure_total", Signal: RequestsFailed, Outcome: &Outcome{Usual: ClassServer}},
 		{Name: "e2e_request_latency_seconds", Signal: RequestDuration},
 		{Name: "time_to_first_token_seconds", Signal: FirstToken},
@@ -102,7 +110,9 @@ func nimMeanings() []Meaning {
 // nimJudge judges 1.x: it counts what finished and what failed.
 func nimJudge(name string, k *Knowledge) (c target.Check, ok bool) {
 	if p := k.Page; name == CanOutcomes && p.Inside() == nil && p.Has(RequestsFailed) {
-		return yes(p.seriesOf(RequestsFinished, RequestsFailed) + "; what never reached the engine is not counted"), true
+		return yes(
+			p.seriesOf(RequestsFinished, RequestsFailed) + "; what never reached the engine is not counted",
+		), true
 	}
 	return c, false
 }

@@ -23,15 +23,32 @@ func TestOutcomes(t *testing.T) {
 			"rejected": engine.ClassOverload, "canceled": engine.ClassCanceled,
 		}},
 		{engine.TRTLLMServe, engine.RequestsFinished, map[string]engine.Class{
-			"stop": engine.ClassOK, "length": engine.ClassOK, "cancelled": engine.ClassCanceled, "timeout": engine.ClassOverload, "error": engine.ClassServer,
+			"stop":      engine.ClassOK,
+			"length":    engine.ClassOK,
+			"cancelled": engine.ClassCanceled,
+			"timeout":   engine.ClassOverload,
+			"error":     engine.ClassServer,
 		}},
 		{engine.TRTLLMServe, engine.RequestsFailed, map[string]engine.Class{
-			"400": engine.ClassClient, "404": engine.ClassClient, "422": engine.ClassClient, "4xx": engine.ClassClient,
-			"429": engine.ClassOverload, "503": engine.ClassOverload, "529": engine.ClassOverload, "499": engine.ClassCanceled,
-			"500": engine.ClassServer, "502": engine.ClassServer, "5xx": engine.ClassServer, "": engine.ClassServer, "200": engine.ClassOK,
+			"400": engine.ClassClient,
+			"404": engine.ClassClient,
+			"422": engine.ClassClient,
+			"4xx": engine.ClassClient,
+			"429": engine.ClassOverload,
+			"503": engine.ClassOverload,
+			"529": engine.ClassOverload,
+			"499": engine.ClassCanceled,
+			"500": engine.ClassServer,
+			"502": engine.ClassServer,
+			"5xx": engine.ClassServer,
+			"":    engine.ClassServer,
+			"200": engine.ClassOK,
 		}},
 		{engine.NIM, engine.RequestsFailed, map[string]engine.Class{"": engine.ClassServer}},
-		{engine.NIM, engine.RequestsFinished, map[string]engine.Class{"stop": engine.ClassOK, "abort": engine.ClassCanceled}},
+		{
+			engine.NIM, engine.RequestsFinished,
+			map[string]engine.Class{"stop": engine.ClassOK, "abort": engine.ClassCanceled},
+		},
 		{engine.Dynamo, engine.RequestsFinished, map[string]engine.Class{"": engine.ClassOK}},
 		{engine.Dynamo, engine.RequestsFailed, map[string]engine.Class{
 			"validation": engine.ClassClient, "not_found": engine.ClassClient, "cancelled": engine.ClassCanceled,
@@ -46,7 +63,14 @@ func TestOutcomes(t *testing.T) {
 		require.NotNil(t, outcome, "%s of %s", c.signal, c.kind)
 		for reason, class := range c.want {
 			require.Equal(t, class, outcome.Class(reason), "%s of %s: %q", c.signal, c.kind, reason)
-			require.True(t, class == engine.ClassOK || outcome.Counts(class), "%s of %s counts %s", c.signal, c.kind, class)
+			require.True(
+				t,
+				class == engine.ClassOK || outcome.Counts(class),
+				"%s of %s counts %s",
+				c.signal,
+				c.kind,
+				class,
+			)
 		}
 	}
 }
@@ -66,7 +90,11 @@ func TestOutcomeOfEveryCounter(t *testing.T) {
 	for _, e := range engine.All() {
 		for _, m := range e.Meanings() {
 			switch m.Signal {
-			case engine.ModelSuccess, engine.ModelFailed, engine.RequestsFinished, engine.RequestsFailed, engine.RequestsAborted:
+			case engine.ModelSuccess,
+				engine.ModelFailed,
+				engine.RequestsFinished,
+				engine.RequestsFailed,
+				engine.RequestsAborted:
 				require.NotNil(t, m.Outcome, "%s of %s", m.Name, e.Name)
 			default:
 				require.Nil(t, m.Outcome, "%s of %s", m.Name, e.Name)
@@ -82,11 +110,21 @@ func TestTiers(t *testing.T) {
 		tier   engine.Tier
 		counts bool
 	}{
-		{engine.Dynamo, "dynamo_frontend_disconnected_clients 0\n", engine.TierFrontend, true}, // By labels that come with the first.
+		{
+			engine.Dynamo, "dynamo_frontend_disconnected_clients 0\n", engine.TierFrontend, true,
+		}, // By labels that come with the first.
 		{engine.Dynamo, "dynamo_component_uptime_seconds 3\n", engine.TierWorker, false},
-		{engine.Dynamo, "dynamo_component_uptime_seconds 3\nnv_llmapi_heartbeat_timestamp_seconds{model=\"m\"} 1\n", engine.TierWorker, true}, // Of the Triton inside.
+		{
+			engine.Dynamo,
+			"dynamo_component_uptime_seconds 3\nnv_llmapi_heartbeat_timestamp_seconds{model=\"m\"} 1\n",
+			engine.TierWorker, true,
+		}, // Of the Triton inside.
 		{engine.Triton, "nv_x 1\n", "", false},
-		{engine.TRTLLMServe, "request_success_total{finished_reason=\"stop\"} 3\n", "", false}, // 1.1 and 1.2 have no counter of errors.
+		{
+			engine.TRTLLMServe,
+			"request_success_total{finished_reason=\"stop\"} 3\n",
+			"", false,
+		}, // 1.1 and 1.2 have no counter of errors.
 		{engine.TRTLLMServe, "trtllm_prompt_cached_tokens_total 0\n", "", true},
 		{engine.TRTLLMServe, "trtllm_request_error_total{http_code=\"500\"} 1\n", "", true},
 	} {
@@ -99,7 +137,10 @@ func TestTiers(t *testing.T) {
 func TestReadyServerWithoutLLM(t *testing.T) {
 	const counted, frozen = "nv_inference_request_success{model=\"%\",version=\"1\"} 3\n", "nv_trt_llm_general_metrics{model=\"%\",general_type=\"iteration_counter\",version=\"1\"} 3\n"
 	llm := engine.ModelFacts{Name: "llm", Configured: true, Backend: "tensorrtllm"}
-	failed, own := engine.ModelFacts{Name: "tensorrt_llm", State: engine.ModelUnavailable}, engine.ModelFacts{Name: "own", Configured: true, Backend: "python", Decoupled: true}
+	failed, own := engine.ModelFacts{
+		Name:  "tensorrt_llm",
+		State: engine.ModelUnavailable,
+	}, engine.ModelFacts{Name: "own", Configured: true, Backend: "python", Decoupled: true}
 	index := func(rows ...string) (all []engine.ModelState) {
 		for r := range slices.Chunk(rows, 3) {
 			all = append(all, engine.ModelState{Name: r[0], State: r[1], Reason: r[2]})
@@ -115,30 +156,122 @@ func TestReadyServerWithoutLLM(t *testing.T) {
 		want   bool
 	}{
 		{"a loaded LLM", counted + frozen, nil, nil, false},
-		{"unloaded, by remaining executor series", "nv_inference_request_failure{model=\"%\",version=\"1\"} 0\n" + frozen, nil, nil, true},
-		{"unloaded, by its config", "nv_inference_request_success{model=\"pre\",version=\"1\"} 3\n", &engine.Facts{Models: []engine.ModelFacts{llm}}, nil, true},
-		{"unloaded, by the index alone", "", &engine.Facts{Models: []engine.ModelFacts{llm}}, []engine.ModelState{{Name: "llm", State: engine.ModelUnavailable}}, true},
-		{"ready in the index", "", &engine.Facts{Models: []engine.ModelFacts{llm}}, []engine.ModelState{{Name: "llm", State: engine.ModelReady}}, false},
+		{
+			"unloaded, by remaining executor series",
+			"nv_inference_request_failure{model=\"%\",version=\"1\"} 0\n" + frozen,
+			nil, nil, true,
+		},
+		{
+			"unloaded, by its config",
+			"nv_inference_request_success{model=\"pre\",version=\"1\"} 3\n",
+			&engine.Facts{Models: []engine.ModelFacts{llm}},
+			nil, true,
+		},
+		{
+			"unloaded, by the index alone", "",
+			&engine.Facts{Models: []engine.ModelFacts{llm}},
+			[]engine.ModelState{{Name: "llm", State: engine.ModelUnavailable}},
+			true,
+		},
+		{
+			"ready in the index", "",
+			&engine.Facts{Models: []engine.ModelFacts{llm}},
+			[]engine.ModelState{{Name: "llm", State: engine.ModelReady}},
+			false,
+		},
 		{"unknown", "", &engine.Facts{Models: []engine.ModelFacts{llm}}, nil, false},
-		{"unloaded in Python, by its name", "", &engine.Facts{Models: []engine.ModelFacts{{Name: "tensorrt_llm", Configured: true, Backend: "python"}}}, []engine.ModelState{{Name: "tensorrt_llm", State: engine.ModelUnavailable}}, true},
-		{"a model in Python of another name", "", &engine.Facts{Models: []engine.ModelFacts{{Name: "pre", Configured: true, Backend: "python"}}}, []engine.ModelState{{Name: "pre", State: engine.ModelUnavailable}}, true},
-		{"failed to load, by its name", "nv_inference_request_success{model=\"pre\",version=\"1\"} 3\n", &engine.Facts{Models: []engine.ModelFacts{failed}}, down, true},
-		{"failed to load, below a BLS model", "nv_inference_request_success{model=\"top\",version=\"1\"} 3\n", &engine.Facts{Models: []engine.ModelFacts{failed, {Name: "top", Configured: true, Backend: "python", Decoupled: true, Calls: []string{failed.Name}}}}, down, true},
-		{"failed to load, next to another in Python", strings.ReplaceAll(counted, "%", "own"), &engine.Facts{Models: []engine.ModelFacts{failed, own}}, down, false},
-		{"another name, failed to load, next to its steps", "", nil, index("llama", engine.ModelUnavailable, "out of memory", "preprocessing", engine.ModelReady, "", "tensorrt_llm_bls", engine.ModelReady, ""), true},
-		{"another name, failed to load, next to an unrelated model", "", nil, index("llama", engine.ModelUnavailable, "out of memory", "resnet", engine.ModelReady, ""), false},
+		{
+			"unloaded in Python, by its name", "",
+			&engine.Facts{Models: []engine.ModelFacts{{Name: "tensorrt_llm", Configured: true, Backend: "python"}}},
+			[]engine.ModelState{{Name: "tensorrt_llm", State: engine.ModelUnavailable}},
+			true,
+		},
+		{
+			"a model in Python of another name", "",
+			&engine.Facts{Models: []engine.ModelFacts{{Name: "pre", Configured: true, Backend: "python"}}},
+			[]engine.ModelState{{Name: "pre", State: engine.ModelUnavailable}},
+			true,
+		},
+		{
+			"failed to load, by its name",
+			"nv_inference_request_success{model=\"pre\",version=\"1\"} 3\n",
+			&engine.Facts{Models: []engine.ModelFacts{failed}},
+			down, true,
+		},
+		{
+			"failed to load, below a BLS model",
+			"nv_inference_request_success{model=\"top\",version=\"1\"} 3\n",
+			&engine.Facts{Models: []engine.ModelFacts{
+				failed,
+				{Name: "top", Configured: true, Backend: "python", Decoupled: true, Calls: []string{failed.Name}},
+			}},
+			down, true,
+		},
+		{
+			"failed to load, next to another in Python", strings.ReplaceAll(counted, "%", "own"),
+			&engine.Facts{Models: []engine.ModelFacts{failed, own}},
+			down, false,
+		},
+		{
+			"another name, failed to load, next to its steps", "", nil,
+			index("llama", engine.ModelUnavailable, "out of memory", "preprocessing", engine.ModelReady, "", "tensorrt_llm_bls", engine.ModelReady, ""),
+			true,
+		},
+		{
+			"another name, failed to load, next to an unrelated model",
+			"", nil,
+			index("llama", engine.ModelUnavailable, "out of memory", "resnet", engine.ModelReady, ""),
+			false,
+		},
 		{"another name, unloaded", "", nil, index("llama", engine.ModelUnavailable, "unloaded"), true},
 		{"never loaded", "", &engine.Facts{Models: []engine.ModelFacts{{Name: "tensorrt_llm"}}}, nil, false},
-		{"another name in Python, perhaps not an LLM, unloaded", "", &engine.Facts{Models: []engine.ModelFacts{own}}, []engine.ModelState{{Name: "own", State: engine.ModelUnavailable}}, true},
+		{
+			"another name in Python, perhaps not an LLM, unloaded",
+			"",
+			&engine.Facts{Models: []engine.ModelFacts{own}},
+			[]engine.ModelState{{Name: "own", State: engine.ModelUnavailable}},
+			true,
+		},
 		{"no LLM at all", "nv_inference_request_success{model=\"resnet\",version=\"1\"} 3\n", nil, nil, false},
-		{"all unloaded, and none is an LLM", "nv_inference_request_failure{model=\"resnet\",version=\"1\"} 0\n", nil, index("resnet", engine.ModelUnavailable, "unloaded"), true},
-		{"all unloaded, and gone from the page", "nv_cpu_utilization 0\n", nil, index("resnet", engine.ModelUnavailable, "unloaded"), true},
+		{
+			"all unloaded, and none is an LLM",
+			"nv_inference_request_failure{model=\"resnet\",version=\"1\"} 0\n",
+			nil,
+			index("resnet", engine.ModelUnavailable, "unloaded"),
+			true,
+		},
+		{
+			"all unloaded, and gone from the page", "nv_cpu_utilization 0\n", nil,
+			index("resnet", engine.ModelUnavailable, "unloaded"),
+			true,
+		},
 		{"none was ever loaded", "nv_cpu_utilization 0\n", nil, []engine.ModelState{}, true},
 		{"the only one loads", "nv_cpu_utilization 0\n", nil, index("resnet", engine.ModelLoading, ""), true},
-		{"one of two unloaded", "nv_inference_request_failure{model=\"old\",version=\"1\"} 0\n" + strings.ReplaceAll(counted, "%", "new"), nil, index("old", engine.ModelUnavailable, "unloaded", "new", engine.ModelReady, ""), false},
-		{"loaded with its files in the request, so that the index lacks it", strings.ReplaceAll(counted, "%", "resnet"), nil, []engine.ModelState{}, false},
-		{"an LLM loaded with its files in the request", counted + frozen, &engine.Facts{Listed: true}, []engine.ModelState{}, false},
-		{"ready in the index, and not counted yet", strings.ReplaceAll(counted, "%", "pre"), &engine.Facts{Models: []engine.ModelFacts{llm}}, index("llm", engine.ModelReady, "", "pre", engine.ModelReady, ""), false},
+		{
+			"one of two unloaded",
+			"nv_inference_request_failure{model=\"old\",version=\"1\"} 0\n" + strings.ReplaceAll(counted, "%", "new"),
+			nil,
+			index("old", engine.ModelUnavailable, "unloaded", "new", engine.ModelReady, ""),
+			false,
+		},
+		{
+			"loaded with its files in the request, so that the index lacks it",
+			strings.ReplaceAll(counted, "%", "resnet"), nil,
+			[]engine.ModelState{},
+			false,
+		},
+		{
+			"an LLM loaded with its files in the request", counted + frozen,
+			&engine.Facts{Listed: true},
+			[]engine.ModelState{},
+			false,
+		},
+		{
+			"ready in the index, and not counted yet", strings.ReplaceAll(counted, "%", "pre"),
+			&engine.Facts{Models: []engine.ModelFacts{llm}},
+			index("llm", engine.ModelReady, "", "pre", engine.ModelReady, ""),
+			false,
+		},
 		{"the index was not answered, and no model is on the page", "nv_cpu_utilization 0\n", nil, nil, false},
 		{"nothing is known", "", nil, nil, false},
 	} {
@@ -170,11 +303,36 @@ func TestNothingIsServedOnPurpose(t *testing.T) {
 		{"a vLLM was put to sleep", engine.VLLM, asleep, nil, nil, true},
 		{"a vLLM is awake", engine.VLLM, awake, nil, nil, false},
 		{"a NIM with a vLLM that was put to sleep", engine.NIM, asleep, nil, nil, true},
-		{"all models were unloaded", engine.Triton, "", nil, []engine.ModelState{row("m", engine.ModelUnavailable, "unloaded")}, true},
+		{
+			"all models were unloaded", engine.Triton, "", nil,
+			[]engine.ModelState{row("m", engine.ModelUnavailable, "unloaded")},
+			true,
+		},
 		{"none was ever loaded", engine.Triton, "", nil, []engine.ModelState{}, true},
-		{"the LLM was unloaded", engine.Triton, "", llm, []engine.ModelState{row("tensorrt_llm", engine.ModelUnavailable, "unloaded"), row("preprocessing", engine.ModelReady, "")}, true},
-		{"the LLM failed to load", engine.Triton, "", llm, []engine.ModelState{row("tensorrt_llm", engine.ModelUnavailable, "out of memory"), row("preprocessing", engine.ModelReady, "")}, false},
-		{"one was unloaded, and one failed to load", engine.Triton, "", nil, []engine.ModelState{row("m", engine.ModelUnavailable, "unloaded"), row("n", engine.ModelUnavailable, "no memory")}, false},
+		{
+			"the LLM was unloaded", engine.Triton, "", llm,
+			[]engine.ModelState{
+				row("tensorrt_llm", engine.ModelUnavailable, "unloaded"),
+				row("preprocessing", engine.ModelReady, ""),
+			},
+			true,
+		},
+		{
+			"the LLM failed to load", engine.Triton, "", llm,
+			[]engine.ModelState{
+				row("tensorrt_llm", engine.ModelUnavailable, "out of memory"),
+				row("preprocessing", engine.ModelReady, ""),
+			},
+			false,
+		},
+		{
+			"one was unloaded, and one failed to load", engine.Triton, "", nil,
+			[]engine.ModelState{
+				row("m", engine.ModelUnavailable, "unloaded"),
+				row("n", engine.ModelUnavailable, "no memory"),
+			},
+			false,
+		},
 		{"the only one loads", engine.Triton, "", nil, []engine.ModelState{row("m", engine.ModelLoading, "")}, false},
 		{"one serves", engine.Triton, "", nil, []engine.ModelState{row("m", engine.ModelReady, "")}, false},
 		{"a Triton does not list its models", engine.Triton, "", llm, nil, false},

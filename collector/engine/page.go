@@ -183,7 +183,8 @@ func (p *Page) Counters() []int {
 	var all []int
 	for _, r := range p.readings {
 		m := r.meaning
-		if m.Counter && m.Part != PartBucket && !strings.HasPrefix(m.Name, instanceRows) && (len(all) == 0 || all[len(all)-1] != int(r.series)) {
+		if m.Counter && m.Part != PartBucket && !strings.HasPrefix(m.Name, instanceRows) &&
+			(len(all) == 0 || all[len(all)-1] != int(r.series)) {
 			all = append(all, int(r.series))
 		}
 	}
@@ -241,7 +242,9 @@ func (p *Page) hasReading(f func(r reading) bool) bool {
 
 // readsFrom reports whether a signal is read from names with that prefix.
 func (p *Page) readsFrom(prefix string, s Signal) bool {
-	return p.hasReading(func(r reading) bool { return r.meaning.Signal == s && strings.HasPrefix(r.meaning.Name, prefix) })
+	return p.hasReading(
+		func(r reading) bool { return r.meaning.Signal == s && strings.HasPrefix(r.meaning.Name, prefix) },
+	)
 }
 
 // Loaded reports whether a model is loaded; known is false if no model is counted.

@@ -121,7 +121,8 @@ func (c *content) readMeaning(e *Kind, m *Indexed, series int, name string, lset
 	if onlyNative && !slices.Contains(c.native, name) {
 		c.native = append(c.native, name)
 	}
-	if inner := e.inner; inner != "" && name != "" && strings.HasPrefix(m.Name, inner) && !slices.Contains(c.inner, name) {
+	if inner := e.inner; inner != "" && name != "" && strings.HasPrefix(m.Name, inner) &&
+		!slices.Contains(c.inner, name) {
 		c.inner = append(c.inner, name)
 	}
 	if wrapper := e.wrapper; wrapper == "" || !strings.HasPrefix(m.Name, wrapper) || m.Signal != EngineIterations {

@@ -29,15 +29,21 @@ func TestWatchedSamples(t *testing.T) {
 		watched, not string
 	}{
 		{
-			engine.Triton, "nv_inference_request_success nv_llm_output_token_len_bucket nv_llm_output_token_len_sum nv_inference_request_summary_us vllm:anything vllm:e2e_request_latency_seconds_sum",
-			"nv_inference_request_duration_ms nv_inference_first_response_histogram_ms vllm:anything_sum vllm:anything_count dynamo_frontend_x trtllm_request_success_total",
+			engine.Triton, "nv_inference_request_success nv_llm_output_token_len_bucket " +
+				"nv_llm_output_token_len_sum nv_inference_request_summary_us vllm:anything " +
+				"vllm:e2e_request_latency_seconds_sum",
+			"nv_inference_request_duration_ms nv_inference_first_response_histogram_ms vllm:anything_sum " +
+				"vllm:anything_count dynamo_frontend_x trtllm_request_success_total",
 		},
 		{
-			engine.TRTLLMServe, "request_success_total trtllm_request_success_total trtllm_model_config_info trtllm_e2e_request_latency_seconds_count",
+			engine.TRTLLMServe, "request_success_total trtllm_request_success_total trtllm_model_config_info " +
+				"trtllm_e2e_request_latency_seconds_count",
 			"trtllm:request_success_total trtllm_x vllm:x nv_inference_request_success num_request_max",
 		},
 		{
-			engine.Dynamo, "dynamo_frontend_x dynamo_component_x trtllm:request_success_total trtllm_request_success_total vllm:x sglang:num_queue_reqs nv_inference_request_success dynamo_frontend_model_ready",
+			engine.Dynamo, "dynamo_frontend_x dynamo_component_x trtllm:request_success_total " +
+				"trtllm_request_success_total vllm:x sglang:num_queue_reqs nv_inference_request_success " +
+				"dynamo_frontend_model_ready",
 			"dynamo_x dynamo_frontend_x_sum dynamo_component_x_count nv_inference_request_x",
 		},
 		{engine.NIM, "num_request_max request_finish_total", "num_scheduled_requests vllm:x"},
@@ -72,7 +78,19 @@ func TestPageSources(t *testing.T) {
 	var got []string
 	for _, s := range page.Sources() {
 		v := block.Number(s.Place)
-		got = append(got, fmt.Sprintf("%s %s/%s of %s unloaded=%v part=%d %v", s.Meaning.Signal, s.Model, s.Version, s.Labels.Get("__name__"), s.Unloaded, s.Part, v))
+		got = append(
+			got,
+			fmt.Sprintf(
+				"%s %s/%s of %s unloaded=%v part=%d %v",
+				s.Meaning.Signal,
+				s.Model,
+				s.Version,
+				s.Labels.Get("__name__"),
+				s.Unloaded,
+				s.Part,
+				v,
+			),
+		)
 	}
 	require.Equal(t, []string{
 		"gpu_utilization_ratio / of nv_gpu_utilization unloaded=false part=0 0.5",
@@ -87,7 +105,11 @@ func TestPageSources(t *testing.T) {
 		"requests_limit gone/2 of nv_trt_llm_request_metrics unloaded=true part=0 8",
 		"requests_running b/ of vllm:num_requests_running unloaded=true part=0 2",
 	}, got)
-	require.Equal(t, engine.NamedModels{Names: []string{"a", "api", "b", "c", "gone"}, Executors: []string{"a"}, Inner: []string{"b"}}, page.NamedModels())
+	require.Equal(t, engine.NamedModels{
+		Names:     []string{"a", "api", "b", "c", "gone"},
+		Executors: []string{"a"},
+		Inner:     []string{"b"},
+	}, page.NamedModels())
 	require.Same(t, block.Shape(), page.Shape())
 }
 
@@ -133,7 +155,11 @@ func TestTensorRTLLMVersionFromPage(t *testing.T) {
 		`nv_inference_request_failure{model="llm"} 0` + "\n" + `nv_llmapi_info{model="llm",tensorrt_llm_version="1.2.1"} 0`:             "1.2.1",
 		`nv_llmapi_info{model="llm",tensorrt_llm_version="1.2.0"} 1` + "\n" + `nv_llmapi_info{model="other",tensorrt_llm_version=""} 1`: "1.2.0",
 	} {
-		version, source := (&engine.Facts{}).ResolveVersion(engineOf(t, engine.Triton), readPage(t, engine.Triton, []byte(text+"\n")), "")
+		version, source := (&engine.Facts{}).ResolveVersion(
+			engineOf(t, engine.Triton),
+			readPage(t, engine.Triton, []byte(text+"\n")),
+			"",
+		)
 		require.Equal(t, want, version)
 		require.Equal(t, want != "unknown", source == engine.SourcePage, source)
 	}
@@ -186,7 +212,11 @@ func TestFrontendWithoutWorkerIsUnrouted(t *testing.T) {
 	require.False(t, page.Refresh(parse(lines("1", "1")...)))
 	require.True(t, page.Refresh(parse(lines("0", "0")...)))
 	require.True(t, page.Unrouted())
-	require.False(t, readPage(t, engine.Dynamo, []byte("dynamo_frontend_requests_total 1\n")).Unrouted(), "it does not say")
+	require.False(
+		t,
+		readPage(t, engine.Dynamo, []byte("dynamo_frontend_requests_total 1\n")).Unrouted(),
+		"it does not say",
+	)
 }
 
 func TestBucketSpelling(t *testing.T) {
@@ -208,17 +238,34 @@ func TestGPUs(t *testing.T) {
 		lines string
 		want  string
 	}{
-		{"by name and number", engine.TRTLLMServe, "trtllm_model_config_info{gpu_type=\"NVIDIA H100\"} 1\ntrtllm_parallel_config_info{gpu_count=\"8\"} 1\n", "8x NVIDIA H100"},
+		{
+			"by name and number", engine.TRTLLMServe,
+			"trtllm_model_config_info{gpu_type=\"NVIDIA H100\"} 1\ntrtllm_parallel_config_info{gpu_count=\"8\"} 1\n",
+			"8x NVIDIA H100",
+		},
 		{"by name", engine.TRTLLMServe, "trtllm_model_config_info{gpu_type=\"NVIDIA H100\"} 1\n", "1x NVIDIA H100"},
-		{"an invalid number", engine.TRTLLMServe, "trtllm_parallel_config_info{gpu_count=\"some\"} 1\ntrtllm_model_config_info{gpu_type=\"L4\"} 1\n", "1x L4"},
+		{
+			"an invalid number", engine.TRTLLMServe,
+			"trtllm_parallel_config_info{gpu_count=\"some\"} 1\ntrtllm_model_config_info{gpu_type=\"L4\"} 1\n",
+			"1x L4",
+		},
 		{
 			"by the process that reports it", engine.TRTLLMServe,
-			"trtllm_model_config_info{gpu_type=\"L4\",pid=\"1\"} 1\ntrtllm_model_config_info{gpu_type=\"\",pid=\"2\"} 1\n" +
+			"trtllm_model_config_info{gpu_type=\"L4\",pid=\"1\"} 1\n" +
+				"trtllm_model_config_info{gpu_type=\"\",pid=\"2\"} 1\n" +
 				"trtllm_parallel_config_info{gpu_count=\"2\",pid=\"1\"} 1\ntrtllm_parallel_config_info{pid=\"2\"} 1\n",
 			"2x L4",
 		},
-		{"by the memory of the largest", engine.Triton, "nv_gpu_memory_total_bytes{gpu_uuid=\"a\"} 80\nnv_gpu_memory_total_bytes{gpu_uuid=\"b\"} 96\n", "2x 96 bytes"},
-		{"by the memory of those that report it", engine.Triton, "nv_gpu_memory_total_bytes{gpu_uuid=\"a\"} 80\nnv_gpu_memory_total_bytes{gpu_uuid=\"b\"} Nan\n", "2x 80 bytes"},
+		{
+			"by the memory of the largest", engine.Triton,
+			"nv_gpu_memory_total_bytes{gpu_uuid=\"a\"} 80\nnv_gpu_memory_total_bytes{gpu_uuid=\"b\"} 96\n",
+			"2x 96 bytes",
+		},
+		{
+			"by the memory of those that report it", engine.Triton,
+			"nv_gpu_memory_total_bytes{gpu_uuid=\"a\"} 80\nnv_gpu_memory_total_bytes{gpu_uuid=\"b\"} Nan\n",
+			"2x 80 bytes",
+		},
 		{"not at all", engine.Triton, "nv_gpu_utilization{gpu_uuid=\"a\"} 1\n", ""},
 	} {
 		got, ok := readPage(t, c.kind, []byte(c.lines)).GPU()
@@ -263,14 +310,22 @@ nv_llmapi_requests_in_flight{model="api",model_instance="0",version="1"} 7
 vllm:num_requests_running{engine="0",model_name="llama"} 16
 `, engine.RequestsActive, "",
 		},
-		{"the other name is where it was loaded from", engine.TRTLLMServe, `trtllm_model_config_info{model="/models/llama",model_name="llama"} 1` + "\n", engine.ModelConfig, "llama trtllm_model_config_info"},
+		{
+			"the other name is where it was loaded from", engine.TRTLLMServe,
+			`trtllm_model_config_info{model="/models/llama",model_name="llama"} 1` + "\n",
+			engine.ModelConfig, "llama trtllm_model_config_info",
+		},
 		{
 			"a model that Dynamo does not serve", engine.Dynamo,
 			`dynamo_frontend_requests_total{model="llama",status="success"} 1
 dynamo_frontend_requests_total{model="unknown_model",status="success"} 1
 `, engine.RequestsFinished, "llama dynamo_frontend_requests_total",
 		},
-		{"a name as any elsewhere", engine.Triton, `nv_inference_request_success{model="unknown_model"} 1` + "\n", engine.ModelSuccess, "unknown_model nv_inference_request_success"},
+		{
+			"a name as any elsewhere", engine.Triton,
+			`nv_inference_request_success{model="unknown_model"} 1` + "\n",
+			engine.ModelSuccess, "unknown_model nv_inference_request_success",
+		},
 	} {
 		var got []string
 		for _, s := range readPage(t, c.kind, []byte(c.page)).Sources() {
@@ -288,7 +343,8 @@ func TestInterTokenLatencyNamesOfVLLMInside(t *testing.T) {
 		for shown, want := range map[string]string{old: old, now: now, old + " " + now: now} {
 			var body strings.Builder
 			for name := range strings.FieldsSeq(shown) {
-				fmt.Fprintf(&body, "# TYPE %[1]s histogram\n%[1]s_bucket{model_name=\"m\",le=\"+Inf\"} 2\n%[1]s_sum{model_name=\"m\"} 1\n%[1]s_count{model_name=\"m\"} 2\n", name)
+				fmt.Fprintf(&body, "# TYPE %[1]s histogram\n%[1]s_bucket{model_name=\"m\",le=\"+Inf\"} 2\n"+
+					"%[1]s_sum{model_name=\"m\"} 1\n%[1]s_count{model_name=\"m\"} 2\n", name)
 			}
 			page := readPage(t, kind, []byte(body.String()))
 			require.Len(t, page.Sources(), 3, "%s with %s", kind, shown)

@@ -130,7 +130,10 @@ type modelList struct {
 func (q *questions) models(ctx context.Context) (list modelList, ok bool) {
 	const path = "/v1/models"
 	if _, ok = q.get(ctx, path, &list); ok && list.Data == nil {
-		q.problems = append(q.problems, Problem{Question: http.MethodGet + " " + path, Reason: "answers JSON without a list of models"})
+		q.problems = append(q.problems, Problem{
+			Question: http.MethodGet + " " + path,
+			Reason:   "answers JSON without a list of models",
+		})
 		return list, false
 	}
 	return list, ok

@@ -32,11 +32,12 @@ func sglang() *Kind {
 
 		noTRTLLM: true,
 
-		SelfTest:   SelfTest{Path: "/health_generate", Patience: 20 * time.Second, Remembered: true},
-		owners:     sglangOwners(),
-		Answers:    []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, FailuresCounted},
-		stream:     Stream{Usage: true, Seed: true, IgnoreEOS: true},
-		healthNote: "the API lists its models, whatever the engine does; /health costs a request each time and is not asked",
+		SelfTest: SelfTest{Path: "/health_generate", Patience: 20 * time.Second, Remembered: true},
+		owners:   sglangOwners(),
+		Answers:  []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, FailuresCounted},
+		stream:   Stream{Usage: true, Seed: true, IgnoreEOS: true},
+		healthNote: "the API lists its models, whatever the engine does; /health costs a request each time and " +
+			"is not asked",
 
 		identify: sglangIdentify,
 		ask:      sglangAsk,
@@ -111,7 +112,8 @@ func sglangHealth(ctx context.Context, _ *Kind, client Client, address string) H
 		h.Detail = "it is paused, as for new weights, until it is continued"
 	}
 	if h.Status == http.StatusNotFound && sglangFollows(ctx, client, address) {
-		h.API, h.FromServer, h.NoEndpoint, h.Detail = APINotReady, true, true, "the server takes no requests: "+mayFollow
+		h.API, h.FromServer, h.NoEndpoint = APINotReady, true, true
+		h.Detail = "the server takes no requests: " + mayFollow
 	}
 	h.liveIfAnswered()
 	return h
@@ -154,8 +156,10 @@ func sglangOutcomes(p *Page) string {
 	if p.Has(RequestsUnaborted) {
 		bound = "class ok is exact for requests of several tokens and a lower bound for requests of one token"
 	}
-	return "num_requests_total, aborted ones, and failures by HTTP status; " + bound + "; a client that disconnects before its answer begins " +
-		"is answered 400, which is subtracted from class client as far as known; a request with n > 1 counts n + 1 times; errors inside a stream are not counted"
+	return "num_requests_total, aborted ones, and failures by " +
+		"HTTP status; " + bound + "; a client that disconnects before its answer begins " +
+		"is answered 400, which is subtracted from class client as far as known; a request with n > 1 counts n + 1 " +
+		"times; errors inside a stream are not counted"
 }
 
 // sglangJudge judges outcomes, which the series do not tell.
@@ -190,7 +194,8 @@ func sglangGaps(k *Knowledge) []gap {
 	}
 	return []gap{
 		lacks("no streamed request had its first token yet", "", CanTTFT),
-		lacks("no prompt was found in the cache yet; the family appears with the first, unless --disable-radix-cache is set", "",
+		lacks("no prompt was found in the cache yet; the family appears with the first, unless "+
+			"--disable-radix-cache is set", "",
 			CanKVReuse),
 		noLive,
 		lacks(notYet, ""),
@@ -266,7 +271,11 @@ func sglangRequests() []Meaning {
 		// answered 400 (tokenizer_manager.py). A request with n > 1 ends n + 1 times, once for its
 		// prompt.
 		{Name: "num_requests_total", Signal: RequestsFinished, Outcome: &Outcome{Usual: ClassOK}},
-		{Name: "num_aborted_requests_total", Signal: RequestsAborted, Outcome: &Outcome{Usual: ClassCanceled, Again: "http_400"}},
+		{
+			Name:    "num_aborted_requests_total",
+			Signal:  RequestsAborted,
+			Outcome: &Outcome{Usual: ClassCanceled, Again: "http_400"},
+		},
 		{Name: sglangUnaborted, Signal: RequestsUnaborted},
 		{Name: "num_requests_total", Where: only("is_streaming", "true"), Signal: RequestsStreamed},
 		{Name: sglangUnaborted, Where: only("is_streaming", "true"), Signal: StreamsUnaborted},
@@ -338,8 +347,10 @@ func sglangHTTP() []Meaning {
 	all = append(all, Meaning{Name: "http_requests_active", Where: asked, Signal: RequestsOpen})
 	for _, class := range []string{"4", "5"} {
 		all = append(all, Meaning{
-			Name: sglangAnswers, Where: slices.Concat(begins("status_code", class), except("status_code", "404"), asked),
-			Signal: RequestsFailed, Dims: renamed("status_code", "reason"),
+			Name:    sglangAnswers,
+			Where:   slices.Concat(begins("status_code", class), except("status_code", "404"), asked),
+			Signal:  RequestsFailed,
+			Dims:    renamed("status_code", "reason"),
 			Outcome: &Outcome{Codes: true},
 		})
 	}

@@ -31,7 +31,10 @@ sglang:e2e_request_latency_seconds_bucket{is_streaming="true",le="+Inf"} 5
 sglang:e2e_request_latency_seconds_count{is_streaming="true"} 5
 `,
 			map[string]float64{
-				"requests_finished_total": 7, "requests_aborted_total": 1, "time_to_first_token_seconds_count": 5, "request_duration_seconds_count": 7,
+				"requests_finished_total":           7,
+				"requests_aborted_total":            1,
+				"time_to_first_token_seconds_count": 5,
+				"request_duration_seconds_count":    7,
 			},
 		},
 		{
@@ -46,7 +49,12 @@ sglang:http_requests_total{endpoint="/v1/completions",method="POST"} 11
 sglang:http_requests_total{endpoint="/v1/tokenize",method="POST"} 50
 sglang:http_requests_total{endpoint="/v1/completion",method="POST"} 50
 `,
-			map[string]float64{"requests_started_total": 11, "requests_failed_total reason=400": 2, "requests_failed_total reason=404": -1, "requests_failed_total reason=503": 4},
+			map[string]float64{
+				"requests_started_total":           11,
+				"requests_failed_total reason=400": 2,
+				"requests_failed_total reason=404": -1,
+				"requests_failed_total reason=503": 4,
+			},
 		},
 		{
 			"requests waiting on a decode server wait for room, or for their KV cache",
@@ -91,26 +99,51 @@ func TestDuplicateSeriesAreChosenInAnyOrder(t *testing.T) {
 func TestRealSGLangPages(t *testing.T) {
 	for name, want := range map[string]map[string]float64{
 		"real-sglang-0.5.23-dp2-under-load.prom": {
-			"requests_running": 8, "requests_waiting": 6, "kv_cache_utilization_ratio": 0.06,
-			"kv_cache_tokens_used": 520, "kv_cache_tokens_limit": 8192, "kv_cache_tokens_free": 2 * (3823 + 13), "kv_cache_block_tokens": 1,
-			"requests_finished_total": 2, "prompt_tokens_total": 12, "generation_tokens_total": 16,
-			"time_to_first_token_seconds_count": 8, "request_duration_seconds_count": 2, "requests_aborted_total": -1,
-			"spec_decode_acceptance_length": 0,
+			"requests_running":                  8,
+			"requests_waiting":                  6,
+			"kv_cache_utilization_ratio":        0.06,
+			"kv_cache_tokens_used":              520,
+			"kv_cache_tokens_limit":             8192,
+			"kv_cache_tokens_free":              2 * (3823 + 13),
+			"kv_cache_block_tokens":             1,
+			"requests_finished_total":           2,
+			"prompt_tokens_total":               12,
+			"generation_tokens_total":           16,
+			"time_to_first_token_seconds_count": 8,
+			"request_duration_seconds_count":    2,
+			"requests_aborted_total":            -1,
+			"spec_decode_acceptance_length":     0,
 		},
 		"real-sglang-0.5.23-after-disconnect.prom": {
-			"requests_aborted_total": 6, "prompt_tokens_cached_total": 90, "prompt_tokens_cached_by_tier_total cache_tier=device": 90,
+			"requests_aborted_total":                               6,
+			"prompt_tokens_cached_total":                           90,
+			"prompt_tokens_cached_by_tier_total cache_tier=device": 90,
 		},
 		"real-sglang-0.5.23-scheduler-stopped.prom": {"requests_running": 4, "requests_waiting": 4},
 		"real-sglang-0.5.23-under-load.prom": {
-			"requests_running": 4, "requests_waiting": 16, "kv_cache_tokens_used": 404, "kv_cache_utilization_ratio": 0.1,
-			"generation_tokens_total": 13, "generation_tokens_live_total": 307, "prompt_tokens_live_total": 139,
+			"requests_running":             4,
+			"requests_waiting":             16,
+			"kv_cache_tokens_used":         404,
+			"kv_cache_utilization_ratio":   0.1,
+			"generation_tokens_total":      13,
+			"generation_tokens_live_total": 307,
+			"prompt_tokens_live_total":     139,
 		},
 		// Two of the requests are from its warm-up.
 		"real-sglang-0.5.23-after-load.prom": {
-			"requests_running": 0, "requests_waiting": 0, "prompt_tokens_total": 648, "generation_tokens_total": 2013, "requests_finished_total": 22,
+			"requests_running":             0,
+			"requests_waiting":             0,
+			"prompt_tokens_total":          648,
+			"generation_tokens_total":      2013,
+			"requests_finished_total":      22,
 			"generation_tokens_live_total": 1991,
 		},
-		"real-sglang-0.5.23-idle.prom": {"requests_running": 0, "requests_finished_total": 2, "generation_tokens_total": 13, "kv_cache_tokens_used": 2},
+		"real-sglang-0.5.23-idle.prom": {
+			"requests_running":        0,
+			"requests_finished_total": 2,
+			"generation_tokens_total": 13,
+			"kv_cache_tokens_used":    2,
+		},
 	} {
 		shows(t, sampleValues(t, engine.SGLang, name), want, name)
 	}
@@ -125,35 +158,73 @@ func TestSGLangReasons(t *testing.T) {
 		answers     = `sglang:http_responses_total{endpoint="/metrics",method="GET",status_code="200"} 1` + "\n"
 		comes       = `sglang:http_requests_total{endpoint="/v1/completions",method="POST"} 1` + "\n"
 		counted     = "true, num_requests_total, aborted ones, and failures by HTTP status; "
-		abortReason = "; a client that disconnects before its answer begins is answered 400, which is subtracted from class client as far as known; a request with n > 1 counts n + 1 times; errors inside a stream are not counted"
+		abortReason = "; a client that disconnects before its answer begins is answered 400, which is subtracted " +
+			"from class client as far as known; a request with n > 1 counts n + 1 times; errors inside a stream " +
+			"are not counted"
 	)
 	for _, c := range []struct{ says, page, name, want string }{
-		{"an old one", begins, engine.CanLiveTokens, "false, this release counts tokens when a request ends [a later SGLang]"},
+		{
+			"an old one", begins, engine.CanLiveTokens,
+			"false, this release counts tokens when a request ends [a later SGLang]",
+		},
 		{"a release that counts them, before the first", newer, engine.CanLiveTokens, "false, " + fresh},
 		{"an old one", begins, engine.CanKVCache, "true, sglang:token_usage, rounded to 2 digits"},
-		{"a new one", newer + "sglang:kv_used_tokens 4\n", engine.CanKVCache, "true, sglang:kv_used_tokens and sglang:max_total_num_tokens"},
-		{"an old release that counts arrivals", begins + comes, engine.CanStall, "true, endpoint=/v1/completions of sglang:http_requests_total, which must move while there is work according to sglang:num_running_reqs; llm_server_suspected shows it, since a healthy server may look the same; canary: { confirm: true } in the pool, a request when the replica is suspected, settles it"},
-		{"a new one", begins + comes + "sglang:cuda_graph_passes_total{mode=\"decode_none\"} 4\n", engine.CanStall, "true, sglang:cuda_graph_passes_total, which must move while there is work according to sglang:num_running_reqs; llm_server_suspected shows it, since a healthy server may look the same; canary: { confirm: true } in the pool, a request when the replica is suspected, settles it"},
+		{
+			"a new one", newer + "sglang:kv_used_tokens 4\n", engine.CanKVCache,
+			"true, sglang:kv_used_tokens and sglang:max_total_num_tokens",
+		},
+		{
+			"an old release that counts arrivals", begins + comes, engine.CanStall,
+			"true, endpoint=/v1/completions of sglang:http_requests_total, which must move while there is work " +
+				"according to sglang:num_running_reqs; llm_server_suspected shows it, since a healthy server may " +
+				"look the same; canary: { confirm: true } in the pool, a request when the replica is " +
+				"suspected, settles it",
+		},
+		{
+			"a new one",
+			begins + comes + "sglang:cuda_graph_passes_total{mode=\"decode_none\"} 4\n",
+			engine.CanStall,
+			"true, sglang:cuda_graph_passes_total, which must move while there is work according to " +
+				"sglang:num_running_reqs; llm_server_suspected shows it, since a healthy server may look the same; " +
+				"canary: { confirm: true } in the pool, a request when the replica is suspected, settles it",
+		},
 		{
 			"a release without whole requests", begins + answers, engine.CanOutcomes,
-			counted + "requests aborted while waiting do not count as finished, so class ok is a lower bound" + abortReason,
+			counted + "requests aborted while waiting do not count as finished, so class ok is " +
+				"a lower bound" + abortReason,
 		},
 		{
-			"a release with whole requests", begins + answers + "sglang:request_time_per_output_token_seconds_count{is_streaming=\"true\"} 1\n", engine.CanOutcomes,
-			counted + "class ok is exact for requests of several tokens and a lower bound for requests of one token" + abortReason,
+			"a release with whole requests",
+			begins + answers + "sglang:request_time_per_output_token_seconds_count{is_streaming=\"true\"} 1\n",
+			engine.CanOutcomes,
+			counted + "class ok is exact for requests of several tokens and a lower bound for requests " +
+				"of one token" + abortReason,
 		},
 	} {
-		require.Equal(t, c.want, capability(t, engine.SGLang, c.name, &engine.Knowledge{Page: readPage(t, engine.SGLang, []byte(c.page))}), "%s: %s", c.says, c.name)
+		require.Equal(
+			t,
+			c.want,
+			capability(t, engine.SGLang, c.name, &engine.Knowledge{Page: readPage(t, engine.SGLang, []byte(c.page))}),
+			"%s: %s",
+			c.says,
+			c.name,
+		)
 	}
 	for page, repeated := range map[string]bool{begins: false, newer: true, newer + answers: false} {
-		require.Equal(t, repeated, engineOf(t, engine.SGLang).Quirks(readPage(t, engine.SGLang, []byte(page))).AbortsRepeated, page)
+		require.Equal(
+			t,
+			repeated,
+			engineOf(t, engine.SGLang).Quirks(readPage(t, engine.SGLang, []byte(page))).AbortsRepeated,
+			page,
+		)
 	}
 }
 
 func TestSGLangIdentity(t *testing.T) {
 	server := answers{
-		"/server_info": `{"version":"0.5.23","model_path":"/m"}`, "/v1/models": `{"data":[{"id":"m","owned_by":"sglang"}]}`,
-		"/model_info": `{"served_model_name":"m"}`,
+		"/server_info": `{"version":"0.5.23","model_path":"/m"}`,
+		"/v1/models":   `{"data":[{"id":"m","owned_by":"sglang"}]}`,
+		"/model_info":  `{"served_model_name":"m"}`,
 	}
 	f := ask(t, engine.SGLang, server)
 	require.Equal(t, "0.5.23", f.EngineVersion)
@@ -167,9 +238,21 @@ func TestSGLangIdentity(t *testing.T) {
 func TestSGLangHealthGeneratesNothing(t *testing.T) {
 	rec := &recorder{Client: answers{"/v1/models": `{"data":[{"id":"m"}]}`, "/health": "", "/health_generate": ""}}
 	e := engineOf(t, engine.SGLang)
-	require.Equal(t, engine.Health{API: engine.APIReady, Live: true, LiveKnown: true, Status: 200, Detail: "the API lists its models"}, e.Health(t.Context(), rec, "http://server"))
+	require.Equal(t, engine.Health{
+		API:       engine.APIReady,
+		Live:      true,
+		LiveKnown: true,
+		Status:    200,
+		Detail:    "the API lists its models",
+	}, e.Health(t.Context(), rec, "http://server"))
 	engine.Detect(t.Context(), rec, "http://server", true)
 	e.Ask(t.Context(), rec, "http://server", engine.Earlier{}).Complete()
-	require.False(t, slices.ContainsFunc(rec.paths, func(path string) bool { return path == "/health" || path == "/health_generate" }))
+	require.False(
+		t,
+		slices.ContainsFunc(
+			rec.paths,
+			func(path string) bool { return path == "/health" || path == "/health_generate" },
+		),
+	)
 	require.Equal(t, engine.APIRefused, e.Health(t.Context(), answers{"*": refuses}, "http://server").API)
 }

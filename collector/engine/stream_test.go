@@ -9,8 +9,10 @@ import (
 )
 
 func TestStreamFormats(t *testing.T) {
-	worker := readPage(t, engine.Dynamo, []byte("# TYPE dynamo_component_requests_total counter\ndynamo_component_requests_total 1\n"))
-	front := readPage(t, engine.Dynamo, []byte("# TYPE dynamo_frontend_requests_total counter\ndynamo_frontend_requests_total{model=\"m\"} 1\n"))
+	worker := readPage(t, engine.Dynamo, []byte("# TYPE dynamo_component_requests_total counter\n"+
+		"dynamo_component_requests_total 1\n"))
+	front := readPage(t, engine.Dynamo, []byte("# TYPE dynamo_frontend_requests_total counter\n"+
+		"dynamo_frontend_requests_total{model=\"m\"} 1\n"))
 	for _, c := range []struct {
 		name string
 		kind engine.Name
@@ -22,7 +24,11 @@ func TestStreamFormats(t *testing.T) {
 		{"Triton's OpenAI frontend", engine.TritonOpenAI, nil, engine.Stream{Usage: true}, ""},
 		{"NIM knows no options", engine.NIM, nil, engine.Stream{}, ""},
 		{"Dynamo's frontend", engine.Dynamo, front, engine.Stream{Usage: true}, ""},
-		{"a worker of Dynamo", engine.Dynamo, worker, engine.Stream{}, "a worker of Dynamo has no API for clients; enable the canary for its frontend"},
+		{
+			"a worker of Dynamo", engine.Dynamo, worker,
+			engine.Stream{},
+			"a worker of Dynamo has no API for clients; enable the canary for its frontend",
+		},
 		{"an unrecognized server", engine.Unknown, nil, engine.Stream{}, "the server was not recognised yet"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -59,18 +65,41 @@ func TestEntryModel(t *testing.T) {
 		{"nothing is known", engine.Triton, nil, nil, "", "no model of the server is known yet"},
 		{"the only model", engine.TRTLLMServe, nil, named("llama"), "llama", ""},
 		{"the ensemble by its config", engine.Triton, nil, append(named("pre", "llm"), ensemble), "chat", ""},
-		{"the ensemble of the template, not its twin", engine.Triton, []string{"ensemble", "preprocessing", "tensorrt_llm", "postprocessing", "tensorrt_llm_bls"}, nil, "ensemble", ""},
-		{"the BLS model alone", engine.Triton, []string{"preprocessing", "tensorrt_llm", "postprocessing", "tensorrt_llm_bls"}, nil, "tensorrt_llm_bls", ""},
-		{"the names listed by an OpenAI frontend", engine.TritonOpenAI, nil, named("ensemble", "preprocessing", "tensorrt_llm", "postprocessing", "tensorrt_llm_bls"), "ensemble", ""},
+		{
+			"the ensemble of the template, not its twin", engine.Triton,
+			[]string{"ensemble", "preprocessing", "tensorrt_llm", "postprocessing", "tensorrt_llm_bls"},
+			nil, "ensemble", "",
+		},
+		{
+			"the BLS model alone", engine.Triton,
+			[]string{"preprocessing", "tensorrt_llm", "postprocessing", "tensorrt_llm_bls"},
+			nil, "tensorrt_llm_bls", "",
+		},
+		{
+			"the names listed by an OpenAI frontend", engine.TritonOpenAI, nil,
+			named("ensemble", "preprocessing", "tensorrt_llm", "postprocessing", "tensorrt_llm_bls"),
+			"ensemble", "",
+		},
 		{"the listed model, not that of the page", engine.NIM, []string{"adapter"}, named("zephyr"), "zephyr", ""},
 		{"the base model before its adapters", engine.NIM, nil, named("zephyr", "adapter"), "zephyr", ""},
-		{"two models of one Triton", engine.Triton, []string{"bert", "resnet"}, nil, "", "clients may call any of bert, resnet; set canary.model"},
+		{
+			"two models of one Triton", engine.Triton,
+			[]string{"bert", "resnet"},
+			nil, "",
+			"clients may call any of bert, resnet; set canary.model",
+		},
 		{"two deployments in one Triton", engine.Triton, nil, []engine.ModelFacts{
-			ensemble, {Name: "other", Configured: true, Platform: "ensemble", Steps: []string{"llm2"}}, {Name: "pre"}, {Name: "llm"}, {Name: "llm2"},
+			ensemble, {
+				Name:       "other",
+				Configured: true,
+				Platform:   "ensemble",
+				Steps:      []string{"llm2"},
+			}, {Name: "pre"}, {Name: "llm"}, {Name: "llm2"},
 		}, "", "clients may call any of chat, other; set canary.model"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			name, why := engine.NewTopology(engineOf(t, c.kind), engine.NamedModels{Names: c.onPage}, c.models, nil).EntryModel()
+			name, why := engine.NewTopology(engineOf(t, c.kind), engine.NamedModels{Names: c.onPage}, c.models, nil).
+				EntryModel()
 			require.Equal(t, c.want, name)
 			require.Equal(t, c.why, why)
 		})

@@ -61,7 +61,13 @@ const UnnamedModel = "undefined"
 
 // NewTopology groups the models of page and API. The map configured holds names by public id.
 func NewTopology(e *Kind, models NamedModels, facts []ModelFacts, configured map[string][]string) *Topology {
-	t := &Topology{known: make(map[string]bool), ids: make(map[string]string), roles: make(map[string]Role), models: make(map[string]treatment), served: make(map[string]bool)}
+	t := &Topology{
+		known:  make(map[string]bool),
+		ids:    make(map[string]string),
+		roles:  make(map[string]Role),
+		models: make(map[string]treatment),
+		served: make(map[string]bool),
+	}
 	var names []string
 	for i := range facts {
 		names = append(names, facts[i].Name)
@@ -71,7 +77,9 @@ func NewTopology(e *Kind, models NamedModels, facts []ModelFacts, configured map
 		}
 	}
 	// Dynamo before 1.2 has some names in lower case only (pull request 9775).
-	names = append(names, slices.DeleteFunc(slices.Clone(models.Names), func(n string) bool { return cmp.Or(t.ids[n], n) != n })...)
+	names = append(
+		names,
+		slices.DeleteFunc(slices.Clone(models.Names), func(n string) bool { return cmp.Or(t.ids[n], n) != n })...)
 	slices.Sort(names)
 	names = slices.DeleteFunc(slices.Compact(names), func(n string) bool { return n == "" || n == UnnamedModel })
 	for _, n := range names {
@@ -227,7 +235,9 @@ func (t *Topology) EntryModel() (name, reason string) {
 	names := t.inRole(RoleEntry)
 	if len(names) == 0 {
 		names = append(t.inRole(RoleSingle), t.inRole(RoleUnknown)...)
-		if loaded := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return t.models[n].unloaded }); len(loaded) > 0 {
+		if loaded := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return t.models[n].unloaded }); len(
+			loaded,
+		) > 0 {
 			names = loaded
 		}
 	}

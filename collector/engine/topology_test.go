@@ -38,10 +38,21 @@ func TestModelTopology(t *testing.T) {
 		// called is the model that clients call, "-" if that is unclear; not compared if it is empty.
 		called string
 	}{
-		{"the template's names make one deployment", engine.Triton, "ensemble " + parts, nil, nil, "ensemble=entry/ensemble preprocessing=part/ensemble tensorrt_llm=part/ensemble tensorrt_llm_bls=entry/ensemble postprocessing=part>/ensemble", ""},
-		{"a BLS model alone names the deployment", engine.Triton, parts, nil, nil, "tensorrt_llm_bls=entry/tensorrt_llm_bls tensorrt_llm=part/tensorrt_llm_bls postprocessing=part>/tensorrt_llm_bls", ""},
 		{
-			"a BLS model with a known config also calls the models of the template", engine.Triton, "x preprocessing", nil,
+			"the template's names make one deployment", engine.Triton, "ensemble " + parts, nil, nil,
+			"ensemble=entry/ensemble preprocessing=part/ensemble tensorrt_llm=part/ensemble " +
+				"tensorrt_llm_bls=entry/ensemble postprocessing=part>/ensemble",
+			"",
+		},
+		{
+			"a BLS model alone names the deployment", engine.Triton, parts, nil, nil,
+			"tensorrt_llm_bls=entry/tensorrt_llm_bls tensorrt_llm=part/tensorrt_llm_bls " +
+				"postprocessing=part>/tensorrt_llm_bls",
+			"",
+		},
+		{
+			"a BLS model with a known config also calls the models of " +
+				"the template", engine.Triton, "x preprocessing", nil,
 			list{model("x_bls", "", "draft"), {Name: "x"}, {Name: "draft"}},
 			"x_bls=entry/x_bls x=part/x_bls draft=part/x_bls preprocessing=part/x_bls", "",
 		},
@@ -50,31 +61,89 @@ func TestModelTopology(t *testing.T) {
 			list{ensemble("x_bls", "y"), {Name: "x"}, {Name: "y"}},
 			"x_bls=entry/x_bls y=part/x_bls x=single/x preprocessing=single/preprocessing", "",
 		},
-		{"only BLS and LLM have a prefix", engine.Triton, "a_tensorrt_llm_bls a_tensorrt_llm preprocessing", nil, nil, "a_tensorrt_llm=part/a_tensorrt_llm_bls preprocessing=part/a_tensorrt_llm_bls", "a_tensorrt_llm_bls"},
-		{"an unloaded deployment", engine.Triton, "", nil, list{{Name: "ensemble", State: engine.ModelUnavailable}, {Name: "tensorrt_llm", State: engine.ModelUnavailable}}, "tensorrt_llm=part/ensemble", "ensemble"},
-		{"the LLM alone is its own entry", engine.Triton, "tensorrt_llm", nil, nil, "tensorrt_llm=single/tensorrt_llm", ""},
+		{
+			"only BLS and LLM have a prefix", engine.Triton, "a_tensorrt_llm_bls a_tensorrt_llm preprocessing",
+			nil, nil,
+			"a_tensorrt_llm=part/a_tensorrt_llm_bls preprocessing=part/a_tensorrt_llm_bls",
+			"a_tensorrt_llm_bls",
+		},
+		{
+			"an unloaded deployment", engine.Triton, "", nil,
+			list{
+				{Name: "ensemble", State: engine.ModelUnavailable},
+				{Name: "tensorrt_llm", State: engine.ModelUnavailable},
+			},
+			"tensorrt_llm=part/ensemble", "ensemble",
+		},
+		{
+			"the LLM alone is its own entry", engine.Triton, "tensorrt_llm", nil, nil,
+			"tensorrt_llm=single/tensorrt_llm", "",
+		},
 		{
 			"configs define the steps of an ensemble, whatever the names", engine.Triton, "llm", nil,
-			list{ensemble("chat", "tok", "llm", "detok"), model("tok", ""), decoupled, model("detok", ""), model("resnet", "")},
+			list{
+				ensemble("chat", "tok", "llm", "detok"), model("tok", ""), decoupled, model("detok", ""),
+				model("resnet", ""),
+			},
 			"chat=entry/chat tok=part/chat llm=part/chat detok=part>/chat resnet=single/resnet", "",
 		},
-		{"series without a name belong to the only model", engine.TRTLLMServe, engine.UnnamedModel, nil, list{{Name: "qwen"}}, "undefined=single/qwen =single/qwen qwen=single/qwen", ""},
-		{"a name in lower case is the listed one's", engine.Dynamo, "Org/Qwen org/qwen QWEN", nil, list{{Name: "Org/Qwen"}}, "Org/Qwen=single/Org/Qwen org/qwen=single/Org/Qwen QWEN=single/QWEN", ""},
-		{"series without a name belong to the only name, in two cases", engine.Dynamo, "A a", nil, list{{Name: "A"}}, "a=single/A =single/A", "A"},
-		{"two models whose names only differ in case", engine.Triton, "a A", nil, list{{Name: "a"}, {Name: "A"}}, "a=single/a A=single/A", ""},
-		{"series without a name belong to the only one on the page", engine.VLLM, "m", nil, nil, "m=single/m =single/m", "m"},
-		{"a server without names is unknown", engine.TRTLLMServe, engine.UnnamedModel, nil, nil, "undefined=single/unknown", ""},
 		{
-			"two deployments with an affix, without configs", engine.Triton, "ensemble_a preprocessing_a tensorrt_llm_a* postprocessing_a b_tensorrt_llm_bls b_tensorrt_llm* b_preprocessing", nil, nil,
-			"ensemble_a=entry/ensemble_a preprocessing_a=part/ensemble_a tensorrt_llm_a=part/ensemble_a postprocessing_a=part/ensemble_a b_tensorrt_llm_bls=entry/b_tensorrt_llm_bls b_tensorrt_llm=part/b_tensorrt_llm_bls b_preprocessing=part/b_tensorrt_llm_bls", "",
+			"series without a name belong to the only model", engine.TRTLLMServe, engine.UnnamedModel, nil,
+			list{{Name: "qwen"}},
+			"undefined=single/qwen =single/qwen qwen=single/qwen",
+			"",
+		},
+		{
+			"a name in lower case is the listed one's", engine.Dynamo, "Org/Qwen org/qwen QWEN", nil,
+			list{{Name: "Org/Qwen"}},
+			"Org/Qwen=single/Org/Qwen org/qwen=single/Org/Qwen QWEN=single/QWEN",
+			"",
+		},
+		{
+			"series without a name belong to the only name, in two cases",
+			engine.Dynamo, "A a", nil,
+			list{{Name: "A"}},
+			"a=single/A =single/A", "A",
+		},
+		{
+			"two models whose names only differ in case", engine.Triton, "a A", nil,
+			list{{Name: "a"}, {Name: "A"}},
+			"a=single/a A=single/A", "",
+		},
+		{
+			"series without a name belong to the only one on the page",
+			engine.VLLM, "m", nil, nil, "m=single/m =single/m", "m",
+		},
+		{
+			"a server without names is unknown", engine.TRTLLMServe, engine.UnnamedModel, nil, nil,
+			"undefined=single/unknown", "",
+		},
+		{
+			"two deployments with an affix, without configs", engine.Triton, "ensemble_a preprocessing_a " +
+				"tensorrt_llm_a* postprocessing_a b_tensorrt_llm_bls b_tensorrt_llm* b_preprocessing", nil, nil,
+			"ensemble_a=entry/ensemble_a preprocessing_a=part/ensemble_a tensorrt_llm_a=part/ensemble_a " +
+				"postprocessing_a=part/ensemble_a b_tensorrt_llm_bls=entry/b_tensorrt_llm_bls " +
+				"b_tensorrt_llm=part/b_tensorrt_llm_bls b_preprocessing=part/b_tensorrt_llm_bls", "",
 		},
 		{
 			"two deployments, one with an affix, without configs", engine.Triton,
-			"ensemble " + parts + " b_ensemble b_postprocessing b_preprocessing b_tensorrt_llm b_tensorrt_llm_bls", nil, nil,
-			"ensemble=entry/ensemble tensorrt_llm_bls=entry/ensemble tensorrt_llm=part/ensemble preprocessing=part/ensemble postprocessing=part>/ensemble b_ensemble=entry/b_ensemble b_tensorrt_llm_bls=entry/b_ensemble b_tensorrt_llm=part/b_ensemble b_preprocessing=part/b_ensemble b_postprocessing=part/b_ensemble", "",
+			"ensemble " + parts + " b_ensemble b_postprocessing b_preprocessing b_tensorrt_llm " +
+				"b_tensorrt_llm_bls", nil, nil,
+			"ensemble=entry/ensemble tensorrt_llm_bls=entry/ensemble tensorrt_llm=part/ensemble " +
+				"preprocessing=part/ensemble postprocessing=part>/ensemble b_ensemble=entry/b_ensemble " +
+				"b_tensorrt_llm_bls=entry/b_ensemble b_tensorrt_llm=part/b_ensemble " +
+				"b_preprocessing=part/b_ensemble b_postprocessing=part/b_ensemble", "",
 		},
-		{"models that may be parts of each other are no parts", engine.Triton, "front engine* back", nil, nil, "front=unknown/front engine=unknown/engine back=unknown/back", ""},
-		{"without an executor models are no parts", engine.Triton, "resnet bert", nil, nil, "resnet=single/resnet bert=single/bert", "-"},
+		{
+			"models that may be parts of each other are no parts",
+			engine.Triton, "front engine* back", nil, nil,
+			"front=unknown/front engine=unknown/engine back=unknown/back",
+			"",
+		},
+		{
+			"without an executor models are no parts", engine.Triton, "resnet bert", nil, nil,
+			"resnet=single/resnet bert=single/bert", "-",
+		},
 		{"an executor alone is called", engine.Triton, "engine*", nil, nil, "engine=single/engine", "engine"},
 		{
 			"a draft model is not an entry model", engine.Triton, "bls target* little*", nil,
@@ -83,28 +152,70 @@ func TestModelTopology(t *testing.T) {
 		},
 		{
 			"an ensemble that is a step of another, with steps of its own", engine.Triton, "", nil,
-			list{ensemble("outer", "rerank", "inner"), ensemble("inner", "tok", "z"), ensemble("z", "llm"), {Name: "tok"}, {Name: "rerank"}, llm},
+			list{
+				ensemble("outer", "rerank", "inner"), ensemble("inner", "tok", "z"), ensemble("z", "llm"),
+				{Name: "tok"},
+				{Name: "rerank"},
+				llm,
+			},
 			"outer=entry/outer rerank=part/outer inner=part/outer tok=part/outer z=part/outer llm=part/outer", "outer",
 		},
 		{
 			"steps that call other models, one of them missing", engine.Triton, "", nil,
-			list{ensemble("chat", "pre", "work"), model("pre", "python", "elsewhere"), model("work", "python", "llm"), llm},
+			list{
+				ensemble("chat", "pre", "work"), model("pre", "python", "elsewhere"),
+				model("work", "python", "llm"), llm,
+			},
 			"chat=entry/chat pre=part/chat work=part/chat llm=part/chat", "chat",
 		},
-		{"a BLS model over the steps of an ensemble", engine.Triton, "", nil, list{ensemble("chat", "llm"), model("bls", "python", "llm"), llm}, "chat=entry/chat bls=entry/chat llm=part/chat", "chat"},
+		{
+			"a BLS model over the steps of an ensemble", engine.Triton, "", nil,
+			list{ensemble("chat", "llm"), model("bls", "python", "llm"), llm},
+			"chat=entry/chat bls=entry/chat llm=part/chat", "chat",
+		},
 		{
 			"a BLS model that calls another, which precedes it by name", engine.Triton, "", nil,
 			list{model("outer", "python", "inner"), model("inner", "python", "llm"), llm},
 			"outer=entry/outer inner=part/outer llm=part/outer", "outer",
 		},
-		{"ensembles of each other, which Triton does not load", engine.Triton, "", nil, list{ensemble("a", "b"), ensemble("b", "a", "b")}, "a=single/a b=single/b", "-"},
+		{
+			"ensembles of each other, which Triton does not load",
+			engine.Triton, "", nil,
+			list{ensemble("a", "b"), ensemble("b", "a", "b")},
+			"a=single/a b=single/b", "-",
+		},
 
-		{"a configured id applies to the whole deployment", engine.Triton, "ensemble " + parts, ids{"llama-70b": {"ensemble"}}, nil, "ensemble=entry/llama-70b postprocessing=part>/llama-70b tensorrt_llm_bls=entry/llama-70b", ""},
-		{"the configuration names the entry model", engine.Triton, "front engine* back", ids{"llama": {"front", "engine", "back"}}, nil, "front=entry/llama engine=part/llama back=part/llama", "front"},
-		{"the only id is also that of series without a model", engine.NIM, "a b", ids{"id": {"a"}}, nil, "a=single/id b=single/b =single/id", ""},
+		{
+			"a configured id applies to the whole deployment", engine.Triton, "ensemble " + parts,
+			ids{"llama-70b": {"ensemble"}},
+			nil,
+			"ensemble=entry/llama-70b postprocessing=part>/llama-70b tensorrt_llm_bls=entry/llama-70b",
+			"",
+		},
+		{
+			"the configuration names the entry model", engine.Triton, "front engine* back",
+			ids{"llama": {"front", "engine", "back"}},
+			nil,
+			"front=entry/llama engine=part/llama back=part/llama",
+			"front",
+		},
+		{
+			"the only id is also that of series without a model",
+			engine.NIM, "a b",
+			ids{"id": {"a"}},
+			nil, "a=single/id b=single/b =single/id", "",
+		},
 		{"unknown models", engine.NIM, "a b", nil, nil, "other=single/other =single/unknown", ""},
-		{"two ids", engine.NIM, "a b", ids{"one": {"a"}, "two": {"b"}}, nil, "a=single/one b=single/two =single/unknown", ""},
-		{"the only model has one of two ids", engine.NIM, "a", ids{"one": {"a"}, "two": {"c"}}, nil, "a=single/one c=single/two =single/one", ""},
+		{
+			"two ids", engine.NIM, "a b",
+			ids{"one": {"a"}, "two": {"b"}},
+			nil, "a=single/one b=single/two =single/unknown", "",
+		},
+		{
+			"the only model has one of two ids", engine.NIM, "a",
+			ids{"one": {"a"}, "two": {"c"}},
+			nil, "a=single/one c=single/two =single/one", "",
+		},
 		{
 			"a part with its own id", engine.Triton, "ensemble preprocessing tensorrt_llm",
 			ids{"chat": {"ensemble"}, "tokens": {"preprocessing"}},
@@ -142,8 +253,16 @@ func TestModelRequestHandling(t *testing.T) {
 		return engine.ModelFacts{Name: name, Configured: true, Backend: backend, Decoupled: decoupled}
 	}
 	facts := []engine.ModelFacts{
-		model("cpp", "tensorrtllm", false), model("cpp streaming", "tensorrtllm", true), model("python", "python", false),
-		model("llm api", "python", true), model("vllm", "vllm", true), model("vllm whole", "vllm", false), model("onnx", "onnxruntime", false),
+		model(
+			"cpp",
+			"tensorrtllm",
+			false,
+		), model("cpp streaming", "tensorrtllm", true), model("python", "python", false),
+		model(
+			"llm api",
+			"python",
+			true,
+		), model("vllm", "vllm", true), model("vllm whole", "vllm", false), model("onnx", "onnxruntime", false),
 		model("onnx streaming", "onnxruntime", true), model("tensorrt_llm", "python", false),
 		{Name: "chat", Configured: true, Platform: "ensemble"},
 		{Name: "ensemble", Configured: true, Backend: "python"},
@@ -159,10 +278,20 @@ func TestModelRequestHandling(t *testing.T) {
 	}
 	for _, kind := range []engine.Name{engine.Triton, engine.TritonOpenAI} {
 		got := engine.NewTopology(engineOf(t, kind), engine.NamedModels{}, facts, nil)
-		require.Equal(t, []string{"llm api", "vllm", "tensorrt_llm"}, names(func(m string) bool { return got.HandsOver(m) == engine.TrustYes }))
-		require.Equal(t, []string{"not configured"}, names(func(m string) bool { return got.HandsOver(m) == engine.TrustUnknown }))
+		require.Equal(
+			t,
+			[]string{"llm api", "vllm", "tensorrt_llm"},
+			names(func(m string) bool { return got.HandsOver(m) == engine.TrustYes }),
+		)
+		require.Equal(
+			t,
+			[]string{"not configured"},
+			names(func(m string) bool { return got.HandsOver(m) == engine.TrustUnknown }),
+		)
 		require.Equal(t, []string{"chat"}, names(got.Ensemble))
-		require.Equal(t, []string{"cpp", "cpp streaming", "llm api", "vllm", "vllm whole", "tensorrt_llm"}, names(got.InFlight))
+		require.Equal(t, []string{
+			"cpp", "cpp streaming", "llm api", "vllm", "vllm whole", "tensorrt_llm",
+		}, names(got.InFlight))
 		require.Equal(t, []string{"python", "onnx", "chat", "ensemble"}, names(got.QueuedByCore))
 		require.Equal(t, []string{"cpp streaming", "llm api", "vllm", "onnx streaming"}, names(func(m string) bool {
 			streams, known := got.Streams(m)
@@ -170,7 +299,12 @@ func TestModelRequestHandling(t *testing.T) {
 			return streams
 		}))
 	}
-	byName := engine.NewTopology(engineOf(t, engine.Triton), engine.NamedModels{Names: []string{"ensemble", "tensorrt_llm", "other"}}, nil, nil)
+	byName := engine.NewTopology(
+		engineOf(t, engine.Triton),
+		engine.NamedModels{Names: []string{"ensemble", "tensorrt_llm", "other"}},
+		nil,
+		nil,
+	)
 	require.True(t, byName.Ensemble("ensemble"))
 	require.False(t, byName.Ensemble("tensorrt_llm"))
 	require.True(t, byName.InFlight("tensorrt_llm"))
@@ -178,13 +312,21 @@ func TestModelRequestHandling(t *testing.T) {
 	require.False(t, byName.QueuedByCore("other"), "nothing is known of it")
 	served := engine.NewTopology(engineOf(t, engine.TRTLLMServe), engine.NamedModels{}, facts, nil)
 	for _, f := range facts {
-		require.False(t, served.HandsOver(f.Name) != engine.TrustNo || served.Ensemble(f.Name) || served.InFlight(f.Name) || served.QueuedByCore(f.Name), "only Triton has such models")
+		require.False(
+			t,
+			served.HandsOver(f.Name) != engine.TrustNo || served.Ensemble(f.Name) || served.InFlight(f.Name) ||
+				served.QueuedByCore(f.Name),
+			"only Triton has such models",
+		)
 	}
 }
 
 func TestModelRoleFromNameOrExecutor(t *testing.T) {
 	for _, kind := range []engine.Name{engine.Triton, engine.TritonOpenAI} {
-		got := engine.NewTopology(engineOf(t, kind), engine.NamedModels{Names: []string{"ensemble", "engine", "bls", "ensemble_b", "tensorrt_llm_b"}, Executors: []string{"engine"}}, nil, nil)
+		got := engine.NewTopology(engineOf(t, kind), engine.NamedModels{
+			Names:     []string{"ensemble", "engine", "bls", "ensemble_b", "tensorrt_llm_b"},
+			Executors: []string{"engine"},
+		}, nil, nil)
 		for name, want := range map[string]engine.Trust{
 			"ensemble": engine.TrustNo, "engine": engine.TrustNo, "ensemble_b": engine.TrustNo,
 			"bls": engine.TrustUnknown, "tensorrt_llm_b": engine.TrustUnknown,
@@ -199,7 +341,9 @@ func TestModelRoleFromNameOrExecutor(t *testing.T) {
 func TestConfiguredModelRoles(t *testing.T) {
 	const entry, part, single, draft, unknown = engine.RoleEntry, engine.RolePart, engine.RoleSingle, engine.RoleDraft, engine.RoleUnknown
 	seen := engine.NamedModels{
-		Names:     []string{"ensemble", "preprocessing", "tensorrt_llm", "bls", "target", "little", "configured", "front", "back"},
+		Names: []string{
+			"ensemble", "preprocessing", "tensorrt_llm", "bls", "target", "little", "configured", "front", "back",
+		},
 		Executors: []string{"tensorrt_llm", "target", "little", "front"},
 	}
 	facts := []engine.ModelFacts{
@@ -247,11 +391,17 @@ func TestUnloadedModelsAreIgnored(t *testing.T) {
 	}{
 		"loaded, without config": {engine.ModelReady, "tensorrt_llm", engine.RoleSingle, nil},
 		"loading":                {engine.ModelLoading, "tensorrt_llm", engine.RoleSingle, nil},
-		"another loaded one":     {engine.ModelReady, "", engine.RoleUnknown, []engine.ModelFacts{{Name: "other", State: engine.ModelReady}}},
-		"none loaded":            {engine.ModelUnavailable, "", engine.RoleSingle, nil},
+		"another loaded one": {
+			engine.ModelReady, "", engine.RoleUnknown,
+			[]engine.ModelFacts{{Name: "other", State: engine.ModelReady}},
+		},
+		"none loaded": {engine.ModelUnavailable, "", engine.RoleSingle, nil},
 	} {
 		facts := append(append(c.more, rest...), engine.ModelFacts{Name: "tensorrt_llm", State: c.state})
-		got := engine.NewTopology(engineOf(t, engine.Triton), engine.NamedModels{Names: []string{"tensorrt_llm"}, Executors: []string{"tensorrt_llm"}}, facts, nil)
+		got := engine.NewTopology(engineOf(t, engine.Triton), engine.NamedModels{
+			Names:     []string{"tensorrt_llm"},
+			Executors: []string{"tensorrt_llm"},
+		}, facts, nil)
 		called, _ := got.EntryModel()
 		require.Equal(t, c.called, called, name)
 		require.Equal(t, c.role, got.Role("tensorrt_llm"), name)
@@ -275,7 +425,10 @@ func TestModelNotLoadedAgainIsIgnored(t *testing.T) {
 // TestUnloadedEntryIsNoEntry has a server that loaded some of the models
 // of TensorRT-LLM's own repository, which lists them all.
 func TestUnloadedEntryIsNoEntry(t *testing.T) {
-	all := []string{"ensemble", "preprocessing", "postprocessing", "tensorrt_llm", "tensorrt_llm_bls", "x_ensemble", "x_tensorrt_llm"}
+	all := []string{
+		"ensemble", "preprocessing", "postprocessing", "tensorrt_llm", "tensorrt_llm_bls", "x_ensemble",
+		"x_tensorrt_llm",
+	}
 	for called, loaded := range map[string][]string{
 		"tensorrt_llm":     {"tensorrt_llm"},
 		"x_tensorrt_llm":   {"x_tensorrt_llm"},

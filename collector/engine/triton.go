@@ -95,7 +95,8 @@ func tritonStream(version string, _ *Page) (s Stream, reason string) {
 	minor, ok := tritonMinor(version)
 	switch {
 	case !ok:
-		return s, "the version of Triton is not known, and before 23.12 (2.41) an aborted stream may crash it; set engine_version"
+		return s, "the version of Triton is not known, and before 23.12 (2.41) an aborted stream may crash it; set " +
+			"engine_version"
 	case minor < minorHangUp:
 		return s, "before 23.12 (2.41) an aborted stream may crash Triton"
 	}
@@ -170,7 +171,8 @@ func tritonUnserved(p *Page, f *Facts, models []ModelState) string {
 	llms := tritonLLMs(p, f)
 	serving := slices.Clone(llms)
 	for i := range f.get().Models {
-		if m := &f.Models[i]; m.Backend == backendPython && m.Decoupled && len(m.Calls) == 0 && !strings.HasSuffix(m.Name, "_bls") {
+		if m := &f.Models[i]; m.Backend == backendPython && m.Decoupled && len(m.Calls) == 0 &&
+			!strings.HasSuffix(m.Name, "_bls") {
 			serving = append(serving, m.Name) // It may be an LLM with another name.
 		}
 	}
@@ -197,7 +199,8 @@ func tritonUnserved(p *Page, f *Facts, models []ModelState) string {
 // tritonDeliberate reports whether that was done on purpose. Models were unloaded, and none failed
 // to load.
 func tritonDeliberate(p *Page, f *Facts, models []ModelState) bool {
-	return tritonUnserved(p, f, models) != "" && models != nil && !slices.ContainsFunc(models, func(m ModelState) bool { return !ready(m) && m.Reason != unloaded })
+	return tritonUnserved(p, f, models) != "" && models != nil &&
+		!slices.ContainsFunc(models, func(m ModelState) bool { return !ready(m) && m.Reason != unloaded })
 }
 
 // unloaded is the index's reason why a model that was unloaded is not available (core

@@ -101,7 +101,13 @@ type tritonView struct {
 
 func newTritonView(kind *Kind, name string, k *Knowledge) *tritonView {
 	p, f := k.Page, k.Facts
-	v := &tritonView{Page: p, llm: tritonLLM(f, p), executor: tritonExecutor(p), cureEarly: cureCanary, cureConfig: noTritonConfig(k).Cure}
+	v := &tritonView{
+		Page:       p,
+		llm:        tritonLLM(f, p),
+		executor:   tritonExecutor(p),
+		cureEarly:  cureCanary,
+		cureConfig: noTritonConfig(k).Cure,
+	}
 	v.set, _ = tritonSet(p, f)
 	v.minor, v.released = tritonMinor(f.get().EngineVersion)
 	v.pending = (&Meaning{Unless: pendingLeaks()}).Holds(f.get().EngineVersion)
@@ -207,7 +213,8 @@ func (v *tritonView) noFirstToken() target.Check {
 	case v.released && v.minor < minorFirstResponse:
 		return no("this release has no first response histogram", release+" with "+flag+"; or "+cureCanary)
 	case v.released && v.minor < minorAllResponses:
-		return no("the histogram is off, or no model is decoupled: before 26.01 only those have one", flag+" and decoupled: true")
+		return no("the histogram is off, or no model is decoupled: before 26.01 only "+
+			"those have one", flag+" and decoupled: true")
 	case !v.released:
 		return no("the first response histogram is off, or the release is older than it", flag+" with "+release)
 	}
@@ -249,7 +256,8 @@ func (v *tritonView) outcomes() target.Check {
 		}
 		return yes(reason)
 	case len(v.counted) > 0:
-		return yes("success and failures of the models that clients call; invalid requests, full queues and clients that leave a stream are not counted")
+		return yes("success and failures of the models that clients call; invalid requests, full queues and " +
+			"clients that leave a stream are not counted")
 	case len(v.uncounted) == 0 || v.uncounted[0] == v.firstUnknown():
 		return v.unconfigured()
 	}
@@ -264,7 +272,8 @@ func (v *tritonView) unconfigured() target.Check {
 	if len(v.unknown) == 0 {
 		return no("no model that clients call is loaded, or it is not known which that is", v.cureConfig)
 	}
-	return no("the config of model "+v.unknown[0]+" is not known, and requests of decoupled models count as done once they are accepted", v.cureConfig)
+	return no("the config of model "+v.unknown[0]+" is not known, and requests of decoupled models count as done "+
+		"once they are accepted", v.cureConfig)
 }
 
 // duration judges the duration of requests.
@@ -275,7 +284,8 @@ func (v *tritonView) duration() target.Check {
 	case !v.Has(ModelRequestSeconds):
 		return v.countersOff()
 	case v.set == setLLMAPI, len(v.early) > 0 && len(v.whole) == 0:
-		return no("durations of decoupled Python models end when the request was handed over, not at its last token", v.cureEarly)
+		return no("durations of decoupled Python models end when the request was handed over, not at "+
+			"its last token", v.cureEarly)
 	case len(v.whole) > 0:
 		return yes("nv_inference_request_duration_us of the entry model, as a mean")
 	}
@@ -287,15 +297,18 @@ func (v *tritonView) countersOff() target.Check {
 	if !v.Has(ModelSuccess) {
 		return no("the page has no nv_inference_request_success of any model", "")
 	}
-	return no("the counters of durations are off, and with them every other counter stops", "--metrics-config counter_latencies=true")
+	return no("the counters of durations are off, and with them every other "+
+		"counter stops", "--metrics-config counter_latencies=true")
 }
 
 // ownQueues judges whether Triton's own queues contain all waiting requests.
 func (v *tritonView) ownQueues() target.Check {
-	const handedOver = "Triton's own queues are empty for models that hand their requests over, and what they queue is not on the page"
+	const handedOver = "Triton's own queues are empty for models that hand their requests over, and what they " +
+		"queue is not on the page"
 	switch {
 	case !v.pending:
-		return no("this release keeps requests that could not be queued in nv_inference_pending_request_count forever", "Triton 23.11 (2.40.0) or later")
+		return no("this release keeps requests that could not be queued in "+
+			"nv_inference_pending_request_count forever", "Triton 23.11 (2.40.0) or later")
 	case v.queues:
 		return yes("nv_inference_pending_request_count: Triton's own queues")
 	case len(v.unknown) > 0:
@@ -389,7 +402,8 @@ func pinnedGPUs(m *ModelFacts) string {
 		case g.Kind != "KIND_GPU" && m.Backend == backendCPP:
 			return fmt.Sprintf("leaves the GPU to its backend (%s); set parameter %s", g.Kind, gpuParameter)
 		case g.Kind != "KIND_GPU":
-			return fmt.Sprintf("leaves the GPU to its backend (%s); name it in instance_group gpus, or give the server one GPU only", g.Kind)
+			return fmt.Sprintf("leaves the GPU to its backend (%s); name it in instance_group gpus, or give the "+
+				"server one GPU only", g.Kind)
 		case len(g.GPUs) != 1:
 			return fmt.Sprintf("runs on %d GPUs; name one in instance_group gpus", len(g.GPUs))
 		}

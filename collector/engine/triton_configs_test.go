@@ -43,7 +43,10 @@ func (r *repository) load(name, config string) {
 	if rows != "" {
 		rows += ","
 	}
-	r.answers["/v2/repository/index"] = "[" + rows + fmt.Sprintf(`{"name":%q,"version":"1","state":"READY"}`, name) + "]"
+	r.answers["/v2/repository/index"] = "[" + rows + fmt.Sprintf(
+		`{"name":%q,"version":"1","state":"READY"}`,
+		name,
+	) + "]"
 	r.answers["/v2/models/"+name+"/config"] = fmt.Sprintf(`{"name":%q,%s}`, name, config)
 }
 
@@ -51,7 +54,11 @@ func (r *repository) load(name, config string) {
 func (r *repository) round(t *testing.T, busy ...string) {
 	t.Helper()
 	rec := &recorder{Client: r.answers}
-	f := engineOf(t, engine.Triton).Ask(t.Context(), rec, "http://server", engine.Earlier{Facts: r.facts, Busy: busy}).Complete()
+	f := engineOf(
+		t,
+		engine.Triton,
+	).Ask(t.Context(), rec, "http://server", engine.Earlier{Facts: r.facts, Busy: busy}).
+		Complete()
 	r.facts, r.asked = f.WithEarlier(r.facts), nil
 	for path := range rec.bodies {
 		if name, ok := strings.CutSuffix(strings.TrimPrefix(path, "GET /v2/models/"), "/config"); ok {
@@ -77,11 +84,18 @@ func TestRoleIsUnknownUntilAllModelsWereAskedAbout(t *testing.T) {
 	r.round(t)
 	require.Len(t, r.asked, 64)
 	require.Equal(t, 37, r.facts.Unasked())
-	require.Equal(t, slices.Repeat([]engine.Role{engine.RoleUnknown}, 4), r.roles(t, models...), "the pipeline may call any of them")
+	require.Equal(
+		t,
+		slices.Repeat([]engine.Role{engine.RoleUnknown}, 4),
+		r.roles(t, models...),
+		"the pipeline may call any of them",
+	)
 	r.round(t)
 	require.Contains(t, r.asked, "zz_pipeline")
 	require.Zero(t, r.facts.Unasked())
-	require.Equal(t, []engine.Role{engine.RoleEntry, engine.RolePart, engine.RolePart, engine.RoleSingle}, r.roles(t, models...))
+	require.Equal(t, []engine.Role{
+		engine.RoleEntry, engine.RolePart, engine.RolePart, engine.RoleSingle,
+	}, r.roles(t, models...))
 }
 
 func TestModelsInUseAreAskedAboutFirst(t *testing.T) {
@@ -91,7 +105,12 @@ func TestModelsInUseAreAskedAboutFirst(t *testing.T) {
 	for _, name := range []string{"zz_pipeline", "expert_0899", "expert_0700", "expert_0800"} {
 		require.Contains(t, r.asked, name, "it is in use, or called by what is")
 	}
-	require.Equal(t, []engine.Role{engine.RoleEntry, engine.RolePart}, r.roles(t, "zz_pipeline", "expert_0700"), "these are known already")
+	require.Equal(
+		t,
+		[]engine.Role{engine.RoleEntry, engine.RolePart},
+		r.roles(t, "zz_pipeline", "expert_0700"),
+		"these are known already",
+	)
 }
 
 func TestModelThatComesIntoUseIsAskedAboutNext(t *testing.T) {
@@ -187,7 +206,10 @@ func TestRolesOfTooManyModelsStayUnknown(t *testing.T) {
 func TestBrokenModelOfLargeIndexIsKept(t *testing.T) {
 	r := newRepository(3)
 	rows := strings.Trim(r.answers["/v2/repository/index"], "[]")
-	r.answers["/v2/repository/index"] = "[" + strings.Repeat(`{"name":"old","version":"1","state":"UNAVAILABLE","reason":"unloaded"},`, 2000) + rows + `,{"name":"broken","version":"1","state":"UNAVAILABLE","reason":"failed to load"}]`
+	r.answers["/v2/repository/index"] = "[" + strings.Repeat(
+		`{"name":"old","version":"1","state":"UNAVAILABLE","reason":"unloaded"},`,
+		2000,
+	) + rows + `,{"name":"broken","version":"1","state":"UNAVAILABLE","reason":"failed to load"}]`
 	h := engineOf(t, engine.Triton).Health(t.Context(), r.answers, "http://server")
 	require.Len(t, h.Models, 1024)
 	require.Equal(t, "broken", h.Models[4].Name, "after the ready ones")
@@ -214,8 +236,15 @@ func TestModelsInUseOfLargePage(t *testing.T) {
 		var lines []string
 		for i := range 100 {
 			name := fmt.Sprintf("m%02d", i)
-			lines = append(lines, fmt.Sprintf(`nv_inference_request_success{model=%q,version="1"} %d`, name, success[name]),
-				fmt.Sprintf(`nv_inference_request_failure{model=%q,reason="BACKEND",version="1"} %d`, name, failed[name]))
+			lines = append(
+				lines,
+				fmt.Sprintf(`nv_inference_request_success{model=%q,version="1"} %d`, name, success[name]),
+				fmt.Sprintf(
+					`nv_inference_request_failure{model=%q,reason="BACKEND",version="1"} %d`,
+					name,
+					failed[name],
+				),
+			)
 		}
 		return lines
 	}
@@ -227,7 +256,10 @@ func TestModelsInUseOfLargePage(t *testing.T) {
 	require.Equal(t, []string{"m50", "m98", "m97"}, p.Busy())
 	require.Equal(t, 20.0, p.Requests("m50"))
 	require.Zero(t, p.Requests("m00"))
-	few := engine.ReadPage(engineOf(t, engine.Triton), pages(t, engine.Triton)(`nv_inference_request_success{model="m",version="1"} 0`))
+	few := engine.ReadPage(
+		engineOf(t, engine.Triton),
+		pages(t, engine.Triton)(`nv_inference_request_success{model="m",version="1"} 0`),
+	)
 	require.Empty(t, few.Busy())
 	require.Positive(t, few.Requests("m"), "among few models each counts as in use")
 	require.Zero(t, few.Requests("other"))

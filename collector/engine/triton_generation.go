@@ -49,7 +49,8 @@ func tritonSet(p *Page, f *Facts) (Generation, string) {
 		switch {
 		case llm.Backend == backendCPP:
 			return setCPP, "model " + llm.Name + " has backend tensorrtllm"
-		case llm.Backend == backendPython && (executor == llm.Name || llm.Parameters["gpt_model_path"] != "" || llm.Parameters["gpt_model_type"] != ""):
+		case llm.Backend == backendPython && (executor == llm.Name ||
+			llm.Parameters["gpt_model_path"] != "" || llm.Parameters["gpt_model_type"] != ""):
 			return setPython, "model " + llm.Name + " has backend python and TensorRT-LLM's engine parameters"
 		case llm.Backend == backendPython && llm.Name == llmName:
 			return setLLMAPI, "model " + llm.Name + " has backend python and no engine: it is the LLM-API model"
@@ -98,7 +99,8 @@ func executorSet(p *Page, f *Facts) (Generation, string) {
 	case p.Has(KVUtilization) || p.HasPrefix("nv_llm_output_token_len"):
 		return setPython, "the page is of a release that counts reused blocks, and does not show them"
 	case unit == seconds && ok && minor >= minorMicroseconds:
-		return setPython, "the executor's timestamp is in seconds in a release where the C++ backend writes microseconds"
+		return setPython, "the executor's timestamp is in seconds in a release where the C++ backend writes " +
+			"microseconds"
 	case unit == seconds && ok && minor < minorPythonSeries:
 		return setCPP, "the Python backend of this release has no series"
 	}

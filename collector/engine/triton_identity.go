@@ -37,7 +37,10 @@ func tritonAsk(ctx context.Context, _ *Kind, client Client, address string, earl
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			r.run(func() { r.ask(0, func(q *questions) func(*Facts) { return askVersion(ctx, q) }) }, func() { r.askModels(ctx) })
+			r.run(
+				func() { r.ask(0, func(q *questions) func(*Facts) { return askVersion(ctx, q) }) },
+				func() { r.askModels(ctx) },
+			)
 		}()
 		defer func() { <-done }()
 		select {
@@ -341,7 +344,14 @@ func configHash(text []byte) string {
 	}
 	deleteKeys(config, "metric_tags", "model_metrics")
 	deleteKeys(config["instance_group"], "name", "gpus", "host_policy", "secondary_devices")
-	deleteKeys(config["parameters"], gpuParameter, "participant_ids", "executor_worker_path", "worker_path", versionParameter)
+	deleteKeys(
+		config["parameters"],
+		gpuParameter,
+		"participant_ids",
+		"executor_worker_path",
+		"worker_path",
+		versionParameter,
+	)
 	canonical, _ := json.Marshal(config) // It was JSON.
 	sum := sha256.Sum256(canonical)
 	return hex.EncodeToString(sum[:])

@@ -44,9 +44,24 @@ func coreMeanings() []Meaning {
 		{Name: "nv_inference_pending_request_count", Signal: ModelPending, Unless: pendingLeaks()},
 		{Name: "nv_inference_request_duration_us", Signal: ModelRequestSeconds, Shift: micro},
 		{Name: "nv_inference_queue_duration_us", Signal: ModelQueueSeconds, Shift: micro},
-		{Name: "nv_inference_compute_input_duration_us", Signal: ModelComputeSeconds, Shift: micro, Const: labeled("phase", "input")},
-		{Name: "nv_inference_compute_infer_duration_us", Signal: ModelComputeSeconds, Shift: micro, Const: labeled("phase", "infer")},
-		{Name: "nv_inference_compute_output_duration_us", Signal: ModelComputeSeconds, Shift: micro, Const: labeled("phase", "output")},
+		{
+			Name:   "nv_inference_compute_input_duration_us",
+			Signal: ModelComputeSeconds,
+			Shift:  micro,
+			Const:  labeled("phase", "input"),
+		},
+		{
+			Name:   "nv_inference_compute_infer_duration_us",
+			Signal: ModelComputeSeconds,
+			Shift:  micro,
+			Const:  labeled("phase", "infer"),
+		},
+		{
+			Name:   "nv_inference_compute_output_duration_us",
+			Signal: ModelComputeSeconds,
+			Shift:  micro,
+			Const:  labeled("phase", "output"),
+		},
 		{Name: "nv_model_load_duration_secs", Signal: ModelLoadSeconds, Combine: Max},
 		{Name: "nv_cache_num_hits_per_model", Signal: ModelCacheHits},
 		{Name: "nv_cache_num_misses_per_model", Signal: ModelCacheMisses},
@@ -88,7 +103,11 @@ func vllmMeanings() []Meaning {
 		{Name: "vllm:generation_tokens_total", Signal: GenerationTokens},
 		{Name: "vllm:time_to_first_token_seconds", Signal: FirstToken},
 		{Name: "vllm:inter_token_latency_seconds", Signal: InterToken},
-		{Name: "vllm:time_per_output_token_seconds", Signal: InterToken, Unless: replacedBy("vllm:inter_token_latency_seconds")},
+		{
+			Name:   "vllm:time_per_output_token_seconds",
+			Signal: InterToken,
+			Unless: replacedBy("vllm:inter_token_latency_seconds"),
+		},
 		{Name: "vllm:e2e_request_latency_seconds", Signal: RequestDuration},
 		{Name: "vllm:request_prompt_tokens", Signal: RequestPromptTokens},
 		{Name: "vllm:request_generation_tokens", Signal: RequestOutputTokens},
@@ -113,8 +132,16 @@ func backendMeanings() []Meaning {
 	return append(all,
 		Meaning{Name: transfer, Where: only(kind, "kv_cache_transfer_ms"), Signal: KVTransferSeconds, Shift: milli},
 		Meaning{Name: transfer, Where: only(kind, "request_count"), Signal: Disaggregated},
-		Meaning{Name: "nv_llm_input_token_len_sum", Signal: PromptTokens, Unless: replacedBy(modulePrefix + "prompt_tokens_total")},
-		Meaning{Name: "nv_llm_output_token_len_sum", Signal: GenerationTokens, Unless: replacedBy(modulePrefix + "generation_tokens_total")},
+		Meaning{
+			Name:   "nv_llm_input_token_len_sum",
+			Signal: PromptTokens,
+			Unless: replacedBy(modulePrefix + "prompt_tokens_total"),
+		},
+		Meaning{
+			Name:   "nv_llm_output_token_len_sum",
+			Signal: GenerationTokens,
+			Unless: replacedBy(modulePrefix + "generation_tokens_total"),
+		},
 		Meaning{Name: "nv_llm_input_token_len", Signal: RequestPromptTokens},
 		Meaning{Name: "nv_llm_output_token_len", Signal: RequestOutputTokens},
 	)
@@ -130,18 +157,33 @@ func batcherMeanings() []Meaning {
 		general, generally = "nv_trt_llm_general_metrics", "general_type"
 	)
 	return []Meaning{
-		{Name: requests, Where: only(kind, "active"), Signal: RequestsActive, Unless: replacedBy(modulePrefix + "requests_in_flight")},
+		{
+			Name:   requests,
+			Where:  only(kind, "active"),
+			Signal: RequestsActive,
+			Unless: replacedBy(modulePrefix + "requests_in_flight"),
+		},
 		{Name: requests, Where: only(kind, "max"), Signal: RequestsLimit},
 		{Name: requests, Where: only(kind, "scheduled"), Signal: RequestsRunning},
 		{Name: requests, Where: only(kind, "context"), Signal: RequestsPrefill},
-		{Name: requests, Where: only(kind, "waiting"), Signal: RequestsWaiting, Unless: replacedBy(modulePrefix + "requests_waiting")},
+		{
+			Name:   requests,
+			Where:  only(kind, "waiting"),
+			Signal: RequestsWaiting,
+			Unless: replacedBy(modulePrefix + "requests_waiting"),
+		},
 		{Name: batcher, Where: only(specific, "total_context_tokens"), Signal: ContextTokens},
 		{Name: batcher, Where: only(specific, "generation_requests"), Signal: RequestsDecode},
 		{Name: batcher, Where: only(specific, "paused_requests"), Signal: RequestsPaused},
 		{Name: v1, Where: only(v1Kind, "total_context_tokens"), Signal: ContextTokens},
 		{Name: v1, Where: only(v1Kind, "total_generation_tokens"), Signal: StaticGeneration},
 		{Name: v1, Where: only(v1Kind, "empty_generation_slots"), Signal: StaticFreeSlots},
-		{Name: general, Where: only(generally, "iteration_counter"), Signal: EngineIterations, Unless: replacedBy(modulePrefix + "iterations_total")},
+		{
+			Name:   general,
+			Where:  only(generally, "iteration_counter"),
+			Signal: EngineIterations,
+			Unless: replacedBy(modulePrefix + "iterations_total"),
+		},
 		{Name: general, Where: only(generally, "timestamp"), Signal: EngineLastIter, Combine: Max},
 	}
 }
@@ -160,7 +202,12 @@ func cacheMeanings() []Meaning {
 		{Name: kv, Where: only(kind, "free"), Signal: KVBlocksFree},
 		{Name: kv, Where: only(kind, "tokens_per"), Signal: KVBlockTokens, Combine: Max},
 		{Name: kv, Where: only(kind, "fraction"), Signal: KVUtilization},
-		{Name: kv, Where: only(kind, "reused"), Signal: KVBlocksReused, Unless: replacedBy(modulePrefix + "kv_cache_reused_blocks_total")},
+		{
+			Name:   kv,
+			Where:  only(kind, "reused"),
+			Signal: KVBlocksReused,
+			Unless: replacedBy(modulePrefix + "kv_cache_reused_blocks_total"),
+		},
 	}
 }
 
@@ -218,7 +265,8 @@ const cureModule = "the metrics module of deploy/triton/llmapi, three lines in t
 func moduleLacks(name string) target.Check {
 	switch name {
 	case CanQueue, CanRunning, CanKVCache, CanKVReuse:
-		return no("the engine has no statistics of its iterations, or has not run any yet", "enable_iter_perf_stats: true in model.yaml")
+		return no("the engine has no statistics of its iterations, or has "+
+			"not run any yet", "enable_iter_perf_stats: true in model.yaml")
 	}
 	return no("no request has ended yet", "")
 }

@@ -51,7 +51,10 @@ func tritonEntries(t *Topology, names []string, facts []ModelFacts, configs map[
 		never := facts[i].State == "" && (loaded || !facts[i].Configured)
 		t.treat(facts[i].Name, func(m *treatment) { m.unloaded = never || facts[i].State == ModelUnavailable })
 	}
-	return slices.DeleteFunc(slices.Clone(names), func(n string) bool { return loaded && t.models[n].unloaded && configs[n] == nil })
+	return slices.DeleteFunc(
+		slices.Clone(names),
+		func(n string) bool { return loaded && t.models[n].unloaded && configs[n] == nil },
+	)
 }
 
 // tritonTreatment returns how a model treats its requests, by its config, or else by its name or
@@ -167,7 +170,9 @@ func nestedSteps(steps []string, configs map[string]*ModelFacts) []string {
 	all := slices.Clone(steps)
 	for i := 0; i < len(all); i++ {
 		if f := configs[all[i]]; f != nil && f.Platform == platformEnsemble {
-			all = append(all, slices.DeleteFunc(slices.Clone(f.Steps), func(n string) bool { return slices.Contains(all, n) })...)
+			all = append(
+				all,
+				slices.DeleteFunc(slices.Clone(f.Steps), func(n string) bool { return slices.Contains(all, n) })...)
 		}
 	}
 	return all

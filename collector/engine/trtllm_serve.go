@@ -33,7 +33,8 @@ func trtllmServe() *Kind {
 		Name:      TRTLLMServe,
 		Path:      "/prometheus/metrics",
 		EmptyPage: true,
-		NoPage:    "trtllm-serve has the page from TensorRT-LLM 1.1 on with return_perf_metrics: true, and none for embeddings",
+		NoPage: "trtllm-serve has the page from TensorRT-LLM 1.1 on with return_perf_metrics: true, and none " +
+			"for embeddings",
 		marks: []mark{
 			{text: servePrefix, weight: 5},
 			// Other servers, such as MindIE, share the names without prefix, but not the labels.
@@ -101,7 +102,8 @@ func serveHealth(ctx context.Context, k *Kind, client Client, address string) He
 
 func serveGeneration(p *Page, f *Facts) (Generation, string) {
 	switch {
-	case p.HasName("trtllm_model_config_info") || p.HasName("trtllm_prompt_tokens_total") || p.HasName("trtllm_num_requests_running"):
+	case p.HasName("trtllm_model_config_info") || p.HasName("trtllm_prompt_tokens_total") ||
+		p.HasName("trtllm_num_requests_running"):
 		// Since PR #12545.
 		return "prefixed with iteration statistics", "the page has config info, token counters or iteration gauges"
 	case p.HasPrefix(servePrefix):
@@ -138,13 +140,27 @@ func serveMeanings() []Meaning {
 	position := renamed("token_position", "position")
 	return []Meaning{
 		// Requests, when they end.
-		{Name: "request_success_total", Signal: RequestsFinished, Dims: slices.Concat(renamed("finished_reason", "finish_reason"), kept("finish_reason")), Outcome: finished()},
-		{Name: "request_error_total", Signal: RequestsFailed, Dims: renamed("http_code", "reason"), Outcome: &Outcome{Codes: true, Missed: []Class{ClassCanceled}}},
+		{
+			Name:    "request_success_total",
+			Signal:  RequestsFinished,
+			Dims:    slices.Concat(renamed("finished_reason", "finish_reason"), kept("finish_reason")),
+			Outcome: finished(),
+		},
+		{
+			Name:    "request_error_total",
+			Signal:  RequestsFailed,
+			Dims:    renamed("http_code", "reason"),
+			Outcome: &Outcome{Codes: true, Missed: []Class{ClassCanceled}},
+		},
 		{Name: "num_requests_completed_total", Signal: RequestsCompleted},
 		{Name: "prompt_tokens_total", Signal: PromptTokens},
 		{Name: "generation_tokens_total", Signal: GenerationTokens},
 		{Name: "prompt_cached_tokens_total", Signal: CachedTokens},
-		{Name: "prompt_cache_hit_tokens_total", Signal: CachedTokensByTier, Dims: slices.Concat(renamed("cache_level", "level"), kept("cache_tier"))},
+		{
+			Name:   "prompt_cache_hit_tokens_total",
+			Signal: CachedTokensByTier,
+			Dims:   slices.Concat(renamed("cache_level", "level"), kept("cache_tier")),
+		},
 		{Name: "e2e_request_latency_seconds", Signal: RequestDuration},
 		{Name: "time_to_first_token_seconds", Signal: FirstToken},
 		{Name: "time_per_output_token_seconds", Signal: OutputToken},
@@ -178,9 +194,27 @@ func serveMeanings() []Meaning {
 		{Name: "max_batch_size_static", Signal: BatchLimit, Combine: Newest, Const: labeled("kind", "static")},
 		{Name: "max_batch_size_runtime", Signal: BatchLimit, Combine: Newest, Const: labeled("kind", "runtime")},
 		{Name: "max_num_tokens_runtime", Signal: BatchTokensLimit, Combine: Newest},
-		{Name: "gpu_memory_usage_bytes", Signal: EngineMemory, Combine: Newest, NotZero: true, Const: labeled("memory", "gpu")},
-		{Name: "cpu_memory_usage_bytes", Signal: EngineMemory, Combine: Newest, NotZero: true, Const: labeled("memory", "cpu")},
-		{Name: "pinned_memory_usage_bytes", Signal: EngineMemory, Combine: Newest, NotZero: true, Const: labeled("memory", "pinned")},
+		{
+			Name:    "gpu_memory_usage_bytes",
+			Signal:  EngineMemory,
+			Combine: Newest,
+			NotZero: true,
+			Const:   labeled("memory", "gpu"),
+		},
+		{
+			Name:    "cpu_memory_usage_bytes",
+			Signal:  EngineMemory,
+			Combine: Newest,
+			NotZero: true,
+			Const:   labeled("memory", "cpu"),
+		},
+		{
+			Name:    "pinned_memory_usage_bytes",
+			Signal:  EngineMemory,
+			Combine: Newest,
+			NotZero: true,
+			Const:   labeled("memory", "pinned"),
+		},
 		{Name: "kv_cache_utilization", Signal: KVUtilization, Combine: Newest},
 		{Name: "kv_cache_host_utilization", Signal: KVHostUtilization, Combine: Newest},
 		{Name: "kv_cache_hit_rate", Signal: KVHitRatio, Combine: Newest},
@@ -210,10 +244,42 @@ func serveMeanings() []Meaning {
 		{Name: "spec_decode_draft_overhead", Signal: SpecOverhead, Combine: Newest},
 
 		// Configuration.
-		{Name: "model_config_info", Signal: ModelConfig, Combine: Max, Dims: kept("dtype", "gpu_type", "max_model_len", "quantization", "served_model_name")},
-		{Name: "parallel_config_info", Signal: ParallelConfig, Combine: Max, Dims: kept("context_parallel_size", "expert_parallel_size", "gpu_count", "pipeline_parallel_size", "tensor_parallel_size")},
-		{Name: "speculative_config_info", Signal: SpeculativeConfig, Combine: Max, Dims: kept("spec_draft_model", "spec_enabled", "spec_method", "spec_num_tokens")},
-		{Name: "kv_cache_config_info", Signal: CacheConfig, Combine: Max, Dims: kept("cache_dtype", "enable_block_reuse", "enable_partial_reuse", "free_gpu_memory_fraction", "page_size")},
+		{
+			Name:    "model_config_info",
+			Signal:  ModelConfig,
+			Combine: Max,
+			Dims:    kept("dtype", "gpu_type", "max_model_len", "quantization", "served_model_name"),
+		},
+		{
+			Name:    "parallel_config_info",
+			Signal:  ParallelConfig,
+			Combine: Max,
+			Dims: kept(
+				"context_parallel_size",
+				"expert_parallel_size",
+				"gpu_count",
+				"pipeline_parallel_size",
+				"tensor_parallel_size",
+			),
+		},
+		{
+			Name:    "speculative_config_info",
+			Signal:  SpeculativeConfig,
+			Combine: Max,
+			Dims:    kept("spec_draft_model", "spec_enabled", "spec_method", "spec_num_tokens"),
+		},
+		{
+			Name:    "kv_cache_config_info",
+			Signal:  CacheConfig,
+			Combine: Max,
+			Dims: kept(
+				"cache_dtype",
+				"enable_block_reuse",
+				"enable_partial_reuse",
+				"free_gpu_memory_fraction",
+				"page_size",
+			),
+		},
 	}
 }
 
@@ -236,9 +302,11 @@ func serveJudge(name string, k *Knowledge) (c target.Check, ok bool) {
 	case name == CanGPU && p.Has(EngineMemory):
 		return yes(p.seriesOf(EngineMemory) + " only; for the rest " + cureDCGM), true
 	case name == CanOutcomes && serveCountsFailures(p):
-		return yes("request_success_total, and request_error_total by HTTP status; clients that left are not counted"), true
+		return yes("request_success_total, and request_error_total by HTTP status; clients that left " +
+			"are not counted"), true
 	case name == CanLiveTokens && k.Iterations && p.Has(IterationDuration):
-		return yes("an estimate from the iterations of GET /metrics: llm_server_iteration_stats_generation_tokens_estimated_total"), true
+		return yes("an estimate from the iterations of GET /metrics: " +
+			"llm_server_iteration_stats_generation_tokens_estimated_total"), true
 	}
 	return p.judgeRanks(name)
 }
@@ -247,7 +315,8 @@ func serveJudge(name string, k *Knowledge) (c target.Check, ok bool) {
 func serveRemarks(p *Page) map[string]string {
 	stale := "of the last iteration, updated when a request ends"
 	if n := serveProcesses(p); n > 1 {
-		stale += "; " + strconv.Itoa(n) + " processes left gauges; the one that changed last counts, since the page does not show " +
+		stale += "; " + strconv.Itoa(n) + " processes left gauges; the one that changed last counts, since the " +
+			"page does not show " +
 			"which of them are alive"
 	}
 	return map[string]string{
@@ -266,7 +335,8 @@ func serveGaps(k *Knowledge) []gap {
 	const (
 		noRequest = "no request has ended yet; the family appears with the first"
 		jsonOnly  = "iterations are on the JSON page /metrics only, and reading it takes them from other readers"
-		noneRead  = "the iterations of GET /metrics are read, and none is on the page: their statistics are off, or no request has ended yet"
+		noneRead  = "the iterations of GET /metrics are read, and none is on the page: their statistics are off, " +
+			"or no request has ended yet"
 	)
 	live := lacks(jsonOnly, cureReadStats, CanLiveTokens)
 	if k.Iterations {
@@ -285,11 +355,13 @@ func serveGaps(k *Knowledge) []gap {
 	case generation == servePlain:
 		return append(all,
 			lacks("this release exposes nothing about its GPUs", cureDCGM, CanGPU),
-			lacks("this release has five families: requests, E2E, TTFT, TPOT and queue time", cureNewServe+" with "+cureIteration, serveRest()...))
+			lacks("this release has five families: requests, E2E, TTFT, TPOT "+
+				"and queue time", cureNewServe+" with "+cureIteration, serveRest()...))
 	case generation == servePrefixed:
 		return append(all,
 			lacks("no iteration was read yet, or their statistics are off", cureIteration, CanKVCache, CanKVReuse),
-			lacks("this release has no iteration gauges and no token counters", "a later TensorRT-LLM 1.3 with "+cureIteration, serveRest()...))
+			lacks("this release has no iteration gauges and no "+
+				"token counters", "a later TensorRT-LLM 1.3 with "+cureIteration, serveRest()...))
 	case !finished:
 		return append(all, lacks(noRequest, "", serveRest()...))
 	case k.Page.Has(IterationDuration):
@@ -297,7 +369,8 @@ func serveGaps(k *Knowledge) []gap {
 	}
 	return append(all,
 		lacks("this release has no token counters", cureNewServe, CanTokens),
-		lacks("requests have ended and no iteration is on the page: their statistics are off", cureIteration, serveRest()...))
+		lacks("requests have ended and no iteration is on the page: their "+
+			"statistics are off", cureIteration, serveRest()...))
 }
 
 // serveRest lists what appears with iterations, the memory of GPUs among it.

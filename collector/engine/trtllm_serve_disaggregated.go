@@ -37,12 +37,22 @@ func trtllmDisaggregated() *Kind {
 // begins after prefill, so it is not what clients see. The HELP texts are wrong about that.
 func disaggregatedMeanings() []Meaning {
 	failed := func(name string, class Class, reason string) Meaning {
-		return Meaning{Name: name, Signal: RequestsFailed, Const: labeled("reason", reason), Outcome: &Outcome{Usual: class}}
+		return Meaning{
+			Name:    name,
+			Signal:  RequestsFailed,
+			Const:   labeled("reason", reason),
+			Outcome: &Outcome{Usual: class},
+		}
 	}
 	all := []Meaning{
 		{Name: "total_requests_total", Signal: RequestsStarted},
 		{Name: "validation_exceptions_total", Signal: RequestsStarted},
-		{Name: "total_responses_total", Signal: RequestsFinished, Const: labeled("finish_reason", "answered"), Outcome: &Outcome{Usual: ClassOK}},
+		{
+			Name:    "total_responses_total",
+			Signal:  RequestsFinished,
+			Const:   labeled("finish_reason", "answered"),
+			Outcome: &Outcome{Usual: ClassOK},
+		},
 		failed("validation_exceptions_total", ClassClient, "validation"),
 		failed("http_exceptions_total", ClassUnknown, "http_exception"),
 		failed("internal_errors_total", ClassServer, "internal"),
@@ -65,10 +75,13 @@ func disaggregatedMeanings() []Meaning {
 func disaggregatedGaps(*Knowledge) []gap {
 	const behind, client = "scrape the servers behind it too", "measure it at the client"
 	return []gap{
-		lacks("a stream counts as answered when it begins, and http_exceptions_total counts clients' mistakes and failures together",
+		lacks("a stream counts as answered when it begins, and http_exceptions_total counts clients' mistakes and "+
+			"failures together",
 			behind, CanOutcomes),
-		lacks("its latencies begin when prefill or decode is sent the request, none is of the whole", cureCanary, CanTTFT, CanE2E),
-		lacks("only prefill, decode and the queue have histograms: llm_server_request_prefill_seconds and its like", client,
+		lacks("its latencies begin when prefill or decode is sent the request, none is "+
+			"of the whole", cureCanary, CanTTFT, CanE2E),
+		lacks("only prefill, decode and the queue have histograms: llm_server_request_prefill_seconds "+
+			"and its like", client,
 			CanQuantiles),
 		lacks("no gauge on its page shows requests in flight", behind, CanRunning, CanQueue),
 		lacks("a router does not expose it", behind, CanTokens, CanLiveTokens, CanTPOT, CanKVCache, CanKVReuse, CanGPU),

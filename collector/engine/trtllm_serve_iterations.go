@@ -177,7 +177,8 @@ type iterationRow struct {
 }
 
 // errNoIteration is the error for rows of something else.
-var errNoIteration = errors.New("the answer has rows without iter: enable_iter_perf_stats is off, or this is not trtllm-serve")
+var errNoIteration = errors.New("the answer has rows without iter: enable_iter_perf_stats is off, or this is not " +
+	"trtllm-serve")
 
 // readIterations decodes an answer, which is a list of rows, empty if there is nothing new.
 func readIterations(text []byte) ([]iterationRow, error) {

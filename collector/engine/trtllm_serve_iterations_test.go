@@ -13,8 +13,12 @@ import (
 
 // row returns one iteration with two decoding requests; more are further fields.
 func row(iteration int, more ...string) string {
-	return fmt.Sprintf(`{"iter":%d,"numActiveRequests":2,"numQueuedRequests":%d,"inflightBatchingStats":{"numGenRequests":2,"numCtxTokens":10}%s}`,
-		iteration, iteration%10, strings.Join(append([]string{""}, more...), ","))
+	return fmt.Sprintf(
+		`{"iter":%d,"numActiveRequests":2,"numQueuedRequests":%d,"inflightBatchingStats":{"numGenRequests":2,"numCtxTokens":10}%s}`,
+		iteration,
+		iteration%10,
+		strings.Join(append([]string{""}, more...), ","),
+	)
 }
 
 // rows returns the iterations from first to last.
@@ -47,11 +51,27 @@ func TestIterationsCountOnceAndGapsAreDetected(t *testing.T) {
 		{"two consecutive answers", []answer{{rows(1, 10), false}, {rows(11, 15), false}}, 15, 0, 30, 5, false},
 		{"no new row", []answer{{rows(1, 10), false}, {"[]", false}}, 10, 0, 20, -1, false},
 		{"repeated rows", []answer{{rows(1, 10), false}, {rows(8, 12), false}}, 12, 0, 24, 2, false},
-		{"another reader took some between two answers", []answer{{rows(1, 10), false}, {rows(15, 16), false}}, 12, 4, 24, 6, true},
+		{
+			"another reader took some between two answers",
+			[]answer{{rows(1, 10), false}, {rows(15, 16), false}},
+			12, 4, 24, 6, true,
+		},
 		{"another reader took some of the same answer", []answer{{list(row(1), row(3)), false}}, 2, 1, 4, 3, true},
-		{"the other reader stopped", []answer{{rows(1, 10), false}, {rows(15, 16), false}, {rows(17, 18), false}}, 14, 4, 28, 8, false},
-		{"an answer to the exporter was lost", []answer{{rows(1, 10), false}, {rows(15, 16), true}}, 12, 4, 24, 6, false},
-		{"the server kept the last thousand", []answer{{rows(1, 10), false}, {rows(1011, 2010), false}}, 1010, 1000, 2020, 0, false},
+		{
+			"the other reader stopped",
+			[]answer{{rows(1, 10), false}, {rows(15, 16), false}, {rows(17, 18), false}},
+			14, 4, 28, 8, false,
+		},
+		{
+			"an answer to the exporter was lost",
+			[]answer{{rows(1, 10), false}, {rows(15, 16), true}},
+			12, 4, 24, 6, false,
+		},
+		{
+			"the server kept the last thousand",
+			[]answer{{rows(1, 10), false}, {rows(1011, 2010), false}},
+			1010, 1000, 2020, 0, false,
+		},
 		{
 			"the server reports that it dropped them",
 			[]answer{{list(row(1, `"statsDroppedFrames":0`)), false}, {list(row(5, `"statsDroppedFrames":3`)), false}},
@@ -65,13 +85,18 @@ func TestIterationsCountOnceAndGapsAreDetected(t *testing.T) {
 		{
 			"the server restarted and dropped some again",
 			[]answer{
-				{list(row(500, `"statsDroppedFrames":5`)), false}, {list(row(0, `"statsDroppedFrames":0`)), false}, {list(row(2, `"statsDroppedFrames":1`)), false},
+				{
+					list(row(500, `"statsDroppedFrames":5`)), false,
+				}, {list(row(0, `"statsDroppedFrames":0`)), false}, {list(row(2, `"statsDroppedFrames":1`)), false},
 			},
 			3, 1, 6, 2, false,
 		},
 		{
 			"another reader took some after a restart and earlier drops",
-			[]answer{{list(row(500, `"statsDroppedFrames":5`)), false}, {list(row(0, `"statsDroppedFrames":0`), row(3, `"statsDroppedFrames":0`)), false}},
+			[]answer{
+				{list(row(500, `"statsDroppedFrames":5`)), false},
+				{list(row(0, `"statsDroppedFrames":0`), row(3, `"statsDroppedFrames":0`)), false},
+			},
 			3, 2, 6, 3, true,
 		},
 		{
@@ -80,11 +105,23 @@ func TestIterationsCountOnceAndGapsAreDetected(t *testing.T) {
 			2, 2, 4, 4, true,
 		},
 		{"the server restarted", []answer{{rows(500, 510), false}, {rows(0, 4), false}}, 16, 0, 32, 4, false},
-		{"the server restarted after few iterations", []answer{{rows(0, 10), false}, {list(row(0, `"timestamp":"later"`), row(1)), false}}, 13, 0, 26, 1, false},
-		{"the server restarted within an answer", []answer{{list(row(509), row(0, `"attentionDpRank":1`), row(0), row(1)), false}}, 3, 0, 8, 1, false},
+		{
+			"the server restarted after few iterations",
+			[]answer{{rows(0, 10), false}, {list(row(0, `"timestamp":"later"`), row(1)), false}},
+			13, 0, 26, 1, false,
+		},
+		{
+			"the server restarted within an answer",
+			[]answer{{list(row(509), row(0, `"attentionDpRank":1`), row(0), row(1)), false}},
+			3, 0, 8, 1, false,
+		},
 		{
 			"the server dropped some after another reader took some",
-			[]answer{{list(row(1, `"statsDroppedFrames":0`)), false}, {list(row(5)), false}, {list(row(9, `"statsDroppedFrames":3`)), false}},
+			[]answer{
+				{list(row(1, `"statsDroppedFrames":0`)), false},
+				{list(row(5)), false},
+				{list(row(9, `"statsDroppedFrames":3`)), false},
+			},
 			3, 6, 6, 9, false,
 		},
 		{"a late row", []answer{{list(row(1), row(3), row(2), row(4)), false}}, 4, 1, 8, 4, true},
@@ -97,9 +134,21 @@ func TestIterationsCountOnceAndGapsAreDetected(t *testing.T) {
 			), false}},
 			2, 0, 9, 8, false,
 		},
-		{"another reader took rows of either rank", []answer{{list(row(1), row(2, `"attentionDpRank":1`), row(3), row(4, `"attentionDpRank":1`)), false}}, 2, 1, 8, 3, true},
-		{"accepted drafts", []answer{{list(row(1, `"specDecodingStats":{"numAcceptedTokens":3}`)), false}}, 1, 0, 5, 1, false},
-		{"fields of wrong sign count nothing", []answer{{list(row(1, `"numNewActiveRequests":-9`, `"specDecodingStats":null`)), false}}, 1, 0, 0, 1, false},
+		{
+			"another reader took rows of either rank",
+			[]answer{{list(row(1), row(2, `"attentionDpRank":1`), row(3), row(4, `"attentionDpRank":1`)), false}},
+			2, 1, 8, 3, true,
+		},
+		{
+			"accepted drafts",
+			[]answer{{list(row(1, `"specDecodingStats":{"numAcceptedTokens":3}`)), false}},
+			1, 0, 5, 1, false,
+		},
+		{
+			"fields of wrong sign count nothing",
+			[]answer{{list(row(1, `"numNewActiveRequests":-9`, `"specDecodingStats":null`)), false}},
+			1, 0, 0, 1, false,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var counter engine.IterationCounter
@@ -126,8 +175,13 @@ func TestIterationsCountOnceAndGapsAreDetected(t *testing.T) {
 
 func TestAnswersWithoutIterationsAreErrors(t *testing.T) {
 	for name, text := range map[string]string{
-		"a page of metrics": "# HELP x y\nx 1\n", "HTML": "<html>", "an object": `{"detail":"Not Found"}`,
-		"rows of something else": `[{"a":1}]`, "a row of a wrong type": `[{"iter":"seven"}]`, "nothing": "", "numbers": "[1,2]",
+		"a page of metrics":      "# HELP x y\nx 1\n",
+		"HTML":                   "<html>",
+		"an object":              `{"detail":"Not Found"}`,
+		"rows of something else": `[{"a":1}]`,
+		"a row of a wrong type":  `[{"iter":"seven"}]`,
+		"nothing":                "",
+		"numbers":                "[1,2]",
 	} {
 		t.Run(name, func(t *testing.T) {
 			var counter engine.IterationCounter
@@ -181,12 +235,36 @@ func TestIterationCounts(t *testing.T) {
 			list(`{"iter":1,"numNewActiveRequests":1,"inflightBatchingStats":{"numGenRequests":4,"avgNumDecodedTokensPerIter":2.5},"specDecodingStats":{"numAcceptedTokens":9}}`),
 			11, 0, 0, nil, nil,
 		},
-		{"one token for each request", list(`{"iter":1,"inflightBatchingStats":{"numGenRequests":4,"avgNumDecodedTokensPerIter":1},"specDecodingStats":{"numAcceptedTokens":9}}`), 13, 0, 0, nil, nil},
-		{"drafts of another rank are copies", list(row(1), row(1, `"attentionDpRank":1`, `"specDecodingStats":{"numAcceptedTokens":9}`)), 4, 20, 0, 1.0, nil},
-		{"ranks with another key for their number", list(row(1, `"rank":0`), row(1, `"rank":1`), row(1, `"rank":2`, `"attentionDpRank":0`)), 6, 30, 0, 1.0, nil},
-		{"counts below 0", list(`{"iter":1,"numQueuedRequests":-1,"numActiveRequests":0,"numCompletedRequests":-1}`), 0, 0, 0, nil, 0.0},
-		{"more than a number can hold", list(`{"iter":1,"inflightBatchingStats":{"numGenRequests":1e300,"avgNumDecodedTokensPerIter":1e300}}`, row(2)), 2, 10, 0, 2.0, 2.0},
-		{"only another rank", list(`{"iter":1,"attentionDpRank":1,"numQueuedRequests":1,"numCompletedRequests":1,"inflightBatchingStats":{"numGenRequests":1}}`), 1, 0, 0, nil, nil},
+		{
+			"one token for each request",
+			list(`{"iter":1,"inflightBatchingStats":{"numGenRequests":4,"avgNumDecodedTokensPerIter":1},"specDecodingStats":{"numAcceptedTokens":9}}`),
+			13, 0, 0, nil, nil,
+		},
+		{
+			"drafts of another rank are copies",
+			list(row(1), row(1, `"attentionDpRank":1`, `"specDecodingStats":{"numAcceptedTokens":9}`)),
+			4, 20, 0, 1.0, nil,
+		},
+		{
+			"ranks with another key for their number",
+			list(row(1, `"rank":0`), row(1, `"rank":1`), row(1, `"rank":2`, `"attentionDpRank":0`)),
+			6, 30, 0, 1.0, nil,
+		},
+		{
+			"counts below 0",
+			list(`{"iter":1,"numQueuedRequests":-1,"numActiveRequests":0,"numCompletedRequests":-1}`),
+			0, 0, 0, nil, 0.0,
+		},
+		{
+			"more than a number can hold",
+			list(`{"iter":1,"inflightBatchingStats":{"numGenRequests":1e300,"avgNumDecodedTokensPerIter":1e300}}`, row(2)),
+			2, 10, 0, 2.0, 2.0,
+		},
+		{
+			"only another rank",
+			list(`{"iter":1,"attentionDpRank":1,"numQueuedRequests":1,"numCompletedRequests":1,"inflightBatchingStats":{"numGenRequests":1}}`),
+			1, 0, 0, nil, nil,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var counter engine.IterationCounter

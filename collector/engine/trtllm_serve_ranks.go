@@ -109,7 +109,9 @@ func (r *rankSet) allows(m *Meaning, lset labels.Labels) bool {
 	}
 	// These show only one rank if attention is data parallel.
 	return r.ranks == RanksOne || !slices.Contains([]Signal{
-		RequestsActive, RequestsWaiting, RequestsPrefill, RequestsDecode, RequestsPaused, RequestsLimit, ContextTokens, PrefillOccupancy,
+		RequestsActive,
+		RequestsWaiting,
+		RequestsPrefill, RequestsDecode, RequestsPaused, RequestsLimit, ContextTokens, PrefillOccupancy,
 		BatchLimit, BatchTokensLimit, KVBlocksLimit, KVBlocksUsed, KVBlocksFree,
 	}, m.Signal)
 }
@@ -123,7 +125,8 @@ func (p *Page) judgeRanks(name string) (target.Check, bool) {
 	case p.ranks == RanksUnsure && (queued || running || name == CanStall):
 		return no(p.unsureReason(several), ""), true
 	case p.ranks == RanksApart && queued:
-		return no("attention is data parallel over "+several+": num_requests_waiting is the last one's, and requests wait at the first",
+		return no("attention is data parallel over "+several+": num_requests_waiting is the last one's, and "+
+			"requests wait at the first",
 			"iteration_stats: true in the pool, then llm_server_iteration_stats_queued_requests"), true
 	case p.ranks == RanksApart && running:
 		return yes("the batches of " + several + " together, each of which has requests of its own"), true
@@ -139,11 +142,13 @@ func (p *Page) judgeRanks(name string) (target.Check, bool) {
 func (p *Page) unsureReason(several string) string {
 	switch {
 	case p.stated == RanksUnsure:
-		return "some of its ranks show the batches of several processes, and the page does not show which of them are alive"
+		return "some of its ranks show the batches of several processes, and the page does not show which of " +
+			"them are alive"
 	case p.comparison.result == RanksApart:
 		return "attention is data parallel, and " + several + " are on the page: the others are on other machines"
 	}
-	return "its " + several + " show batches, and it is not clear yet whether they share requests, as tensor-parallel ranks do, or have their own: this takes some requests"
+	return "its " + several + " show batches, and it is not clear yet whether they share requests, as " +
+		"tensor-parallel ranks do, or have their own: this takes some requests"
 }
 
 // rankComparison compares batches of ranks. The score is the evidence that each has its own.

@@ -82,31 +82,73 @@ func TestSamplePageCapabilities(t *testing.T) {
 		kind    engine.Name
 		want    string
 	}{
-		{"real-vllm-0.12.0-after.prom", engine.VLLM, "tokens live_tokens queue running ttft tpot e2e quantiles outcomes stall cancel kv_cache kv_reuse config"},
-		{"real-vllm-0.12.0-idle.prom", engine.VLLM, "tokens live_tokens queue running ttft tpot e2e quantiles stall cancel kv_cache kv_reuse config"},
-		{"real-vllm-0.32.0-after*.prom", engine.VLLM, "tokens live_tokens queue running ttft tpot e2e quantiles outcomes stall cancel kv_cache kv_reuse config"},
-		{"real-vllm-0.32.0-api2-before*.prom", engine.VLLM, "tokens live_tokens ttft tpot e2e quantiles kv_reuse config"},
-		{"real-vllm-0.32.0-api2-after*.prom", engine.VLLM, "tokens live_tokens queue running ttft tpot e2e quantiles outcomes stall cancel kv_cache kv_reuse config"},
+		{
+			"real-vllm-0.12.0-after.prom", engine.VLLM,
+			"tokens live_tokens queue running ttft tpot e2e quantiles outcomes stall cancel kv_cache kv_reuse config",
+		},
+		{
+			"real-vllm-0.12.0-idle.prom", engine.VLLM,
+			"tokens live_tokens queue running ttft tpot e2e quantiles stall cancel kv_cache kv_reuse config",
+		},
+		{
+			"real-vllm-0.32.0-after*.prom", engine.VLLM,
+			"tokens live_tokens queue running ttft tpot e2e quantiles outcomes stall cancel kv_cache kv_reuse config",
+		},
+		{
+			"real-vllm-0.32.0-api2-before*.prom", engine.VLLM,
+			"tokens live_tokens ttft tpot e2e quantiles kv_reuse config",
+		},
+		{
+			"real-vllm-0.32.0-api2-after*.prom", engine.VLLM,
+			"tokens live_tokens queue running ttft tpot e2e quantiles outcomes stall cancel kv_cache kv_reuse config",
+		},
 		{"real-vllm-0.32.0-disable-log-stats.prom", engine.VLLM, ""},
-		{"real-sglang-0.5.23-idle.prom", engine.SGLang, "tokens live_tokens queue running tpot e2e quantiles outcomes stall cancel kv_cache"},
-		{"real-sglang-0.5.23-after-load.prom", engine.SGLang, "tokens live_tokens queue running ttft tpot e2e quantiles outcomes stall cancel kv_cache"},
-		{"real-sglang-0.5.23-after-disconnect.prom", engine.SGLang, "tokens live_tokens queue running ttft tpot e2e quantiles outcomes stall cancel kv_cache kv_reuse"},
-		{"real-sglang-0.5.23-dp2*.prom", engine.SGLang, "tokens live_tokens queue running ttft tpot e2e quantiles outcomes stall cancel kv_cache"},
-		{"real-dynamo-1.6.1-frontend-no-workers.prom", engine.Dynamo, "tokens live_tokens queue ttft tpot e2e quantiles outcomes stall cancel"},
-		{"real-dynamo-frontend-kvrouter-after.prom", engine.Dynamo, "tokens live_tokens queue ttft tpot e2e quantiles outcomes stall cancel"},
-		{"real-dynamo-frontend-under-load.prom", engine.Dynamo, "tokens live_tokens ttft tpot e2e quantiles outcomes stall cancel"},
+		{
+			"real-sglang-0.5.23-idle.prom", engine.SGLang,
+			"tokens live_tokens queue running tpot e2e quantiles outcomes stall cancel kv_cache",
+		},
+		{
+			"real-sglang-0.5.23-after-load.prom", engine.SGLang,
+			"tokens live_tokens queue running ttft tpot e2e quantiles outcomes stall cancel kv_cache",
+		},
+		{
+			"real-sglang-0.5.23-after-disconnect.prom", engine.SGLang,
+			"tokens live_tokens queue running ttft tpot e2e quantiles outcomes stall cancel kv_cache kv_reuse",
+		},
+		{
+			"real-sglang-0.5.23-dp2*.prom", engine.SGLang,
+			"tokens live_tokens queue running ttft tpot e2e quantiles outcomes stall cancel kv_cache",
+		},
+		{
+			"real-dynamo-1.6.1-frontend-no-workers.prom", engine.Dynamo,
+			"tokens live_tokens queue ttft tpot e2e quantiles outcomes stall cancel",
+		},
+		{
+			"real-dynamo-frontend-kvrouter-after.prom", engine.Dynamo,
+			"tokens live_tokens queue ttft tpot e2e quantiles outcomes stall cancel",
+		},
+		{
+			"real-dynamo-frontend-under-load.prom", engine.Dynamo,
+			"tokens live_tokens ttft tpot e2e quantiles outcomes stall cancel",
+		},
 		{"real-dynamo-worker-idle.prom", engine.Dynamo, ""},
 		{"real-dynamo-worker-trtllm-idle.prom", engine.Dynamo, ""},
 		{"real-dynamo-worker-under-load.prom", engine.Dynamo, "queue running ttft tpot e2e quantiles stall kv_cache"},
 		{"dynamo-trtllm-worker-docs.prom", engine.Dynamo, "ttft tpot e2e quantiles"},
-		{"nim-1.0.0*.prom", engine.NIM, "tokens live_tokens queue running ttft tpot e2e quantiles outcomes stall cancel kv_cache"},
+		{
+			"nim-1.0.0*.prom", engine.NIM,
+			"tokens live_tokens queue running ttft tpot e2e quantiles outcomes stall cancel kv_cache",
+		},
 	} {
 		for _, file := range samples(t, c.pattern) {
 			t.Run(filepath.Base(file), func(t *testing.T) {
 				body, err := os.ReadFile(file)
 				require.NoError(t, err)
 				var has []string
-				for _, check := range engine.Capabilities(engineOf(t, c.kind), &engine.Knowledge{Page: readPage(t, c.kind, body), Confirms: true}) {
+				for _, check := range engine.Capabilities(engineOf(t, c.kind), &engine.Knowledge{
+					Page:     readPage(t, c.kind, body),
+					Confirms: true,
+				}) {
 					require.NotEmpty(t, check.Reason, check.Name)
 					if check.OK {
 						has = append(has, check.Name)
@@ -126,14 +168,23 @@ func TestSimulatedPagesHaveRealSignals(t *testing.T) {
 		kind engine.Name
 		spec simulate.Spec
 	}{
-		"real-vllm-0.32.0-after-errors.prom":       {engine.VLLM, simulate.Spec{Kind: simulate.KindVLLM, Workload: load}},
-		"real-sglang-0.5.23-after-disconnect.prom": {engine.SGLang, simulate.Spec{Kind: simulate.KindSGLang, Workload: load}},
+		"real-vllm-0.32.0-after-errors.prom": {
+			engine.VLLM,
+			simulate.Spec{Kind: simulate.KindVLLM, Workload: load},
+		},
+		"real-sglang-0.5.23-after-disconnect.prom": {
+			engine.SGLang,
+			simulate.Spec{Kind: simulate.KindSGLang, Workload: load},
+		},
 	} {
 		captured := sampleValues(t, c.kind, file)
 		simulated := valuesOf(t, c.kind, replica(t, c.spec, time.Minute).Page())
 		for name := range captured {
 			signal, _, _ := strings.Cut(name, " ")
-			has := slices.ContainsFunc(slices.Collect(maps.Keys(simulated)), func(s string) bool { return s == signal || strings.HasPrefix(s, signal+" ") })
+			has := slices.ContainsFunc(
+				slices.Collect(maps.Keys(simulated)),
+				func(s string) bool { return s == signal || strings.HasPrefix(s, signal+" ") },
+			)
 			require.True(t, has, "%s of %s", signal, c.kind)
 		}
 	}

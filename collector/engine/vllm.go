@@ -127,12 +127,14 @@ func vllmArrange(t *Topology, models NamedModels, facts []ModelFacts) {
 // vllmOutcomes explains which outcomes of requests are known. Rejections are answered
 // with 503, or inside a stream with 200 (seen in 0.32.0), and are not counted separately.
 func vllmOutcomes(p *Page) string {
-	const counted, not = "requests that finished, and answers by HTTP status", "errors inside a stream and disconnected clients are not counted"
+	const counted, not = "requests that finished, and answers by HTTP status", "errors inside a stream and " +
+		"disconnected clients are not counted"
 	switch {
 	case vllmRust(p):
 		return counted + "; disconnected clients count as finished, by reason; errors inside a stream are not counted"
 	case p.HasName(vllmPrefix + "admission_rejections_total"):
-		return counted + "; rejections are subtracted from the 5xx answers, although some have their error inside a stream: failures are then a lower bound; " + not
+		return counted + "; rejections are subtracted from the 5xx answers, although some have their error inside " +
+			"a stream: failures are then a lower bound; " + not
 	case !p.HasPrefix(vllmPrefix):
 		return counted + ", refused ones among the failed; " + not
 	}
@@ -153,7 +155,8 @@ func vllmJudge(name string, k *Knowledge) (c target.Check, ok bool) {
 		return no(vllmAnswers+" does not tell routes apart: clients' mistakes cannot be told from wrong paths; "+
 			"answers of 5xx still count as failures", "the release of FastAPI that this vLLM asks for"), true
 	case !p.HasPrefix(vllmPrefix) && name != CanGPU:
-		return no("the server was started with --disable-log-stats: the page has no series of the engine", cureLogStats), true
+		return no("the server was started with --disable-log-stats: the page has no series "+
+			"of the engine", cureLogStats), true
 	case name == CanKVCache && p.HasName(vllmPrefix+"kv_cache_usage_perc") && !p.Has(KVUtilization):
 		return no("each of its API processes shows the value that it saw last, and nothing tells which is current",
 			"vLLM 0.12 or later"), true
@@ -179,10 +182,15 @@ func vllmRemarks(p *Page) map[string]string {
 func vllmGaps(k *Knowledge) []gap {
 	silent := lacks("no engine has reported yet: with several API processes gauges appear with the first request", "")
 	if vllmRust(k.Page) {
-		silent = lacks("the server was started with --disable-log-stats: the page has no gauges of its scheduler", cureLogStats)
+		silent = lacks("the server was started with --disable-log-stats: the page has no gauges of "+
+			"its scheduler", cureLogStats)
 	}
 	silent.names = []string{CanQueue, CanRunning, CanStall, CanKVCache}
-	return []gap{silent, lacks("the frontend in Rust does not expose cache_config_info", "", CanConfig), lacks(notYet, "")}
+	return []gap{
+		silent,
+		lacks("the frontend in Rust does not expose cache_config_info", "", CanConfig),
+		lacks(notYet, ""),
+	}
 }
 
 // vllmRank is the label of data-parallel ranks: each reports its own requests, tokens and cache.
@@ -201,9 +209,28 @@ func vllmEngine() []Meaning {
 		{Name: "num_requests_swapped", Signal: RequestsWaiting},
 		{Name: "num_requests_waiting_by_reason", Signal: RequestsWaitingReason, Dims: kept("reason")},
 		{Name: "num_preemptions_total", Signal: Preemptions},
-		{Name: "request_success_total", Where: except("finished_reason", "error"), Signal: RequestsFinished, Rank: vllmRank, Dims: renamed("finished_reason", "finish_reason"), Outcome: finished()},
-		{Name: "request_success_total", Where: only("finished_reason", "error"), Signal: RequestsFinished, Rank: vllmRank, Dims: renamed("finished_reason", "finish_reason"), Outcome: &Outcome{Usual: ClassServer, Again: "http_5xx"}},
-		{Name: "admission_rejections_total", Signal: RequestsFailed, Dims: kept("reason"), Outcome: &Outcome{Usual: ClassOverload, Again: "http_5xx"}},
+		{
+			Name:    "request_success_total",
+			Where:   except("finished_reason", "error"),
+			Signal:  RequestsFinished,
+			Rank:    vllmRank,
+			Dims:    renamed("finished_reason", "finish_reason"),
+			Outcome: finished(),
+		},
+		{
+			Name:    "request_success_total",
+			Where:   only("finished_reason", "error"),
+			Signal:  RequestsFinished,
+			Rank:    vllmRank,
+			Dims:    renamed("finished_reason", "finish_reason"),
+			Outcome: &Outcome{Usual: ClassServer, Again: "http_5xx"},
+		},
+		{
+			Name:    "admission_rejections_total",
+			Signal:  RequestsFailed,
+			Dims:    kept("reason"),
+			Outcome: &Outcome{Usual: ClassOverload, Again: "http_5xx"},
+		},
 		{Name: "admission_rejections_total", Signal: RequestsRejected},
 
 		// Tokens, with each step of the engine. prompt_tokens_cached_total is new in 0.16; the hits
@@ -213,8 +240,16 @@ func vllmEngine() []Meaning {
 		{Name: "generation_tokens_total", Signal: GenerationTokens, Rank: vllmRank},
 		{Name: "prompt_tokens_cached_total", Signal: CachedTokens},
 		{Name: "prefix_cache_hits_total", Signal: CachedTokens, Unless: replacedBy("prompt_tokens_cached_total")},
-		{Name: "gpu_prefix_cache_hits_total", Signal: CachedTokens, Unless: replacedBy("prompt_tokens_cached_total", "prefix_cache_hits_total")},
-		{Name: "prompt_tokens_cached_by_source_total", Signal: CachedTokensByTier, Dims: renamed("source", "cache_tier")},
+		{
+			Name:   "gpu_prefix_cache_hits_total",
+			Signal: CachedTokens,
+			Unless: replacedBy("prompt_tokens_cached_total", "prefix_cache_hits_total"),
+		},
+		{
+			Name:   "prompt_tokens_cached_by_source_total",
+			Signal: CachedTokensByTier,
+			Dims:   renamed("source", "cache_tier"),
+		},
 		{Name: "request_prompt_tokens", Signal: RequestPromptTokens},
 		{Name: "request_generation_tokens", Signal: RequestOutputTokens},
 		{Name: "spec_decode_num_draft_tokens_total", Signal: SpecDraft},
@@ -241,14 +276,55 @@ func vllmEngine() []Meaning {
 		// lora_requests_info is when it was written; past label sets stay, and the largest value
 		// is current.
 		{Name: "kv_cache_usage_perc", Where: absent("pid"), Signal: KVUtilization, Combine: Max, Rank: vllmRank},
-		{Name: "gpu_cache_usage_perc", Signal: KVUtilization, Combine: Max, Rank: vllmRank, Unless: replacedBy("kv_cache_usage_perc")},
+		{
+			Name:    "gpu_cache_usage_perc",
+			Signal:  KVUtilization,
+			Combine: Max,
+			Rank:    vllmRank,
+			Unless:  replacedBy("kv_cache_usage_perc"),
+		},
 		{Name: "iteration_tokens_total_count", Signal: EngineIterations, Rank: vllmRank},
-		{Name: "engine_sleep_state", Where: only("sleep_state", "awake"), Signal: EngineAwake, Combine: Max, Rank: vllmRank},
+		{
+			Name:    "engine_sleep_state",
+			Where:   only("sleep_state", "awake"),
+			Signal:  EngineAwake,
+			Combine: Max,
+			Rank:    vllmRank,
+		},
 		// num_gpu_blocks of each rank is the sum over the ranks that report to one API
 		// (core_client.py of 0.9 to 0.32); kv_cache_size_tokens of newer releases is per rank.
-		{Name: vllmConfig, Signal: CacheStated, Combine: Max, Rank: vllmRank, Dims: slices.Concat(renamed("num_gpu_blocks", "blocks"), renamed("block_size", "block_tokens"), renamed("kv_cache_size_tokens", "tokens"))},
-		{Name: vllmConfig, Signal: CacheConfig, Combine: Max, Dims: slices.Concat(renamed("block_size", "page_size"), kept("cache_dtype"), renamed("enable_prefix_caching", "enable_block_reuse"), kept("num_gpu_blocks"))},
-		{Name: "lora_requests_info", Signal: AdaptersWritten, Combine: Max, Dims: slices.Concat(kept("max_lora"), renamed("running_lora_adapters", "running"), renamed("waiting_lora_adapters", "waiting"))},
+		{
+			Name:    vllmConfig,
+			Signal:  CacheStated,
+			Combine: Max,
+			Rank:    vllmRank,
+			Dims: slices.Concat(
+				renamed("num_gpu_blocks", "blocks"),
+				renamed("block_size", "block_tokens"),
+				renamed("kv_cache_size_tokens", "tokens"),
+			),
+		},
+		{
+			Name:    vllmConfig,
+			Signal:  CacheConfig,
+			Combine: Max,
+			Dims: slices.Concat(
+				renamed("block_size", "page_size"),
+				kept("cache_dtype"),
+				renamed("enable_prefix_caching", "enable_block_reuse"),
+				kept("num_gpu_blocks"),
+			),
+		},
+		{
+			Name:    "lora_requests_info",
+			Signal:  AdaptersWritten,
+			Combine: Max,
+			Dims: slices.Concat(
+				kept("max_lora"),
+				renamed("running_lora_adapters", "running"),
+				renamed("waiting_lora_adapters", "waiting"),
+			),
+		},
 	}
 }
 
@@ -261,13 +337,29 @@ func vllmTransfers() []Meaning {
 		all = append(all,
 			Meaning{Name: connector + "xfer_time_seconds_sum", Signal: KVTransferSeconds},
 			Meaning{Name: connector + "bytes_transferred_sum", Signal: KVTransferBytes},
-			Meaning{Name: connector + "num_failed_transfers_total", Signal: KVTransferFailures, Const: labeled("reason", "transfer")},
-			Meaning{Name: connector + "num_kv_expired_reqs_total", Signal: KVTransferFailures, Const: labeled("reason", "expired")},
+			Meaning{
+				Name:   connector + "num_failed_transfers_total",
+				Signal: KVTransferFailures,
+				Const:  labeled("reason", "transfer"),
+			},
+			Meaning{
+				Name:   connector + "num_kv_expired_reqs_total",
+				Signal: KVTransferFailures,
+				Const:  labeled("reason", "expired"),
+			},
 		)
 	}
 	return append(all,
-		Meaning{Name: "nixl_num_failed_notifications_total", Signal: KVTransferFailures, Const: labeled("reason", "notification")},
-		Meaning{Name: "mooncake_num_failed_recvs_total", Signal: KVTransferFailures, Const: labeled("reason", "receive")},
+		Meaning{
+			Name:   "nixl_num_failed_notifications_total",
+			Signal: KVTransferFailures,
+			Const:  labeled("reason", "notification"),
+		},
+		Meaning{
+			Name:   "mooncake_num_failed_recvs_total",
+			Signal: KVTransferFailures,
+			Const:  labeled("reason", "receive"),
+		},
 	)
 }
 
@@ -322,6 +414,10 @@ func vllmHTTP() []Meaning {
 		},
 		failed(where(slices.Concat(only("status", "4xx"), except("handler", vllmNoHandler))...)),
 		failed(where(only("status", "5xx")...)),
-		{Name: vllmAnswers, Where: slices.Concat(present("handler", "status"), except("handler", vllmNoHandler)), Signal: HTTPAnswers},
+		{
+			Name:   vllmAnswers,
+			Where:  slices.Concat(present("handler", "status"), except("handler", vllmNoHandler)),
+			Signal: HTTPAnswers,
+		},
 	}
 }

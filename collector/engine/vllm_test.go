@@ -56,42 +56,91 @@ func TestRealVLLMPages(t *testing.T) {
 		},
 		"real-vllm-0.32.0-api2-before-any-request.prom": {"requests_running": -1, "generation_tokens_total": 0},
 		"real-vllm-0.32.0-sleeping.prom":                {"engine_awake": 0},
-		"real-vllm-0.32.0-admission-rejections.prom":    {"requests_failed_total reason=max_num_queued_reqs": 8, "requests_rejected_total": 8},
+		"real-vllm-0.32.0-admission-rejections.prom": {
+			"requests_failed_total reason=max_num_queued_reqs": 8,
+			"requests_rejected_total":                          8,
+		},
 		"real-vllm-0.32.0-after-load.prom": {
 			"requests_running": 0, "requests_waiting": 0,
 			"kv_cache_config_info page_size=128 cache_dtype=auto enable_block_reuse=True num_gpu_blocks=341": 1,
 		},
 		"real-vllm-0.32.0-disable-log-stats.prom": {"requests_running": -1, "generation_tokens_total": -1},
-		"real-vllm-0.32.0-idle.prom":              {"requests_running": 0, "requests_waiting": 0, "generation_tokens_total": 0, "engine_iterations_total": 0, "engine_awake": 1},
+		"real-vllm-0.32.0-idle.prom": {
+			"requests_running":        0,
+			"requests_waiting":        0,
+			"generation_tokens_total": 0,
+			"engine_iterations_total": 0,
+			"engine_awake":            1,
+		},
 		"real-vllm-0.32.0-under-load.prom": {
-			"requests_running": 4, "requests_waiting": 20, "prompt_tokens_total": 128, "generation_tokens_total": 85, "engine_iterations_total": 22,
-			"time_to_first_token_seconds_count": 4, "request_duration_seconds_count": 0, "kv_cache_utilization_ratio": 0.0117647058823529,
+			"requests_running":                  4,
+			"requests_waiting":                  20,
+			"prompt_tokens_total":               128,
+			"generation_tokens_total":           85,
+			"engine_iterations_total":           22,
+			"time_to_first_token_seconds_count": 4,
+			"request_duration_seconds_count":    0,
+			"kv_cache_utilization_ratio":        0.0117647058823529,
 		},
 		// Six clients left: only their tokens and first tokens count.
 		"real-vllm-0.32.0-after-disconnect.prom": {
-			"requests_running": 0, "prompt_tokens_total": 864, "generation_tokens_total": 4860, "requests_finished_total finish_reason=length": 24,
-			"requests_finished_total finish_reason=abort": 0, "time_to_first_token_seconds_count": 30, "request_duration_seconds_count": 24,
+			"requests_running":                             0,
+			"prompt_tokens_total":                          864,
+			"generation_tokens_total":                      4860,
+			"requests_finished_total finish_reason=length": 24,
+			"requests_finished_total finish_reason=abort":  0,
+			"time_to_first_token_seconds_count":            30,
+			"request_duration_seconds_count":               24,
 		},
-		"real-vllm-0.32.0-after-errors.prom": {"requests_failed_total reason=4xx": 9, "requests_failed_total reason=5xx": -1, "requests_finished_total finish_reason=error": 0},
+		"real-vllm-0.32.0-after-errors.prom": {
+			"requests_failed_total reason=4xx":            9,
+			"requests_failed_total reason=5xx":            -1,
+			"requests_finished_total finish_reason=error": 0,
+		},
 		"real-vllm-0.32.0-api2-after-load.prom": {
-			"requests_running": 0, "requests_waiting": 0, "prompt_tokens_total": 768, "generation_tokens_total": 2400, "requests_finished_total finish_reason=length": 24,
+			"requests_running":                             0,
+			"requests_waiting":                             0,
+			"prompt_tokens_total":                          768,
+			"generation_tokens_total":                      2400,
+			"requests_finished_total finish_reason=length": 24,
 		},
-		"real-vllm-0.32.0-dp2-before-any-request.prom": {"requests_running": -1, "requests_waiting": -1, "generation_tokens_total": 0, "engine_iterations_total": 0},
+		"real-vllm-0.32.0-dp2-before-any-request.prom": {
+			"requests_running":        -1,
+			"requests_waiting":        -1,
+			"generation_tokens_total": 0,
+			"engine_iterations_total": 0,
+		},
 		// New requests are rejected while those in flight end.
-		"real-vllm-0.32.0-draining.prom":       {"requests_failed_total reason=5xx": 34, "requests_finished_total finish_reason=length": 20, "requests_running": 0},
+		"real-vllm-0.32.0-draining.prom": {
+			"requests_failed_total reason=5xx":             34,
+			"requests_finished_total finish_reason=length": 20,
+			"requests_running":                             0,
+		},
 		"real-vllm-0.32.0-engine-stopped.prom": {"requests_running": 4, "requests_waiting": 4, "engine_awake": 1},
 		"real-vllm-0.32.0-lora-after.prom": {
-			"generation_tokens_total": 1650, "adapters_written_timestamp_seconds max_lora=1 running= waiting=": 1.795324619052088e+09,
+			"generation_tokens_total": 1650, "adapters_written_timestamp_seconds max_lora=1 " +
+				"running= waiting=": 1.795324619052088e+09,
 			"adapters_written_timestamp_seconds max_lora=1 running=ad1 waiting=ad1": 1.7953246190135565e+09,
 		},
-		"real-vllm-0.32.0-preempting.prom": {"requests_running": 2, "requests_waiting": 8, "preemptions_total": 4, "kv_cache_utilization_ratio": 0.8333333333333334},
+		"real-vllm-0.32.0-preempting.prom": {
+			"requests_running":           2,
+			"requests_waiting":           8,
+			"preemptions_total":          4,
+			"kv_cache_utilization_ratio": 0.8333333333333334,
+		},
 	} {
 		shows(t, sampleValues(t, engine.VLLM, name), want, name)
 	}
 	// The page has both names of the time between tokens, with equal values.
 	name := "real-vllm-0.12.0-after.prom"
 	values := sampleValues(t, engine.VLLM, name)
-	require.InDelta(t, values["generation_tokens_total"]-values["time_to_first_token_seconds_count"], values["inter_token_latency_seconds_count"], 0, name)
+	require.InDelta(
+		t,
+		values["generation_tokens_total"]-values["time_to_first_token_seconds_count"],
+		values["inter_token_latency_seconds_count"],
+		0,
+		name,
+	)
 }
 
 func TestSleepingVLLMServesNothing(t *testing.T) {
@@ -102,7 +151,12 @@ func TestSleepingVLLMServesNothing(t *testing.T) {
 		asleep:                              "its engines sleep until they are woken",
 		asleep + fmt.Sprintf(awake, "1", 1): "",
 	} {
-		require.Equal(t, want, engineOf(t, engine.VLLM).Unserved(readPage(t, engine.VLLM, []byte(page)), nil, nil), page)
+		require.Equal(
+			t,
+			want,
+			engineOf(t, engine.VLLM).Unserved(readPage(t, engine.VLLM, []byte(page)), nil, nil),
+			page,
+		)
 	}
 	require.Empty(t, engineOf(t, engine.VLLM).Unserved(nil, nil, nil))
 }
@@ -134,7 +188,8 @@ func TestRustVLLMWithoutStatistics(t *testing.T) {
 	page := readPage(t, engine.VLLM, []byte(`vllm:generation_tokens_total{engine="0",model_name="m"} 7
 vllm:request_success_total{engine="0",finished_reason="stop",model_name="m"} 1
 `))
-	require.Equal(t, "false, the server was started with --disable-log-stats: the page has no gauges of its scheduler [start vLLM without --disable-log-stats]",
+	require.Equal(t, "false, the server was started with --disable-log-stats: the page has no gauges of its "+
+		"scheduler [start vLLM without --disable-log-stats]",
 		capability(t, engine.VLLM, engine.CanQueue, &engine.Knowledge{Page: page}))
 }
 
@@ -144,7 +199,8 @@ vllm:kv_cache_usage_perc{engine="0",model_name="m",pid="272"} 0.65
 vllm:kv_cache_usage_perc{engine="0",model_name="m",pid="273"} 0
 `)
 	shows(t, valuesOf(t, engine.VLLM, page), map[string]float64{"kv_cache_utilization_ratio": -1}, "two processes")
-	require.Equal(t, "false, each of its API processes shows the value that it saw last, and nothing tells which is current [vLLM 0.12 or later]",
+	require.Equal(t, "false, each of its API processes shows the value that it saw last, and nothing tells which "+
+		"is current [vLLM 0.12 or later]",
 		capability(t, engine.VLLM, engine.CanKVCache, &engine.Knowledge{Page: readPage(t, engine.VLLM, page)}))
 }
 
@@ -159,8 +215,12 @@ vllm:time_to_first_token_seconds_bucket{engine="0",le="+Inf",model_name="m"} 30
 		tokens, requests int
 		want             string
 	}{
-		"no request has ended":               {0, 0, "true, vllm:time_to_first_token_seconds"},
-		"an embedding model":                 {0, 30, "false, requests end but no token was ever generated: the model returns none, as embedding and ranking models do"},
+		"no request has ended": {0, 0, "true, vllm:time_to_first_token_seconds"},
+		"an embedding model": {
+			0, 30,
+			"false, requests end but no token was ever generated: the model returns none, as embedding and " +
+				"ranking models do",
+		},
 		"a generating model":                 {9, 30, "true, vllm:time_to_first_token_seconds"},
 		"a generating model, none completed": {9, 0, "true, vllm:time_to_first_token_seconds"},
 	} {
@@ -170,7 +230,10 @@ vllm:time_to_first_token_seconds_bucket{engine="0",le="+Inf",model_name="m"} 30
 }
 
 func TestRustVLLMIsDetectedByAPI(t *testing.T) {
-	server := answers{"/version": `{"version":"0.32.0"}`, "/v1/models": `{"data":[{"id":"m","owned_by":"vllm-frontend-rs"}]}`}
+	server := answers{
+		"/version":   `{"version":"0.32.0"}`,
+		"/v1/models": `{"data":[{"id":"m","owned_by":"vllm-frontend-rs"}]}`,
+	}
 	found := engine.Detect(t.Context(), server, "http://server", true)
 	require.Equal(t, engine.VLLM, found.Kind)
 }
@@ -178,11 +241,17 @@ func TestRustVLLMIsDetectedByAPI(t *testing.T) {
 // TestRefusalsOfVLLMWithoutStatistics has a page that counts a rejection and a failure as one.
 func TestRefusalsOfVLLMWithoutStatistics(t *testing.T) {
 	for page, same := range map[string]bool{
-		"http_requests_total{handler=\"/v1/completions\",method=\"POST\",status=\"5xx\"} 3\n":                              true,
-		"http_requests_total{handler=\"/v1/completions\",method=\"POST\",status=\"5xx\"} 3\nvllm:num_requests_running 1\n": false,
+		"http_requests_total{handler=\"/v1/completions\",method=\"POST\",status=\"5xx\"} 3\n": true,
+		"http_requests_total{handler=\"/v1/completions\",method=\"POST\",status=\"5xx\"} 3\n" +
+			"vllm:num_requests_running 1\n": false,
 		"process_start_time_seconds 1\n": false,
 	} {
-		require.Equal(t, same, engineOf(t, engine.VLLM).Quirks(readPage(t, engine.VLLM, []byte(page))).RefusedFailed, page)
+		require.Equal(
+			t,
+			same,
+			engineOf(t, engine.VLLM).Quirks(readPage(t, engine.VLLM, []byte(page))).RefusedFailed,
+			page,
+		)
 	}
 	require.False(t, engineOf(t, engine.VLLM).Quirks(nil).RefusedFailed)
 }

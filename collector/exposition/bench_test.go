@@ -130,10 +130,13 @@ func benchmarkTextparse(b *testing.B, kind simulate.BenchKind, samples int) {
 	var out []byte
 	perSample(b, samples, func(i int) error {
 		out = out[:0]
-		return eachReading(textparse.NewPromParser(t.bodies[i%ticks], symbols, false), func(lset labels.Labels, v float64) {
-			out = append(out, (*t.label)(lset).Labels.String()...)
-			out = append(exposition.AppendFloat(append(out, ' '), v), '\n')
-		})
+		return eachReading(
+			textparse.NewPromParser(t.bodies[i%ticks], symbols, false),
+			func(lset labels.Labels, v float64) {
+				out = append(out, (*t.label)(lset).Labels.String()...)
+				out = append(exposition.AppendFloat(append(out, ' '), v), '\n')
+			},
+		)
 	})
 }
 

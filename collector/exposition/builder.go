@@ -178,7 +178,8 @@ func (r *pageReader) addSeries(b *shapeBuilder, seen map[string]int, cached *cac
 	if drop == "" && duplicate && !r.samples[i].after(&r.samples[b.series[previous].value]) {
 		drop = DropDuplicate
 	}
-	if s := &r.samples[i]; drop == "" && f.Type == model.MetricTypeHistogram && !strings.HasSuffix(cached.name, "_sum") {
+	if s := &r.samples[i]; drop == "" && f.Type == model.MetricTypeHistogram &&
+		!strings.HasSuffix(cached.name, "_sum") {
 		// A negative number of observations makes readers reject the page.
 		s.count = true
 		if v, _ := number(r.body[s.value.start:s.value.end]); v < 0 {

@@ -188,7 +188,15 @@ func TestNoTargetChangesLinesOfAnother(t *testing.T) {
 			page := all.in(t, scheme)
 			for i, alone := range each {
 				replica := string(rune('a' + i))
-				requireSamePage(t, alone.in(t, scheme), restrict(page, replica), "seed %d, %s, replica %s", seed, scheme, replica)
+				requireSamePage(
+					t,
+					alone.in(t, scheme),
+					restrict(page, replica),
+					"seed %d, %s, replica %s",
+					seed,
+					scheme,
+					replica,
+				)
 			}
 			requireReaders(t, page)
 		}

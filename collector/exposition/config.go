@@ -40,7 +40,12 @@ func AliasSets() []string { return []string{"otel", "trtllm", "vllm"} }
 func (c *Config) Validate() error {
 	for i, name := range c.Aliases {
 		if !slices.Contains(AliasSets(), name) {
-			return fmt.Errorf("exposition.aliases[%d]: unknown set %q; use %s", i, name, strings.Join(AliasSets(), ", "))
+			return fmt.Errorf(
+				"exposition.aliases[%d]: unknown set %q; use %s",
+				i,
+				name,
+				strings.Join(AliasSets(), ", "),
+			)
 		}
 		if slices.Contains(c.Aliases[:i], name) {
 			return fmt.Errorf("exposition.aliases[%d]: %q is listed twice; name each set once", i, name)

@@ -89,7 +89,8 @@ func FuzzParse(f *testing.F) {
 func FuzzTwoTargets(f *testing.F) {
 	f.Add("# TYPE a histogram\na_bucket{le=\"1\"} 1\na_bucket{le=\"+Inf\"} 2\na_sum 1\na_count 2\n", "# TYPE a gauge\n"+
 		"a 1\na_count 2\n", false)
-	f.Add("# TYPE a summary\na{quantile=\"0.5\"} NaN\na_sum 0\na_count 0\n", "a{quantile=\"0.5\"} 1\na_count -1\n", false)
+	f.Add("# TYPE a summary\na{quantile=\"0.5\"} NaN\na_sum "+
+		"0\na_count 0\n", "a{quantile=\"0.5\"} 1\na_count -1\n", false)
 	f.Add("# TYPE a counter\na_total 1\na_created 1\n", "# TYPE a gauge\na 1\n# TYPE a_created gauge\n"+
 		"a_created{x=\"1\"} 1\n", true)
 	f.Add("# HELP a_b help\n# TYPE a_b counter\na_b 1\n", "{\"a.b\"} 7\na_b{\"x.y\"=\"1\",x_y=\"2\"} 8\n", false)
@@ -123,7 +124,9 @@ func mutate(body string, seed uint64) string {
 	r := rand.New(rand.NewPCG(seed, 1))
 	out := []byte(body)
 	values := []string{
-		"0", "7", "-1", "Nan", "NaN", "+Inf", "-Inf", "Inf", "nan", "1e3", "1e400", "0x1", "1_0", ".5", "5.", "+5", "--1", "",
+		"0",
+		"7",
+		"-1", "Nan", "NaN", "+Inf", "-Inf", "Inf", "nan", "1e3", "1e400", "0x1", "1_0", ".5", "5.", "+5", "--1", "",
 		"1 2", "99999999999999999999", "1.5e-7", "-0", "a", "\x00", "1\t", "\"",
 	}
 	for range r.IntN(4) {
@@ -161,7 +164,12 @@ func FuzzFastSlow(f *testing.F) {
 		opts := exposition.Options{
 			Reserved: []string{"trtllm_exporter_"},
 			Watch:    func(name string) bool { return len(name)%2 == 0 },
-			Limits:   exposition.Limits{Samples: 1000, Labels: 12, Help: 40, Output: exposition.Volume{Series: 40, Bytes: 4000}},
+			Limits: exposition.Limits{
+				Samples: 1000,
+				Labels:  12,
+				Help:    40,
+				Output:  exposition.Volume{Series: 40, Bytes: 4000},
+			},
 		}
 		warm, label := exposition.NewCache(opts), new(exposition.Labeler(identify))
 		for _, body := range []string{first, second, mutate(first, seed), first, mutate(second, seed+1)} {

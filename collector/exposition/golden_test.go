@@ -24,7 +24,13 @@ func TestGoldenPages(t *testing.T) {
 			require.NoError(t, err)
 			contentType := typeOf(path, "")
 			opts := exposition.Options{Limits: exposition.DefaultLimits, Reserved: []string{"trtllm_exporter_"}}
-			b, err := parseWith(t, exposition.NewCache(opts), string(body), contentType, new(exposition.Labeler(identify)))
+			b, err := parseWith(
+				t,
+				exposition.NewCache(opts),
+				string(body),
+				contentType,
+				new(exposition.Labeler(identify)),
+			)
 			require.NoError(t, err)
 			page := render(t, &exposition.Merger{}, b)
 			fixture.RequireFile(t, strings.TrimSuffix(path, ".prom")+".golden", page)

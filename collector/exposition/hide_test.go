@@ -32,7 +32,8 @@ func TestHiddenTexts(t *testing.T) {
 			"# HELP a_secret_ x\n# TYPE a_secret_ counter\na_secret_ 1\n",
 		},
 		{
-			"the name of a histogram", "# TYPE a12345678 histogram\na12345678_bucket{le=\"+Inf\"} 1\na12345678_count 1\n",
+			"the name of a histogram", "# TYPE a12345678 histogram\na12345678_bucket{le=\"+Inf\"} 1\n" +
+				"a12345678_count 1\n",
 			"# TYPE a_secret_ histogram\na_secret__bucket{le=\"+Inf\"} 1\na_secret__count 1\n",
 		},
 		{"a quoted name", "{\"a.12345678\"} 1\n", "# TYPE \"a.<secret>\" untyped\n{\"a.<secret>\"} 1\n"},

@@ -40,7 +40,10 @@ func TestLimits(t *testing.T) {
 			"B17 one line of a megabyte", "a{x=\"" + strings.Repeat("v", 1<<20) + "\"} 1\n", exposition.DefaultLimits,
 			exposition.ErrLabelLimit,
 		},
-		{"L09 a name of 257 bytes", strings.Repeat("n", 257) + " 1\n", exposition.DefaultLimits, exposition.ErrLabelLimit},
+		{
+			"L09 a name of 257 bytes", strings.Repeat("n", 257) + " 1\n", exposition.DefaultLimits,
+			exposition.ErrLabelLimit,
+		},
 		{"a name of 256 bytes", strings.Repeat("n", 256) + " 1\n", exposition.DefaultLimits, nil},
 		{
 			"zero limits are none", strings.Repeat("n", 1000) + " 1\n# HELP b " + strings.Repeat("h", 2000) + "\nb 1\n",
@@ -116,7 +119,12 @@ func TestDroppedSeriesAreStillWatched(t *testing.T) {
 			b := parse(t, opts, c.from+" 7\n", new(renamed(c.from, c.to)))
 			require.Equal(t, c.watched, b.Shape().Watched())
 			for i := range c.watched {
-				require.Equal(t, c.from, b.Shape().WatchedLabels(i).Get(model.MetricNameLabel), "as the server wrote it")
+				require.Equal(
+					t,
+					c.from,
+					b.Shape().WatchedLabels(i).Get(model.MetricNameLabel),
+					"as the server wrote it",
+				)
 				v, _ := b.WatchedValue(i)
 				require.EqualValues(t, 7, v)
 			}

@@ -42,7 +42,8 @@ func TestMergeOfTwoTargets(t *testing.T) {
 			"families are in the order of their names, targets in theirs",
 			"# HELP x one\n# TYPE x gauge\nx 1\n# TYPE b counter\nb 1\n",
 			"# TYPE c counter\nc 2\n# HELP x one\n# TYPE x gauge\nx 2\n",
-			"# TYPE b counter\nb{r=\"a\"} 1\n# TYPE c counter\nc{r=\"b\"} 2\n# HELP x one\n# TYPE x gauge\nx{r=\"a\"} 1\n" +
+			"# TYPE b counter\nb{r=\"a\"} 1\n# TYPE c counter\nc{r=\"b\"} 2\n# HELP x one\n# TYPE x gauge\n" +
+				"x{r=\"a\"} 1\n" +
 				"x{r=\"b\"} 2\n",
 			exposition.MergeStats{},
 		},
@@ -61,7 +62,8 @@ func TestMergeOfTwoTargets(t *testing.T) {
 		{
 			"S06 a histogram and a summary", "# TYPE x histogram\nx_bucket{le=\"+Inf\"} 1\nx_count 1\n",
 			"# TYPE x summary\nx{quantile=\"0.5\"} 7\nx_count 2\n",
-			"# TYPE x untyped\nx{quantile=\"0.5\",r=\"b\"} 7\n# TYPE x_bucket untyped\nx_bucket{le=\"+Inf\",r=\"a\"} 1\n" +
+			"# TYPE x untyped\nx{quantile=\"0.5\",r=\"b\"} 7\n# TYPE x_bucket untyped\n" +
+				"x_bucket{le=\"+Inf\",r=\"a\"} 1\n" +
 				"# TYPE x_count untyped\nx_count{r=\"a\"} 1\nx_count{r=\"b\"} 2\n",
 			exposition.MergeStats{TypeConflicts: 1},
 		},
@@ -78,7 +80,8 @@ func TestMergeOfTwoTargets(t *testing.T) {
 			exposition.MergeStats{TypeConflicts: 2},
 		},
 		{
-			"S07 a summary and a gauge named like buckets", "# TYPE x summary\nx_sum 1\n", "# TYPE x_bucket gauge\nx_bucket 2\n",
+			"S07 a summary and a gauge named like buckets",
+			"# TYPE x summary\nx_sum 1\n", "# TYPE x_bucket gauge\nx_bucket 2\n",
 			"# TYPE x summary\nx_sum{r=\"a\"} 1\n# TYPE x_bucket gauge\nx_bucket{r=\"b\"} 2\n",
 			exposition.MergeStats{},
 		},
@@ -176,7 +179,11 @@ func TestFamilySelection(t *testing.T) {
 		want  string
 	}{
 		{"one name", []string{"b"}, "# TYPE b untyped\nb{r=\"a\"} 2\n"},
-		{"two names", []string{"b", "a"}, "# TYPE a counter\na{r=\"a\"} 1\na{r=\"b\"} 4\n# TYPE b untyped\nb{r=\"a\"} 2\n"},
+		{
+			"two names",
+			[]string{"b", "a"},
+			"# TYPE a counter\na{r=\"a\"} 1\na{r=\"b\"} 4\n# TYPE b untyped\nb{r=\"a\"} 2\n",
+		},
 		{"a quoted name", []string{"c.d"}, "# TYPE \"c.d\" untyped\n{\"c.d\",r=\"a\"} 3\n"},
 		{"X07 an unknown name is an empty page", []string{"zzz"}, ""},
 	} {

@@ -26,11 +26,19 @@ var acceptHeaders = []struct {
 }{
 	{"Prometheus 3 gets UTF-8 names", prometheus3, model.NoEscaping},
 	{"Prometheus 2 gets escaped names", prometheus2, model.UnderscoreEscaping},
-	{"Prometheus 3 with native histograms", protobuf + ";escaping=allow-utf-8;q=0.6,text/plain;q=0.3", model.NoEscaping},
+	{
+		"Prometheus 3 with native histograms",
+		protobuf + ";escaping=allow-utf-8;q=0.6,text/plain;q=0.3",
+		model.NoEscaping,
+	},
 	{"Prometheus 1", protobuf + ";q=0.7,text/plain;version=0.0.4;q=0.3", model.UnderscoreEscaping},
 	{"vmagent", "text/plain;version=0.0.4;q=1,*/*;q=0.1", model.UnderscoreEscaping},
 	{"curl", "*/*", model.UnderscoreEscaping},
-	{"a browser", "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8", model.UnderscoreEscaping},
+	{
+		"a browser",
+		"text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8",
+		model.UnderscoreEscaping,
+	},
 	{"a client without a header", "", model.UnderscoreEscaping},
 	{"a client may choose", "text/plain;version=0.0.4;escaping=dots", model.DotsEscaping},
 	{"values", "text/plain;escaping=values", model.ValueEncodingEscaping},

@@ -109,9 +109,19 @@ func TestNumericWords(t *testing.T) {
 
 func TestValuesAreWrittenShort(t *testing.T) {
 	for want, v := range map[string]float64{
-		"0": math.Copysign(0, -1), "1": 1, "-17": -17, "999999999999999": 999999999999999, "1e+15": 1e15,
-		"0.1": 0.1, "NaN": math.NaN(), "+Inf": math.Inf(1), "-Inf": math.Inf(-1), "5e-324": 5e-324, "1234567.5": 1234567.5,
-		"7e-06": 7e-6, "0.00012": 12e-5,
+		"0":               math.Copysign(0, -1),
+		"1":               1,
+		"-17":             -17,
+		"999999999999999": 999999999999999,
+		"1e+15":           1e15,
+		"0.1":             0.1,
+		"NaN":             math.NaN(),
+		"+Inf":            math.Inf(1),
+		"-Inf":            math.Inf(-1),
+		"5e-324":          5e-324,
+		"1234567.5":       1234567.5,
+		"7e-06":           7e-6,
+		"0.00012":         12e-5,
 	} {
 		require.Equal(t, want, string(AppendFloat(nil, v)))
 	}

@@ -26,7 +26,8 @@ func TestParseValidPages(t *testing.T) {
 			map[string]int{exposition.DropDuplicate: 1},
 		},
 		{
-			"S03 a split family becomes one block", "# TYPE a counter\na{x=\"1\"} 1\n# TYPE b gauge\nb 1\na{x=\"2\"} 2\n",
+			"S03 a split family becomes one block", "# TYPE a counter\na{x=\"1\"} 1\n# TYPE b gauge\nb 1\n" +
+				"a{x=\"2\"} 2\n",
 			"# TYPE a counter\na{x=\"1\"} 1\na{x=\"2\"} 2\n# TYPE b gauge\nb 1\n", nil,
 		},
 		{
@@ -54,7 +55,8 @@ func TestParseValidPages(t *testing.T) {
 			"S11 infinities get the one spelling of the format",
 			"a Inf\nb +Inf\nc -Inf\nd inf\ne +infinity\nf -INF\ng nan\nh +Infinity 17\n",
 			"# TYPE a untyped\na +Inf\n# TYPE b untyped\nb +Inf\n# TYPE c untyped\nc -Inf\n# TYPE d untyped\nd +Inf\n" +
-				"# TYPE e untyped\ne +Inf\n# TYPE f untyped\nf -Inf\n# TYPE g untyped\ng NaN\n# TYPE h untyped\nh +Inf\n", nil,
+				"# TYPE e untyped\ne +Inf\n# TYPE f untyped\nf -Inf\n# TYPE g untyped\ng NaN\n# TYPE h " +
+				"untyped\nh +Inf\n", nil,
 		},
 		{"S11 a negative counter passes", "# TYPE a counter\na -1\n", "# TYPE a counter\na -1\n", nil},
 		{
@@ -141,7 +143,10 @@ func TestParseValidPages(t *testing.T) {
 			"L04 also when one of the two is empty", "a{x=\"\",x=\"2\"} 1\n", "",
 			map[string]int{exposition.DropInvalidLabels: 1},
 		},
-		{"a label without a name drops its series", "a{\"\"=\"2\"} 1\n", "", map[string]int{exposition.DropInvalidLabels: 1}},
+		{
+			"a label without a name drops its series", "a{\"\"=\"2\"} 1\n", "",
+			map[string]int{exposition.DropInvalidLabels: 1},
+		},
 		{
 			"a label name with invalid UTF-8 drops its series", "a{\"\xff\"=\"2\"} 1\n", "",
 			map[string]int{exposition.DropInvalidLabels: 1},
@@ -155,7 +160,10 @@ func TestParseValidPages(t *testing.T) {
 			"# TYPE a untyped\n" + `a{x="q\"b\\n\n"} 1` + "\n", nil,
 		},
 		{"L06 a raw newline in a label is escaped", "a{x=\"1\n2\"} 1\n", "# TYPE a untyped\na{x=\"1\\n2\"} 1\n", nil},
-		{"an unknown escape stands for itself", `a{x="\x"} 1` + "\n", "# TYPE a untyped\n" + `a{x="\\x"} 1` + "\n", nil},
+		{
+			"an unknown escape stands for itself", `a{x="\x"} 1` + "\n",
+			"# TYPE a untyped\n" + `a{x="\\x"} 1` + "\n", nil,
+		},
 		{
 			"L08 names beyond the old characters are quoted", "{\"a.b\",\"x y\"=\"1\"} 1\n",
 			"# TYPE \"a.b\" untyped\n{\"a.b\",\"x y\"=\"1\"} 1\n", nil,
@@ -187,7 +195,10 @@ func TestParseValidPages(t *testing.T) {
 			"spaces, tabs and trailing commas do not matter", "\ta\t{ x = \"1\" , }\t1\t\n",
 			"# TYPE a untyped\na{x=\"1\"} 1\n", nil,
 		},
-		{"commas between labels may be missing", "a{x=\"1\"y=\"2\"} 1\n", "# TYPE a untyped\na{x=\"1\",y=\"2\"} 1\n", nil},
+		{
+			"commas between labels may be missing", "a{x=\"1\"y=\"2\"} 1\n",
+			"# TYPE a untyped\na{x=\"1\",y=\"2\"} 1\n", nil,
+		},
 		{
 			"B20 a value cut by the server cannot be known", "a 1\nb 12345",
 			"# TYPE a untyped\na 1\n# TYPE b untyped\nb 12345\n", nil,
@@ -197,7 +208,8 @@ func TestParseValidPages(t *testing.T) {
 			"# TYPE a untyped\na 1.15891634176e+011\n# TYPE b untyped\nb 007\n# TYPE c untyped\nc +1.50\n", nil,
 		},
 		{
-			"bounds keep the server's spelling", "# TYPE a histogram\na_bucket{le=\"100\"} 1\na_bucket{le=\"+Inf\"} 1\n",
+			"bounds keep the server's spelling", "# TYPE a histogram\na_bucket{le=\"100\"} 1\n" +
+				"a_bucket{le=\"+Inf\"} 1\n",
 			"# TYPE a histogram\na_bucket{le=\"100\"} 1\na_bucket{le=\"+Inf\"} 1\n", nil,
 		},
 		{
@@ -208,11 +220,13 @@ func TestParseValidPages(t *testing.T) {
 		},
 		{"TYPE after its samples counts", "a 1\n# TYPE a counter\n", "# TYPE a counter\na 1\n", nil},
 		{
-			"the first HELP wins", "# HELP a x\n# TYPE a counter\n# HELP a y\na 1\n", "# HELP a x\n# TYPE a counter\na 1\n",
+			"the first HELP wins",
+			"# HELP a x\n# TYPE a counter\n# HELP a y\na 1\n", "# HELP a x\n# TYPE a counter\na 1\n",
 			nil,
 		},
 		{
-			"a counter named count is not part of a histogram", "# TYPE nv_inference_count counter\nnv_inference_count 1\n",
+			"a counter named count is not part of a histogram",
+			"# TYPE nv_inference_count counter\nnv_inference_count 1\n",
 			"# TYPE nv_inference_count counter\nnv_inference_count 1\n", nil,
 		},
 		{"HELP is escaped", "# HELP a x\\\\y\\nz\na 1\n", "# HELP a x\\\\y\\nz\n# TYPE a untyped\na 1\n", nil},
@@ -293,7 +307,12 @@ func TestParseInvalidPages(t *testing.T) {
 				require.Equal(t, c.line, parseErr.Line, err.Error())
 				require.Contains(t, err.Error(), "line ")
 			}
-			require.Equal(t, "# TYPE kept untyped\nkept 1\n", render(t, &exposition.Merger{}, next), "the previous page is kept")
+			require.Equal(
+				t,
+				"# TYPE kept untyped\nkept 1\n",
+				render(t, &exposition.Merger{}, next),
+				"the previous page is kept",
+			)
 			require.True(t, cache.Fast("kept 2\n# EOF\n"), "the shape of the last good page is kept")
 		})
 	}
@@ -350,7 +369,8 @@ func TestOpenMetricsFamiliesBecomeTextFamilies(t *testing.T) {
 		{
 			"a gauge histogram becomes plain families",
 			"# TYPE a gaugehistogram\na_bucket{le=\"+Inf\"} 1\na_gcount 1\na_gsum 1\n",
-			"# TYPE a_bucket untyped\na_bucket{le=\"+Inf\"} 1\n# TYPE a_gcount untyped\na_gcount 1\n# TYPE a_gsum untyped\n" +
+			"# TYPE a_bucket untyped\na_bucket{le=\"+Inf\"} 1\n# TYPE a_gcount untyped\na_gcount 1\n# TYPE " +
+				"a_gsum untyped\n" +
 				"a_gsum 1\n",
 		},
 		{
@@ -359,12 +379,14 @@ func TestOpenMetricsFamiliesBecomeTextFamilies(t *testing.T) {
 		},
 		{"a counter sample without _total has no type", "# TYPE a counter\na 1\n", "# TYPE a untyped\na 1\n"},
 		{
-			"samples under a second TYPE are dropped", "# TYPE a counter\na_total 1\n# TYPE a gauge\na_total{x=\"1\"} 1\n",
+			"samples under a second TYPE are dropped", "# TYPE a counter\na_total 1\n# TYPE a gauge\n" +
+				"a_total{x=\"1\"} 1\n",
 			"# TYPE a_total counter\na_total 1\n",
 		},
 		{
 			"a histogram stays one",
-			"# TYPE a_seconds histogram\n# UNIT a_seconds seconds\na_seconds_bucket{le=\"+Inf\"} 1\na_seconds_count 1\n" +
+			"# TYPE a_seconds histogram\n# UNIT a_seconds seconds\na_seconds_bucket{le=\"+Inf\"} 1\n" +
+				"a_seconds_count 1\n" +
 				"a_seconds_sum 2.5\n",
 			"# TYPE a_seconds histogram\na_seconds_bucket{le=\"+Inf\"} 1\na_seconds_count 1\na_seconds_sum 2.5\n",
 		},
@@ -429,7 +451,10 @@ func TestRelabelingDropsSeries(t *testing.T) {
 	b := parse(t, exposition.Options{Reserved: []string{"trtllm_exporter_"}}, body, &label)
 	require.Equal(t, "# TYPE folded untyped\nfolded 1\n# TYPE z gauge\nz 1\n", render(t, &exposition.Merger{}, b))
 	require.Equal(t, map[string]int{
-		exposition.DropReservedName: 1, exposition.DropInvalidName: 2, exposition.DropRelabel: 1, exposition.DropDuplicate: 1,
+		exposition.DropReservedName:  1,
+		exposition.DropInvalidName:   2,
+		exposition.DropRelabel:       1,
+		exposition.DropDuplicate:     1,
 		exposition.DropInvalidLabels: 2,
 	}, dropped(b.Shape().Drops()))
 }
@@ -446,13 +471,22 @@ func TestPageHasLabelsOfItsLabeler(t *testing.T) {
 
 func TestSeriesIsRelabeledOnceWhilePagesChange(t *testing.T) {
 	calls := map[string]int{}
-	c, label := exposition.NewCache(exposition.Options{}), exposition.Labeler(func(lset labels.Labels) exposition.Labeled {
-		calls[lset.Get(model.MetricNameLabel)]++
-		return exposition.Labeled{Labels: lset, Keep: true}
-	})
+	c, label := exposition.NewCache(
+		exposition.Options{},
+	), exposition.Labeler(
+		func(lset labels.Labels) exposition.Labeled {
+			calls[lset.Get(model.MetricNameLabel)]++
+			return exposition.Labeled{Labels: lset, Keep: true}
+		},
+	)
 	for _, body := range []string{"a 1\n", "a 1\nb 1\n", "a 1\nb 1\nc 1\n", "b 1\n", "a 1\n"} {
 		_, err := parseWith(t, c, body, "", &label)
 		require.NoError(t, err)
 	}
-	require.Equal(t, map[string]int{"a": 3, "b": 1, "c": 1}, calls, "only the last page is remembered, but not the first")
+	require.Equal(
+		t,
+		map[string]int{"a": 3, "b": 1, "c": 1},
+		calls,
+		"only the last page is remembered, but not the first",
+	)
 }

@@ -46,7 +46,8 @@ func (r *seriesRenderer) series(text []byte) (cachedSeries, error) {
 				return cachedSeries{}, err
 			}
 			cached = r.render(lset)
-			if name := lset.Get(model.MetricNameLabel); r.opts.Watch != nil && r.opts.Watch(name) && !r.opts.reserved(name) {
+			if name := lset.Get(model.MetricNameLabel); r.opts.Watch != nil && r.opts.Watch(name) &&
+				!r.opts.reserved(name) {
 				cached.source = lset
 			}
 		}

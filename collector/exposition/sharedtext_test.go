@@ -41,7 +41,10 @@ func TestLocalValuesOfUnusualReplicas(t *testing.T) {
 			"a name that needs escapes", "a\"b\\c\nd", "x 1\ny 2\n",
 			"x{replica_id=\"a\\\"b\\\\c\\nd\"} 1\ny{replica_id=\"a\\\"b\\\\c\\nd\"} 2\n",
 		},
-		{"series of another replica", "a", "x{replica_id=\"b\"} 1\ny 2\n", "x{replica_id=\"b\"} 1\ny{replica_id=\"a\"} 2\n"},
+		{
+			"series of another replica", "a", "x{replica_id=\"b\"} 1\ny 2\n",
+			"x{replica_id=\"b\"} 1\ny{replica_id=\"a\"} 2\n",
+		},
 		{
 			"a label with that suffix", "a", "x{exported_replica_id=\"b\"} 1\ny{exported_replica_id=\"a\"} 2\n",
 			"x{exported_replica_id=\"b\",replica_id=\"a\"} 1\ny{exported_replica_id=\"a\",replica_id=\"a\"} 2\n",
@@ -114,7 +117,12 @@ func TestPageWithOtherGPUsDiffers(t *testing.T) {
 	c, b := showingOn(t, "a", gpuPage("GPU-1", "GPU-2"))
 	shape := b.shape
 	for i, other := range [][]string{
-		{"GPU-2", "GPU-1"}, {"GPU-1", "GPU-22"}, {"GPU-1", ""}, {"GPU-1", "GPU-2", "GPU-3"}, {"GPU-1"}, {"GPU-1", "GPU-1"},
+		{"GPU-2", "GPU-1"},
+		{"GPU-1", "GPU-22"},
+		{"GPU-1", ""},
+		{"GPU-1", "GPU-2", "GPU-3"},
+		{"GPU-1"},
+		{"GPU-1", "GPU-1"},
 	} {
 		again, err := c.Parse([]byte(gpuPage("GPU-1", "GPU-2")), "", c.label)
 		require.NoError(t, err)

@@ -24,7 +24,11 @@ func TestTruncatedPageIsDetected(t *testing.T) {
 		{"all but the last family", upTo(6), 4, true},
 		{"without the last sample, but with its TYPE", upTo(7), 4, true},
 		{"an end in a family", upTo(5), 3, true},
-		{"other values, longer and shorter", strings.NewReplacer("20", "7", "NaN", "123456789").Replace(upTo(5)), 3, true},
+		{
+			"other values, longer and shorter",
+			strings.NewReplacer("20", "7", "NaN", "123456789").Replace(upTo(5)),
+			3, true,
+		},
 		{"all but the last series of the last family", complete[:len(complete)-len("c{m=\"y\"} 3\n")], 0, false},
 		{"only the head of the first family", upTo(1), 0, true},
 		{"a removed model", lines[0] + lines[1] + lines[3] + lines[4] + lines[6] + lines[7], 0, false},

@@ -70,7 +70,10 @@ func prefixCost(prefix string) Volume {
 
 // Cost returns the cost of the series before relabeling.
 func (s *ComputedSeries) Cost() Volume {
-	return Volume{1, int(s.Labels.ByteSize()) + 4*s.Labels.Len() + len(s.Family.Name) + len(s.Suffix) + maxSampleOverhead}
+	return Volume{
+		1,
+		int(s.Labels.ByteSize()) + 4*s.Labels.Len() + len(s.Family.Name) + len(s.Suffix) + maxSampleOverhead,
+	}
 }
 
 // cost returns the cost of the family's HELP and TYPE.

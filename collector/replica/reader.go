@@ -35,10 +35,18 @@ type pageReader struct {
 // reset starts over with a new cache and new windows.
 func (r *Replica) reset() {
 	r.deriver = derive.NewDeriver(derive.Options{
-		Window: r.pool.Window, Interval: r.target.Interval, Engine: r.server.Engine,
-		StallAfter: r.pool.StallAfter, FailingMin: r.pool.FailingMin, Objectives: r.pool.Objectives,
-		Aliases: r.pool.Page.Aliases, AliasesOnly: !r.pool.Page.Normalised, NoWindowGauges: !r.pool.Page.WindowGauges, RawHidden: !r.pool.Page.Raw,
-		Output: r.pool.Output, Stats: &r.deriveStats,
+		Window:         r.pool.Window,
+		Interval:       r.target.Interval,
+		Engine:         r.server.Engine,
+		StallAfter:     r.pool.StallAfter,
+		FailingMin:     r.pool.FailingMin,
+		Objectives:     r.pool.Objectives,
+		Aliases:        r.pool.Page.Aliases,
+		AliasesOnly:    !r.pool.Page.Normalised,
+		NoWindowGauges: !r.pool.Page.WindowGauges,
+		RawHidden:      !r.pool.Page.Raw,
+		Output:         r.pool.Output,
+		Stats:          &r.deriveStats,
 	})
 	r.reader = pageReader{cache: exposition.NewCache(exposition.Options{
 		Limits:     r.pool.limits(),
@@ -92,7 +100,13 @@ func (r *Replica) updateIdentity(page *engine.Page) bool {
 	r.reader.identity = next
 	r.status.DetectedEngine = string(r.server.PageKind())
 	r.status.EngineVersion, r.status.TRTLLMVersion = next.EngineVersion, next.TRTLLMVersion
-	r.status.VersionSource, r.status.Worker = string(next.Source), next.Labels.Get(assess.LabelTier) == string(engine.TierWorker)
+	r.status.VersionSource, r.status.Worker = string(
+		next.Source,
+	), next.Labels.Get(
+		assess.LabelTier,
+	) == string(
+		engine.TierWorker,
+	)
 	r.reader.label = new(next.Labeler())
 	r.deriver.Identify(next.Identity)
 	return true
@@ -160,7 +174,11 @@ func (r *Replica) readShape(raw *exposition.Block, p *scrape.Fetched) (*expositi
 	drops := shape.Drops()
 	empty := shape.Lines() == 0 && drops.Total() == 0 && shape.LeftOut().Series == 0
 	if empty && !r.server.Engine.EmptyPage && !exposition.IsOpenMetrics(p.Page.ContentType) {
-		return nil, &scrape.Error{Reason: scrape.ReasonEmpty, Err: fmt.Errorf("%s answered 200 without a sample: Triton does so on any path but /metrics, check the path of the target", target.Scrub(p.Server.URL))}
+		return nil, &scrape.Error{
+			Reason: scrape.ReasonEmpty,
+			Err: fmt.Errorf("%s answered 200 without a sample: Triton does so on any path but /metrics, check "+
+				"the path of the target", target.Scrub(p.Server.URL)),
+		}
 	}
 	page := engine.ReadNext(r.server.Engine, raw, reader.last)
 	if r.updateIdentity(page) {

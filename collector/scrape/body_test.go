@@ -51,27 +51,96 @@ func TestBodyFaultReasons(t *testing.T) {
 		reason scrape.Reason
 		text   string
 	}{
-		{"B01 announces a large body", "HTTP/1.1 200 OK\r\nContent-Length: 1073741824\r\n\r\na 1\n", scrape.ReasonBodyTooLarge, "the body has 1073741824 bytes, over the limit of 1MiB; raise limits.body"},
-		{"B02 gzip bomb", answer("200 OK", zipped, compressed(t, io.LimitReader(lines{}, 8<<20))), scrape.ReasonBodyTooLarge, "the body is over the limit of 1MiB"},
-		{"B02 large gzip", answer("200 OK", zipped, compressed(t, bytes.NewReader(noise))), scrape.ReasonBodyTooLarge, "over limits.compressed_body 64KiB"},
-		{"B03 half a gzip", answer("200 OK", zipped, complete[:len(complete)/2]), scrape.ReasonDecompress, "not the gzip that Content-Encoding announces"},
-		{"B03 gzip without its checksum", answer("200 OK", zipped, complete[:len(complete)-8]), scrape.ReasonDecompress, "unexpected EOF"},
+		{
+			"B01 announces a large body",
+			"HTTP/1.1 200 OK\r\nContent-Length: 1073741824\r\n\r\na 1\n",
+			scrape.ReasonBodyTooLarge,
+			"the body has 1073741824 bytes, over the limit of 1MiB; raise limits.body",
+		},
+		{
+			"B02 gzip bomb",
+			answer("200 OK", zipped, compressed(t, io.LimitReader(lines{}, 8<<20))),
+			scrape.ReasonBodyTooLarge, "the body is over the limit of 1MiB",
+		},
+		{
+			"B02 large gzip",
+			answer("200 OK", zipped, compressed(t, bytes.NewReader(noise))),
+			scrape.ReasonBodyTooLarge, "over limits.compressed_body 64KiB",
+		},
+		{
+			"B03 half a gzip",
+			answer("200 OK", zipped, complete[:len(complete)/2]),
+			scrape.ReasonDecompress, "not the gzip that Content-Encoding announces",
+		},
+		{
+			"B03 gzip without its checksum",
+			answer("200 OK", zipped, complete[:len(complete)-8]),
+			scrape.ReasonDecompress, "unexpected EOF",
+		},
 		{"B04 gzip with a tail", answer("200 OK", zipped, complete+"x"), scrape.ReasonDecompress, "not the gzip"},
 		{"B05 plain declared as gzip", answer("200 OK", zipped, page), scrape.ReasonDecompress, "invalid header"},
 		{"an empty body declared as gzip", answer("200 OK", zipped, ""), scrape.ReasonDecompress, "EOF"},
-		{"an unrequested encoding", answer("200 OK", "Content-Encoding: br\r\n", page), scrape.ReasonDecompress, `encoded as "br"`},
-		{"gzip cut on the wire", "HTTP/1.1 200 OK\r\n" + zipped + "Content-Length: 1000\r\n\r\n" + complete[:30], scrape.ReasonTruncated, "before its Content-Length"},
-		{"B07 large headers", answer("200 OK", "X-Large: "+strings.Repeat("x", 11<<20)+"\r\n", page), scrape.ReasonHeadersTooLarge, "raise limits.headers"},
-		{"B08 shorter than its length", "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\na 12345678", scrape.ReasonTruncated, "before its Content-Length or last chunk"},
-		{"B09 no last chunk", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\na 1\n\r\n", scrape.ReasonTruncated, "before its Content-Length or last chunk"},
-		{"B09 cut in a chunk", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\na 1\n", scrape.ReasonTruncated, "before its Content-Length or last chunk"},
-		{"invalid chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\na 1\n", scrape.ReasonProtocol, "invalid byte in chunk length"},
-		{"B10 ends with the connection, cut", "HTTP/1.0 200 OK\r\n\r\na 1\nb 12", scrape.ReasonTruncated, "does not end with a newline"},
-		{"B10 declared as identity", "HTTP/1.0 200 OK\r\nContent-Encoding: identity\r\n\r\na 1\nb 12", scrape.ReasonTruncated, "does not end with a newline"},
+		{
+			"an unrequested encoding",
+			answer("200 OK", "Content-Encoding: br\r\n", page),
+			scrape.ReasonDecompress, `encoded as "br"`,
+		},
+		{
+			"gzip cut on the wire",
+			"HTTP/1.1 200 OK\r\n" + zipped + "Content-Length: 1000\r\n\r\n" + complete[:30],
+			scrape.ReasonTruncated, "before its Content-Length",
+		},
+		{
+			"B07 large headers",
+			answer("200 OK", "X-Large: "+strings.Repeat("x", 11<<20)+"\r\n", page),
+			scrape.ReasonHeadersTooLarge, "raise limits.headers",
+		},
+		{
+			"B08 shorter than its length",
+			"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\na 12345678",
+			scrape.ReasonTruncated, "before its Content-Length or last chunk",
+		},
+		{
+			"B09 no last chunk",
+			"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\na 1\n\r\n",
+			scrape.ReasonTruncated, "before its Content-Length or last chunk",
+		},
+		{
+			"B09 cut in a chunk",
+			"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\na 1\n",
+			scrape.ReasonTruncated, "before its Content-Length or last chunk",
+		},
+		{
+			"invalid chunks",
+			"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\na 1\n",
+			scrape.ReasonProtocol, "invalid byte in chunk length",
+		},
+		{
+			"B10 ends with the connection, cut", "HTTP/1.0 200 OK\r\n\r\na 1\nb 12", scrape.ReasonTruncated,
+			"does not end with a newline",
+		},
+		{
+			"B10 declared as identity",
+			"HTTP/1.0 200 OK\r\nContent-Encoding: identity\r\n\r\na 1\nb 12",
+			scrape.ReasonTruncated, "does not end with a newline",
+		},
 		{"B12 empty, ends with the connection", "HTTP/1.0 200 OK\r\n\r\n", scrape.ReasonEmpty, "check metrics_path"},
-		{"B13 HTML", answer("200 OK", "Content-Type: text/html; charset=utf-8\r\n", "<html>"), scrape.ReasonContentType, "login page"},
-		{"B14 JSON", answer("200 OK", "Content-Type: application/json\r\n", "[]"), scrape.ReasonContentType, "trtllm-serve's /metrics is JSON iteration stats, the text page is /prometheus/metrics"},
-		{"protobuf", answer("200 OK", "Content-Type: application/vnd.google.protobuf; encoding=delimited\r\n", "x"), scrape.ReasonContentType, "only text is supported"},
+		{
+			"B13 HTML",
+			answer("200 OK", "Content-Type: text/html; charset=utf-8\r\n", "<html>"),
+			scrape.ReasonContentType, "login page",
+		},
+		{
+			"B14 JSON",
+			answer("200 OK", "Content-Type: application/json\r\n", "[]"),
+			scrape.ReasonContentType,
+			"trtllm-serve's /metrics is JSON iteration stats, the text page is /prometheus/metrics",
+		},
+		{
+			"protobuf",
+			answer("200 OK", "Content-Type: application/vnd.google.protobuf; encoding=delimited\r\n", "x"),
+			scrape.ReasonContentType, "only text is supported",
+		},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -89,7 +158,11 @@ func TestGoodBodies(t *testing.T) {
 	cases := []struct {
 		name, reply, body, contentType string
 	}{
-		{"B11 no last newline, complete by its length", answer("200 OK", "Content-Type: text/plain\r\n", "a 1\nb 2"), "a 1\nb 2", "text/plain"},
+		{
+			"B11 no last newline, complete by its length",
+			answer("200 OK", "Content-Type: text/plain\r\n", "a 1\nb 2"),
+			"a 1\nb 2", "text/plain",
+		},
 		{"empty with Content-Length", answer("200 OK", "", ""), "", ""},
 		{"empty gzip likewise", answer("200 OK", zipped, empty), "", ""},
 		{"B15 no content type", answer("200 OK", "", page), page, ""},
@@ -99,7 +172,11 @@ func TestGoodBodies(t *testing.T) {
 		{"gzip", answer("200 OK", zipped, complete), page, ""},
 		{"gzip until the connection closes", "HTTP/1.0 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + complete, page, ""},
 		{"identity", answer("200 OK", "Content-Encoding: identity\r\n", page), page, ""},
-		{"chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\na 1\n\r\n3\r\nb 2\r\n0\r\n\r\n", "a 1\nb 2", ""},
+		{
+			"chunks",
+			"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\na 1\n\r\n3\r\nb 2\r\n0\r\n\r\n",
+			"a 1\nb 2", "",
+		},
 		{"ends with the connection and a newline", "HTTP/1.0 200 OK\r\n\r\na 1\n", "a 1\n", ""},
 		{"ends with the connection and EOF", "HTTP/1.0 200 OK\r\n\r\na 1\n# EOF", "a 1\n# EOF", ""},
 	}
@@ -119,7 +196,8 @@ func TestBodyLimit(t *testing.T) {
 	const limit = 1 << 20
 	body := func(size int) string { return strings.Repeat("x", size-1) + "\n" }
 	chunk := func(body string) string {
-		return fmt.Sprintf("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(body), body)
+		return fmt.Sprintf("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n"+
+			"%s\r\n0\r\n\r\n", len(body), body)
 	}
 	zip := func(body string) string {
 		return answer("200 OK", "Content-Encoding: gzip\r\n", compressed(t, strings.NewReader(body)))
@@ -172,7 +250,10 @@ func TestScrapeRequest(t *testing.T) {
 
 func TestInvalidURLIsRefused(t *testing.T) {
 	client := newClient(t)
-	for _, url := range []string{"", "host:8002", "ftp://host/metrics", "http://", "http://user:p%zz@host/", "http://user:hunter2/x@host/", "http://h:port"} {
+	for _, url := range []string{
+		"", "host:8002", "ftp://host/metrics", "http://", "http://user:p%zz@host/", "http://user:hunter2/x@host/",
+		"http://h:port",
+	} {
 		_, err := client.Scrape(t.Context(), url, nil)
 		requireFailure(t, err, scrape.ReasonProtocol, "", "write it like http://host:8002/metrics")
 		require.NotContains(t, err.Error(), "hunter2")
@@ -182,7 +263,11 @@ func TestInvalidURLIsRefused(t *testing.T) {
 }
 
 func TestDoReturnsEveryStatus(t *testing.T) {
-	server := serve(t, nil, replies(answer("400 Bad Request", "Content-Type: application/json\r\nX-Kind: triton\r\n", `{"error":"x"}`)))
+	server := serve(
+		t,
+		nil,
+		replies(answer("400 Bad Request", "Content-Type: application/json\r\nX-Kind: triton\r\n", `{"error":"x"}`)),
+	)
 	client := newClient(t)
 	status, header, body, err := client.Do(t.Context(), http.MethodGet, server.url, nil, 1024)
 	require.NoError(t, err)

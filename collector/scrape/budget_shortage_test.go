@@ -100,7 +100,12 @@ func TestStreamLosesConnection(t *testing.T) {
 			shared, client := fewConnections(t, 1)
 			ended := make(chan error)
 			go func() {
-				resp, err := client.Open(t.Context(), http.MethodPost, address+"/v2/models/m/generate_stream", []byte("{}"))
+				resp, err := client.Open(
+					t.Context(),
+					http.MethodPost,
+					address+"/v2/models/m/generate_stream",
+					[]byte("{}"),
+				)
 				if err == nil {
 					_, err = io.Copy(io.Discard, resp.Body)
 					err = errors.Join(err, resp.Body.Close())
@@ -149,8 +154,16 @@ func TestStreamWithoutConnectionIsNoServerFault(t *testing.T) {
 		c.scrape(&all, "hangs", 1, 1, never)
 		time.Sleep(time.Second / 2)
 		ctx, cancel := context.WithCancel(t.Context())
-		time.AfterFunc(time.Second/4, cancel)                                                          // It is not cut by then.
-		_, err := c.client.Open(ctx, http.MethodPost, "http://healthy-0/v1/completions", []byte("{}")) //nolint:bodyclose // There is none.
+		time.AfterFunc(
+			time.Second/4,
+			cancel,
+		) // It is not cut by then.
+		_, err := c.client.Open(
+			ctx,
+			http.MethodPost,
+			"http://healthy-0/v1/completions",
+			[]byte("{}"),
+		) //nolint:bodyclose // There is none.
 		requireFailure(t, err, scrape.ReasonResource, "", "all 1 connections")
 		c.end(&all)
 	})

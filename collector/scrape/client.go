@@ -178,7 +178,10 @@ func (c *Client) scrape(ctx context.Context, rt http.RoundTripper, url string, p
 	s, end := c.begin(ctx)
 	defer end()
 	trace := &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) { page.Kept = got.Reused && !c.proxied }}
-	req, failure := newPageRequest(httptrace.WithClientTrace(s, trace), url) //nolint:contextcheck // A scope is a context.
+	req, failure := newPageRequest(
+		httptrace.WithClientTrace(s, trace),
+		url,
+	) //nolint:contextcheck // A scope is a context.
 	if failure != nil {
 		return failure
 	}
@@ -232,7 +235,12 @@ func closeBody(resp *http.Response) { _ = resp.Body.Close() }
 // error is an *Error. A body other than nil is sent as JSON. The response may have up to
 // limit bytes, or limits.body if limit is 0. URLs with scheme grpc or grpcs are called over
 // gRPC, without headers and body.
-func (c *Client) Do(ctx context.Context, method, url string, body []byte, limit int64) (status int, header http.Header, answer []byte, err error) {
+func (c *Client) Do(
+	ctx context.Context,
+	method, url string,
+	body []byte,
+	limit int64,
+) (status int, header http.Header, answer []byte, err error) {
 	return c.do(ctx, c.rt, method, url, body, limit)
 }
 
@@ -240,11 +248,22 @@ func (c *Client) Do(ctx context.Context, method, url string, body []byte, limit 
 // that shuts down waits for every open connection of its API, up to --exit-timeout-secs, and still
 // reports over them that it is ready (server src/http_server.cc; seen on 2.51): a connection that
 // stays open would delay and hide the shutdown.
-func (c *Client) DoBrief(ctx context.Context, method, url string, body []byte, limit int64) (status int, header http.Header, answer []byte, err error) {
+func (c *Client) DoBrief(
+	ctx context.Context,
+	method, url string,
+	body []byte,
+	limit int64,
+) (status int, header http.Header, answer []byte, err error) {
 	return c.do(ctx, c.brief, method, url, body, limit)
 }
 
-func (c *Client) do(ctx context.Context, rt http.RoundTripper, method, url string, body []byte, limit int64) (status int, header http.Header, answer []byte, err error) {
+func (c *Client) do(
+	ctx context.Context,
+	rt http.RoundTripper,
+	method, url string,
+	body []byte,
+	limit int64,
+) (status int, header http.Header, answer []byte, err error) {
 	s, end := c.begin(ctx)
 	defer end()
 	if limit <= 0 {
@@ -252,7 +271,12 @@ func (c *Client) do(ctx context.Context, rt http.RoundTripper, method, url strin
 	}
 	var failure *Error
 	if isGRPC(url) {
-		status, answer, failure = c.doGRPC(s, method, url, c.maxBody(limit)) //nolint:contextcheck // A scope is a context.
+		status, answer, failure = c.doGRPC(
+			s,
+			method,
+			url,
+			c.maxBody(limit),
+		) //nolint:contextcheck // A scope is a context.
 		header = http.Header{}
 	} else {
 		status, header, answer, failure = c.doHTTP(s, rt, method, url, body, limit) //nolint:contextcheck // A scope is a context.
@@ -263,7 +287,13 @@ func (c *Client) do(ctx context.Context, rt http.RoundTripper, method, url strin
 	return status, header, s.sent.onPages().hideInAnswer(answer), nil
 }
 
-func (c *Client) doHTTP(s *scope, rt http.RoundTripper, method, url string, body []byte, limit int64) (status int, header http.Header, answer []byte, failure *Error) {
+func (c *Client) doHTTP(
+	s *scope,
+	rt http.RoundTripper,
+	method, url string,
+	body []byte,
+	limit int64,
+) (status int, header http.Header, answer []byte, failure *Error) {
 	req, failure := newRequest(s, method, url, acceptJSON, body)
 	if failure != nil {
 		return 0, nil, nil, failure

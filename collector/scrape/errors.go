@@ -65,9 +65,11 @@ const (
 	ReasonTruncated       Reason = "truncated"         // The body is incomplete.
 	ReasonContentType     Reason = "content_type"      // The body is HTML, JSON or binary, not a page.
 	ReasonEmpty           Reason = "empty"             // The page has no samples.
-	ReasonResource        Reason = "resource"          // The exporter ran out of files, ports or memory, or cannot read a configured file.
-	ReasonMemory          Reason = "memory"            // Other targets use all memory for large bodies or pages.
-	ReasonCanceled        Reason = "canceled"          // The exporter canceled the scrape, for example at shutdown.
+	// ReasonResource means that the exporter ran out of files, ports or memory, or cannot read a
+	// configured file.
+	ReasonResource Reason = "resource"
+	ReasonMemory   Reason = "memory"   // Other targets use all memory for large bodies or pages.
+	ReasonCanceled Reason = "canceled" // The exporter canceled the scrape, for example at shutdown.
 )
 
 // Reasons that later stages of a scrape return.

@@ -122,7 +122,13 @@ func serveOn(t *testing.T, listener net.Listener, tlsConfig *tls.Config, script 
 				if tlsConfig != nil {
 					stream = tls.Server(conn, tlsConfig)
 				}
-				script(&peer{Conn: stream, reader: bufio.NewReader(stream), server: server, number: number, closed: closed})
+				script(&peer{
+					Conn:   stream,
+					reader: bufio.NewReader(stream),
+					server: server,
+					number: number,
+					closed: closed,
+				})
 			})
 		}
 	})

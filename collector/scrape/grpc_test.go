@@ -54,17 +54,21 @@ func startGRPC(t *testing.T, options ...grpc.ServerOption) *grpcServer {
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	s := &grpcServer{address: listener.Addr().String(), reply: readyReply()}
-	options = append(options, grpc.ForceServerCodec(bytesCodec{}), grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {
-		var request []byte
-		if err := stream.RecvMsg(&request); err != nil {
-			return err
-		}
-		s.mu.Lock()
-		s.md, _ = metadata.FromIncomingContext(stream.Context())
-		reply := s.reply
-		s.mu.Unlock()
-		return stream.SendMsg(reply)
-	}))
+	options = append(
+		options,
+		grpc.ForceServerCodec(bytesCodec{}),
+		grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {
+			var request []byte
+			if err := stream.RecvMsg(&request); err != nil {
+				return err
+			}
+			s.mu.Lock()
+			s.md, _ = metadata.FromIncomingContext(stream.Context())
+			reply := s.reply
+			s.mu.Unlock()
+			return stream.SendMsg(reply)
+		}),
+	)
 	server := grpc.NewServer(options...)
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = server.Serve(listener) })
@@ -142,7 +146,9 @@ func TestRepeatedSecretOverGRPCIsHidden(t *testing.T) {
 	basic := scrape.DefaultConfig
 	basic.BasicAuth = &promconfig.BasicAuth{Username: "u", Password: token}
 	header := scrape.DefaultConfig
-	header.Headers = &promconfig.Headers{Headers: map[string]promconfig.Header{"Triton-Grpc-Protocol-Key": {Secrets: []promconfig.Secret{token}}}}
+	header.Headers = &promconfig.Headers{
+		Headers: map[string]promconfig.Header{"Triton-Grpc-Protocol-Key": {Secrets: []promconfig.Secret{token}}},
+	}
 	open := scrape.DefaultConfig
 	open.Headers = &promconfig.Headers{Headers: map[string]promconfig.Header{"X-Tenant": {Values: []string{token}}}}
 	for _, c := range []struct {
@@ -172,11 +178,13 @@ func TestRepeatedSecretOverGRPCIsHidden(t *testing.T) {
 
 // refuses makes a server refuse every call, repeating its metadata, after it called before.
 func refuses(before func()) grpc.ServerOption {
-	return grpc.StreamInterceptor(func(_ any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, _ grpc.StreamHandler) error {
-		before()
-		md, _ := metadata.FromIncomingContext(stream.Context())
-		return grpcstatus.Error(codes.Unauthenticated, "no access for "+strings.Join(md.Get("authorization"), ""))
-	})
+	return grpc.StreamInterceptor(
+		func(_ any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, _ grpc.StreamHandler) error {
+			before()
+			md, _ := metadata.FromIncomingContext(stream.Context())
+			return grpcstatus.Error(codes.Unauthenticated, "no access for "+strings.Join(md.Get("authorization"), ""))
+		},
+	)
 }
 
 func TestOpenErrorOverGRPCShowsNoSecret(t *testing.T) {
@@ -250,7 +258,10 @@ func TestGRPCFailureReasons(t *testing.T) {
 	denied := scrape.DefaultConfig
 	denied.Dial.Deny = []string{"127.0.0.0/8"}
 	missing := scrape.DefaultConfig
-	missing.Authorization = &promconfig.Authorization{Type: "Bearer", CredentialsFile: filepath.Join(t.TempDir(), "none")}
+	missing.Authorization = &promconfig.Authorization{
+		Type:            "Bearer",
+		CredentialsFile: filepath.Join(t.TempDir(), "none"),
+	}
 	for _, c := range []struct {
 		name   string
 		cfg    scrape.Config
@@ -264,7 +275,11 @@ func TestGRPCFailureReasons(t *testing.T) {
 		{"unreadable credentials", missing, "grpc://" + plain.address, scrape.ReasonResource, ""},
 		{"a truncated reply", scrape.DefaultConfig, "grpc://" + cut.address, scrape.ReasonProtocol, ""},
 		{"no port", scrape.DefaultConfig, "grpc://127.0.0.1", scrape.ReasonProtocol, ""},
-		{"an HTTP server", scrape.DefaultConfig, strings.NewReplacer("http:", "grpc:", "/metrics", "").Replace(serve(t, nil, replies(answer("200 OK", "", ""))).url), scrape.ReasonProtocol, "check api_port"},
+		{
+			"an HTTP server", scrape.DefaultConfig,
+			strings.NewReplacer("http:", "grpc:", "/metrics", "").Replace(serve(t, nil, replies(answer("200 OK", "", ""))).url),
+			scrape.ReasonProtocol, "check api_port",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := askReady(t, c.cfg, c.base)

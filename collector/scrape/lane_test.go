@@ -64,7 +64,9 @@ func TestLaneRequestsMatchNetHTTP(t *testing.T) {
 	plain := server.requests()[len(fast)]
 	for _, req := range fast {
 		require.Equal(t, plain.Header, req.Header)
-		require.Equal(t, []string{plain.Method, plain.Host, plain.RequestURI, plain.Proto}, []string{req.Method, req.Host, req.RequestURI, req.Proto})
+		require.Equal(t, []string{
+			plain.Method, plain.Host, plain.RequestURI, plain.Proto,
+		}, []string{req.Method, req.Host, req.RequestURI, req.Proto})
 	}
 }
 
@@ -207,7 +209,11 @@ func TestSlowTargetDelaysNoOther(t *testing.T) {
 		name string
 		lane *lane.Lane
 		ok   bool
-	}{{"slow", pageLane(t, client, slow.url, time.Minute), false}, {"mute", pageLane(t, client, mute.url, time.Minute), false}, {"quick", pageLane(t, client, quick.url, time.Minute), true}}
+	}{
+		{"slow", pageLane(t, client, slow.url, time.Minute), false},
+		{"mute", pageLane(t, client, mute.url, time.Minute), false},
+		{"quick", pageLane(t, client, quick.url, time.Minute), true},
+	}
 	for round := range 2 {
 		var order []string
 		for _, s := range all {
@@ -245,8 +251,14 @@ func TestRequestsWithoutLane(t *testing.T) {
 			c.Proxy.ProxyURL = promconfig.URL{URL: &url.URL{Scheme: "http", Host: "127.0.0.1:3128"}}
 		}},
 		"a proxy of the shell": {address, func(c *scrape.Config) { c.Proxy.ProxyFromEnvironment = true }},
-		"a password":           {address, func(c *scrape.Config) { c.BasicAuth = &promconfig.BasicAuth{Username: "u", Password: "p"} }},
-		"a token":              {address, func(c *scrape.Config) { c.Authorization = &promconfig.Authorization{Type: "Bearer", Credentials: "t"} }},
+		"a password": {
+			address,
+			func(c *scrape.Config) { c.BasicAuth = &promconfig.BasicAuth{Username: "u", Password: "p"} },
+		},
+		"a token": {
+			address,
+			func(c *scrape.Config) { c.Authorization = &promconfig.Authorization{Type: "Bearer", Credentials: "t"} },
+		},
 		"headers": {address, func(c *scrape.Config) {
 			c.Headers = &promconfig.Headers{Headers: map[string]promconfig.Header{"X": {Values: []string{"y"}}}}
 		}},
@@ -266,7 +278,10 @@ func TestLanesRespectConnectionLimit(t *testing.T) {
 	shared := scrape.Bounded(1<<20, 2)
 	client := sharing(t, shared)
 	server := serve(t, nil, replies(answer("200 OK", "", page)))
-	lanes := []*lane.Lane{pageLane(t, client, server.url, ample), pageLane(t, client, server.url, ample), pageLane(t, client, server.url, ample)}
+	lanes := []*lane.Lane{
+		pageLane(t, client, server.url, ample), pageLane(t, client, server.url, ample),
+		pageLane(t, client, server.url, ample),
+	}
 	for i, l := range lanes {
 		got, used := ask(l)
 		require.Equal(t, i < 2, used)

@@ -122,7 +122,8 @@ func TestBodyIsBoundedByProcessMemory(t *testing.T) {
 	require.NoError(t, err)
 	page.Release()
 	_, err = scrapeWithin(t, client, url(2*mib+1), ample)
-	requireFailure(t, err, scrape.ReasonBodyTooLarge, "", "over 2MiB, the share of the exporter's memory limit for one body; raise that (GOMEMLIMIT, or the limit of the container)")
+	requireFailure(t, err, scrape.ReasonBodyTooLarge, "", "over 2MiB, the share of the exporter's memory limit for "+
+		"one body; raise that (GOMEMLIMIT, or the limit of the container)")
 	require.Zero(t, shared.Memory().Used)
 
 	cfg := scrape.DefaultConfig

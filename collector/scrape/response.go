@@ -73,11 +73,14 @@ func checkContentType(contentType string) *Error {
 	media = strings.ToLower(strings.TrimSpace(media))
 	switch {
 	case media == "text/html", media == "application/xhtml+xml":
-		return failf(ReasonContentType, "", "the response is HTML (%.60q); check metrics_path, and whether a proxy answers with a login page", media)
+		return failf(ReasonContentType, "", "the response is HTML (%.60q); check metrics_path, and whether a proxy "+
+			"answers with a login page", media)
 	case media == "application/json", strings.HasSuffix(media, "+json"):
-		return failf(ReasonContentType, "", "the response is JSON (%.60q); trtllm-serve's /metrics is JSON iteration stats, the text page is /prometheus/metrics: set metrics_path", media)
+		return failf(ReasonContentType, "", "the response is JSON (%.60q); trtllm-serve's /metrics is JSON "+
+			"iteration stats, the text page is /prometheus/metrics: set metrics_path", media)
 	case strings.Contains(media, "protobuf"):
-		return failf(ReasonContentType, "", "the response is protobuf (%.60q); only text is supported: have the server honour the Accept header", media)
+		return failf(ReasonContentType, "", "the response is protobuf (%.60q); only text is supported: have the "+
+			"server honour the Accept header", media)
 	}
 	return nil
 }

@@ -88,7 +88,12 @@ func TestQueryOfPageIsHidden(t *testing.T) {
 		{"nothing but words", "vllm:num_requests_running 1\nprometheus_x 1\n", "prometheus_x", "prometheus_x"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := scrapeWithin(t, newClient(t), serve(t, nil, once(answer("200 OK", "", c.page))).url+query, ample)
+			got, err := scrapeWithin(
+				t,
+				newClient(t),
+				serve(t, nil, once(answer("200 OK", "", c.page))).url+query,
+				ample,
+			)
 			require.NoError(t, err)
 			require.Equal(t, c.want, hide(&got, c.text))
 		})
@@ -106,7 +111,9 @@ func hide(p *scrape.Page, text string) string {
 // A secret is redacted however a server writes it, before it is cut or put into lower case.
 func TestRepeatedSecretsAreHiddenInErrors(t *testing.T) {
 	for _, secret := range []string{
-		"hunter2hunter2", `hunter2"hunter2`, `hunter2\hunter2`, "hunter2<&>hunter2", "hunter2éhunter2", "Hunter2" + strings.Repeat("-hunter2", 20),
+		"hunter2hunter2",
+		`hunter2"hunter2`,
+		`hunter2\hunter2`, "hunter2<&>hunter2", "hunter2éhunter2", "Hunter2" + strings.Repeat("-hunter2", 20),
 	} {
 		quoted, err := json.Marshal("no access with " + secret)
 		require.NoError(t, err)
@@ -121,10 +128,26 @@ func TestRepeatedSecretsAreHiddenInErrors(t *testing.T) {
 			{"a status line", "HTTP/1.1 " + secret + "\r\n\r\n", scrape.ReasonProtocol},
 			{"no HTTP", "Bearer " + secret + "\r\n\r\n", scrape.ReasonProtocol},
 			{"an encoding", answer("200 OK", "Content-Encoding: "+secret+"\r\n", page), scrape.ReasonDecompress},
-			{"a content type", answer("200 OK", "Content-Type: text/html; Bearer "+secret+"\r\n", ""), scrape.ReasonContentType},
-			{"a content type of JSON", answer("200 OK", "Content-Type: application/"+secret+"+json\r\n", "{}"), scrape.ReasonContentType},
-			{"a content type of protobuf", answer("200 OK", "Content-Type: application/x-protobuf-"+secret+"\r\n", page), scrape.ReasonContentType},
-			{"a redirect", answer("302 Found", "Location: http://"+secret+".example/"+secret+"\r\n", ""), scrape.ReasonRedirect},
+			{
+				"a content type",
+				answer("200 OK", "Content-Type: text/html; Bearer "+secret+"\r\n", ""),
+				scrape.ReasonContentType,
+			},
+			{
+				"a content type of JSON",
+				answer("200 OK", "Content-Type: application/"+secret+"+json\r\n", "{}"),
+				scrape.ReasonContentType,
+			},
+			{
+				"a content type of protobuf",
+				answer("200 OK", "Content-Type: application/x-protobuf-"+secret+"\r\n", page),
+				scrape.ReasonContentType,
+			},
+			{
+				"a redirect",
+				answer("302 Found", "Location: http://"+secret+".example/"+secret+"\r\n", ""),
+				scrape.ReasonRedirect,
+			},
 			{"a kind of chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: " + secret + "\r\n\r\n", scrape.ReasonProtocol},
 		} {
 			_, err := scrapeWithin(t, client, serve(t, nil, once(c.reply)).url, ample)
@@ -294,11 +317,23 @@ func tokenServer(p *peer) {
 		form, _ := url.ParseQuery(string(body))
 		switch {
 		case secret == "" && form.Get("client_secret") == "":
-			p.say(answer("401 Unauthorized", "Content-Type: application/json\r\n", `{"error":"invalid_client","error_description":"hunter2"}`))
+			p.say(
+				answer(
+					"401 Unauthorized",
+					"Content-Type: application/json\r\n",
+					`{"error":"invalid_client","error_description":"hunter2"}`,
+				),
+			)
 		case form.Get("audience") != "triton":
 			p.say(answer("400 Bad Request", "", "hunter2"))
 		default:
-			p.say(answer("200 OK", "Content-Type: application/json\r\n", fmt.Sprintf(`{"access_token":"token-%s-%d","token_type":"Bearer","expires_in":3600}`, secret, n)))
+			p.say(
+				answer(
+					"200 OK",
+					"Content-Type: application/json\r\n",
+					fmt.Sprintf(`{"access_token":"token-%s-%d","token_type":"Bearer","expires_in":3600}`, secret, n),
+				),
+			)
 		}
 	}
 }
@@ -307,7 +342,12 @@ func TestOAuth2TokenIsRequestedOnce(t *testing.T) {
 	login := serve(t, nil, tokenServer)
 	server := serve(t, nil, replies(answer("200 OK", "", page)))
 	client := newClient(t, func(c *scrape.Config) {
-		c.OAuth2 = &promconfig.OAuth2{ClientID: "id", ClientSecret: "s3cret", TokenURL: login.url, EndpointParams: map[string]string{"audience": "triton"}}
+		c.OAuth2 = &promconfig.OAuth2{
+			ClientID:       "id",
+			ClientSecret:   "s3cret",
+			TokenURL:       login.url,
+			EndpointParams: map[string]string{"audience": "triton"},
+		}
 	})
 	for range 3 {
 		_, err := scrapeWithin(t, client, server.url, ample)
@@ -329,12 +369,33 @@ func TestOAuth2FaultReasons(t *testing.T) {
 		class   string
 		text    string
 	}{
-		{"refused", tokenServer, ample, scrape.ReasonHTTPStatus, "401", `oauth2.token_url answered 401, error "invalid_client"; check client_id`},
+		{
+			"refused", tokenServer, ample, scrape.ReasonHTTPStatus, "401",
+			`oauth2.token_url answered 401, error "invalid_client"; check client_id`,
+		},
 		{"hangs", (*peer).wait, hang, scrape.ReasonTimeout, "", "raise scrape_timeout"},
 		{"closes", (*peer).reset, ample, scrape.ReasonReset, "", "oauth2.token_url: "},
-		{"repeats the secret", replies(answer("400 Bad Request", "Content-Type: application/json\r\n", `{"error":"no client has hunter2hunter2"}`)), ample, scrape.ReasonHTTPStatus, "400", `error "no client has <secret>"`},
-		{"redirects", replies(answer("302 Found", "Location: /x\r\n", "")), ample, scrape.ReasonHTTPStatus, "302", "oauth2.token_url answered 302"},
-		{"says nothing of use", replies(answer("200 OK", "Content-Type: application/json\r\n", "{}")), ample, scrape.ReasonProtocol, "", "oauth2"},
+		{
+			"repeats the secret",
+			replies(
+				answer(
+					"400 Bad Request",
+					"Content-Type: application/json\r\n",
+					`{"error":"no client has hunter2hunter2"}`,
+				),
+			),
+			ample, scrape.ReasonHTTPStatus, "400", `error "no client has <secret>"`,
+		},
+		{
+			"redirects",
+			replies(answer("302 Found", "Location: /x\r\n", "")),
+			ample, scrape.ReasonHTTPStatus, "302", "oauth2.token_url answered 302",
+		},
+		{
+			"says nothing of use",
+			replies(answer("200 OK", "Content-Type: application/json\r\n", "{}")),
+			ample, scrape.ReasonProtocol, "", "oauth2",
+		},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -342,7 +403,10 @@ func TestOAuth2FaultReasons(t *testing.T) {
 			login := serve(t, nil, c.script)
 			server := serve(t, nil, replies(answer("200 OK", "", page)))
 			client := newClient(t, func(cfg *scrape.Config) {
-				cfg.OAuth2 = &promconfig.OAuth2{ClientID: "id", TokenURL: strings.Replace(login.url, "http://", "http://user:hunter2@", 1)}
+				cfg.OAuth2 = &promconfig.OAuth2{
+					ClientID: "id",
+					TokenURL: strings.Replace(login.url, "http://", "http://user:hunter2@", 1),
+				}
 				if c.name == "refused" {
 					cfg.OAuth2.TokenURL = login.url
 				}

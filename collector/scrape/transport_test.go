@@ -40,18 +40,58 @@ func TestTransportFaultReasons(t *testing.T) {
 			p.reset()
 		}, scrape.ReasonReset, "", "reset by peer"},
 		{"T08 end before the headers", func(p *peer) { p.request() }, scrape.ReasonReset, "", "EOF"},
-		{"T08 end inside the headers", once("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"), scrape.ReasonReset, "", "EOF"},
-		{"T22 status 500 with a large page", once(answer("500 Internal Server Error", "Content-Type: text/html\r\n", strings.Repeat("<p>oh\n", 1<<18))), scrape.ReasonHTTPStatus, "500", `body "<p>oh\n<p>oh`},
-		{"T23 status 204", once("HTTP/1.1 204 No Content\r\n\r\n"), scrape.ReasonHTTPStatus, "204", "a page has status 200"},
-		{"T23 status 206", once(answer("206 Partial Content", "", page)), scrape.ReasonHTTPStatus, "206", "a page has status 200"},
-		{"T23 status 304", once("HTTP/1.1 304 Not Modified\r\n\r\n"), scrape.ReasonHTTPStatus, "304", "a page has status 200"},
-		{"status 401", once(answer("401 Unauthorized", "", "")), scrape.ReasonHTTPStatus, "401", "check basic_auth, authorization or oauth2"},
+		{
+			"T08 end inside the headers",
+			once("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"),
+			scrape.ReasonReset, "", "EOF",
+		},
+		{
+			"T22 status 500 with a large page",
+			once(answer("500 Internal Server Error", "Content-Type: text/html\r\n", strings.Repeat("<p>oh\n", 1<<18))),
+			scrape.ReasonHTTPStatus, "500", `body "<p>oh\n<p>oh`,
+		},
+		{
+			"T23 status 204", once("HTTP/1.1 204 No Content\r\n\r\n"), scrape.ReasonHTTPStatus, "204",
+			"a page has status 200",
+		},
+		{
+			"T23 status 206", once(answer("206 Partial Content", "", page)), scrape.ReasonHTTPStatus, "206",
+			"a page has status 200",
+		},
+		{
+			"T23 status 304", once("HTTP/1.1 304 Not Modified\r\n\r\n"), scrape.ReasonHTTPStatus, "304",
+			"a page has status 200",
+		},
+		{
+			"status 401", once(answer("401 Unauthorized", "", "")), scrape.ReasonHTTPStatus, "401",
+			"check basic_auth, authorization or oauth2",
+		},
 		{"status 404", once(answer("404 Not Found", "", "no")), scrape.ReasonHTTPStatus, "404", "check metrics_path"},
-		{"status 503 compressed", once(answer("503 Service Unavailable", "Content-Encoding: gzip\r\n", "\x1f\x8b")), scrape.ReasonHTTPStatus, "503", "body (compressed)"},
-		{"T24 SSH banner", func(p *peer) { p.say("SSH-2.0-OpenSSH_9.6\r\n"); p.wait() }, scrape.ReasonProtocol, "", "check port and scheme: the server speaks HTTPS, or no HTTP"},
-		{"a banner like TLS", func(p *peer) { p.say("GOAWAY tls: expired\r\n"); p.wait() }, scrape.ReasonProtocol, "", "check port and scheme: the server speaks HTTPS, or no HTTP"},
-		{"the alert of a TLS server", once("\x15\x03\x01\x00\x02\x02\x16"), scrape.ReasonProtocol, "", "the server speaks HTTPS, or no HTTP at all"},
-		{"invalid headers", once("HTTP/1.1 200 OK\r\n: x\r\n\r\n"), scrape.ReasonProtocol, "", "check that an HTTP server listens"},
+		{
+			"status 503 compressed",
+			once(answer("503 Service Unavailable", "Content-Encoding: gzip\r\n", "\x1f\x8b")),
+			scrape.ReasonHTTPStatus, "503", "body (compressed)",
+		},
+		{
+			"T24 SSH banner",
+			func(p *peer) { p.say("SSH-2.0-OpenSSH_9.6\r\n"); p.wait() },
+			scrape.ReasonProtocol, "",
+			"check port and scheme: the server speaks HTTPS, or no HTTP",
+		},
+		{
+			"a banner like TLS",
+			func(p *peer) { p.say("GOAWAY tls: expired\r\n"); p.wait() },
+			scrape.ReasonProtocol, "",
+			"check port and scheme: the server speaks HTTPS, or no HTTP",
+		},
+		{
+			"the alert of a TLS server", once("\x15\x03\x01\x00\x02\x02\x16"), scrape.ReasonProtocol, "",
+			"the server speaks HTTPS, or no HTTP at all",
+		},
+		{
+			"invalid headers", once("HTTP/1.1 200 OK\r\n: x\r\n\r\n"), scrape.ReasonProtocol, "",
+			"check that an HTTP server listens",
+		},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -76,7 +116,10 @@ func TestHangingServersEndWithDeadline(t *testing.T) {
 		class  string
 		text   string
 	}{
-		{"T01 accepts and sends nothing", (*peer).wait, scrape.ReasonTimeout, "", "before the response headers arrived"},
+		{
+			"T01 accepts and sends nothing", (*peer).wait, scrape.ReasonTimeout, "",
+			"before the response headers arrived",
+		},
 		{"T02 headers, then nothing", func(p *peer) {
 			p.request()
 			p.say("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n")

@@ -19,7 +19,12 @@ const (
 // BenchPage renders a page of constant shape whose values change with every tick. Replicas differ
 // in GPU ids, in the order of series and in values. The caller owns the bytes.
 func BenchPage(kind BenchKind, replica, tick int) []byte {
-	spec, f := Spec{Seed: uint64(replica)*2 + 1, GPUs: 8, EngineVersion: "2.65.0", Setup: Setup{Histograms: true}}, repository("tensorrtllm")
+	spec, f := Spec{
+		Seed:          uint64(replica)*2 + 1,
+		GPUs:          8,
+		EngineVersion: "2.65.0",
+		Setup:         Setup{Histograms: true},
+	}, repository("tensorrtllm")
 	if kind == BenchSummaries {
 		spec.GPUs, spec.EngineVersion, spec.Setup = 2, "2.47.0", Setup{Summaries: true}
 		f = repository("python") // Without families of its own before 24.07.
@@ -74,12 +79,21 @@ func (b bench) work() {
 		}
 	}
 	load := float64(b.wander("load", 1000)) / 1000
-	b.host.utilization, b.host.power, b.host.joules, b.host.cpu = load, powerLimit*load, float64(b.grown("joules", 9000)), load/7
+	b.host.utilization, b.host.power, b.host.joules, b.host.cpu = load, powerLimit*load, float64(
+		b.grown("joules", 9000),
+	), load/7
 	if t, ok := b.backend.(*trtllm); ok {
 		used := b.wander("used", 6239)
 		t.sampled = iteration{
-			n: b.grown("iterations", 500), at: b.w.now, active: 60, kvUsed: used, kvFree: 6239 - used, kv: kvStats{reused: b.grown("reused", 40)},
-			batch: batch{scheduled: b.wander("scheduled", 60), context: b.wander("context", 9), contextTokens: b.wander("tokens", 8000)},
+			n: b.grown(
+				"iterations",
+				500,
+			), at: b.w.now, active: 60, kvUsed: used, kvFree: 6239 - used, kv: kvStats{reused: b.grown("reused", 40)},
+			batch: batch{
+				scheduled:     b.wander("scheduled", 60),
+				context:       b.wander("context", 9),
+				contextTokens: b.wander("tokens", 8000),
+			},
 		}
 		for length := range uint64(5) {
 			t.input.observeN(float64(length*length*80), b.grown("input", 25))
@@ -92,7 +106,8 @@ func (b bench) work() {
 func (b bench) more() []byte {
 	p := page{dialect: cppDialect(), seed: b.seed}
 	for _, name := range []string{
-		"nv_cache_num_hits_per_model", "nv_cache_hit_duration_per_model", "nv_cache_num_misses_per_model", "nv_cache_miss_duration_per_model",
+		"nv_cache_num_hits_per_model",
+		"nv_cache_hit_duration_per_model", "nv_cache_num_misses_per_model", "nv_cache_miss_duration_per_model",
 		"nv_bench_calls", "nv_bench_duration_us",
 	} {
 		p.family("counter", name, "Of each model")
@@ -106,7 +121,8 @@ func (b bench) more() []byte {
 func ServeCanned(listener net.Listener, pages [][]byte) {
 	replies := make([][]byte, len(pages))
 	for i, page := range pages {
-		replies[i] = fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\n\r\n%s", len(page), page)
+		replies[i] = fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\n"+
+			"Content-Length: %d\r\n\r\n%s", len(page), page)
 	}
 	for {
 		conn, err := listener.Accept()

@@ -20,8 +20,24 @@ func (w *world) born() float64 { return float64(w.start.Add(w.up).UnixMilli()) /
 
 // writePython writes prometheus_client's families about a Python 3 process.
 func (w *world) writePython(p *page, minor, patch string) {
-	p.one("gauge", "python_info", "Python platform information",
-		pairs("implementation", "CPython", "major", "3", "minor", minor, "patchlevel", patch, "version", "3."+minor+"."+patch), 1)
+	p.one(
+		"gauge",
+		"python_info",
+		"Python platform information",
+		pairs(
+			"implementation",
+			"CPython",
+			"major",
+			"3",
+			"minor",
+			minor,
+			"patchlevel",
+			patch,
+			"version",
+			"3."+minor+"."+patch,
+		),
+		1,
+	)
 	p.one("gauge", "process_start_time_seconds", "Start time of the process since unix epoch in seconds.", "", w.born())
 }
 
@@ -91,11 +107,22 @@ func (b *booked) iterated(it *iteration) {
 
 func (b *booked) writeTokens(p *page, prefix, labels string) {
 	p.one("counter", prefix+"prompt_tokens_total", "Number of prefill tokens processed.", labels, float64(b.context))
-	p.one("counter", prefix+"generation_tokens_total", "Number of generation tokens processed.", labels, float64(b.generated))
+	p.one(
+		"counter",
+		prefix+"generation_tokens_total",
+		"Number of generation tokens processed.",
+		labels,
+		float64(b.generated),
+	)
 }
 
 func (b *booked) writeTimes(p *page, prefix, labels string) {
 	p.histogram(prefix+"time_to_first_token_seconds", "Histogram of time to first token in seconds.", labels, b.ttft)
 	p.histogram(prefix+"time_per_output_token_seconds", "Histogram of time per output token in seconds.", labels, b.itl)
-	p.histogram(prefix+"e2e_request_latency_seconds", "Histogram of end to end request latency in seconds.", labels, b.e2e)
+	p.histogram(
+		prefix+"e2e_request_latency_seconds",
+		"Histogram of end to end request latency in seconds.",
+		labels,
+		b.e2e,
+	)
 }

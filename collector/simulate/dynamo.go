@@ -32,9 +32,49 @@ func newDynamo(w *world) *dynamo {
 		serve: newServe(w, generation{engine: "trtllm"}),
 		front: booked{
 			requestTimings: requestTimings{
-				ttft: newHistogram(0, 0.0022, 0.0047, 0.01, 0.022, 0.047, 0.1, 0.22, 0.47, 1, 2.2, 4.7, 10, 22, 48, 100, 220, 480),
-				itl:  newHistogram(0, 0.0018, 0.0033, 0.0059, 0.011, 0.02, 0.035, 0.064, 0.12, 0.21, 0.38, 0.69, 1.2, 2.3, 4.1, 7.4, 13, 24, 44, 80),
-				e2e:  newHistogram(0, 2, 4, 8, 16, 32, 64, 130, 260, 510),
+				ttft: newHistogram(
+					0,
+					0.0022,
+					0.0047,
+					0.01,
+					0.022,
+					0.047,
+					0.1,
+					0.22,
+					0.47,
+					1,
+					2.2,
+					4.7,
+					10,
+					22,
+					48,
+					100,
+					220,
+					480,
+				),
+				itl: newHistogram(
+					0,
+					0.0018,
+					0.0033,
+					0.0059,
+					0.011,
+					0.02,
+					0.035,
+					0.064,
+					0.12,
+					0.21,
+					0.38,
+					0.69,
+					1.2,
+					2.3,
+					4.1,
+					7.4,
+					13,
+					24,
+					44,
+					80,
+				),
+				e2e: newHistogram(0, 2, 4, 8, 16, 32, 64, 130, 260, 510),
 			},
 			requestSizes: requestSizes{promptEach: newHistogram(length...), generationEach: newHistogram(length...)},
 		},
@@ -74,14 +114,39 @@ func (d *dynamo) iterated(it *iteration) {
 func (d *dynamo) page() []byte {
 	const prefix = "dynamo_component_"
 	p, id := &page{dialect: rustDialect()}, strconv.FormatUint(d.workerID, 16)
-	labels := pairs("dynamo_component", "backend", "dynamo_endpoint", "generate", "dynamo_namespace", "dynamo", "worker_id", id)
+	labels := pairs(
+		"dynamo_component",
+		"backend",
+		"dynamo_endpoint",
+		"generate",
+		"dynamo_namespace",
+		"dynamo",
+		"worker_id",
+		id,
+	)
 	counter := func(name, help string, v uint64) { p.one("counter", prefix+name, help, labels, float64(v)) }
-	p.one("gauge", prefix+"inflight_requests", "Number of requests currently being processed by work handler", labels, float64(d.w.engine.inFlight()))
+	p.one("gauge", prefix+"inflight_requests", "Number of requests currently being processed by "+
+		"work handler", labels, float64(d.w.engine.inFlight()))
 	counter("request_bytes_total", "Total number of bytes received in requests by work handler", d.requestBytes)
-	p.histogram(prefix+"request_duration_seconds", "Time spent processing requests by work handler", labels, d.component)
+	p.histogram(
+		prefix+"request_duration_seconds",
+		"Time spent processing requests by work handler",
+		labels,
+		d.component,
+	)
 	counter("requests_total", "Total number of requests processed by work handler", d.requests)
-	counter("response_bytes_total", "Total number of bytes sent in responses by work handler", d.front.ended.generation*40)
-	p.one("gauge", prefix+"uptime_seconds", "Total uptime of the DistributedRuntime in seconds", pairs("worker_id", id), seconds(d.w.up, d.w.now))
+	counter(
+		"response_bytes_total",
+		"Total number of bytes sent in responses by work handler",
+		d.front.ended.generation*40,
+	)
+	p.one(
+		"gauge",
+		prefix+"uptime_seconds",
+		"Total uptime of the DistributedRuntime in seconds",
+		pairs("worker_id", id),
+		seconds(d.w.up, d.w.now),
+	)
 	engine := &page{dialect: pythonDialect()}
 	d.writeBasics(engine, "trtllm_")
 	d.writeSuccess(engine, "trtllm_")
@@ -99,14 +164,17 @@ func (d *dynamo) frontend() []byte {
 	each("input_sequence_tokens", "Input sequence length in tokens", d.front.promptEach)
 	each("inter_token_latency_seconds", "Inter-token latency in seconds", d.front.itl)
 	gauge("model_context_length", "Maximum context length in tokens for a worker serving the model", 0)
-	gauge("model_kv_cache_block_size", "KV cache block size in tokens for a worker serving the model", cfg.TokensPerBlock)
+	gauge("model_kv_cache_block_size", "KV cache block size in tokens for a worker "+
+		"serving the model", cfg.TokensPerBlock)
 	gauge("model_max_num_batched_tokens", "Maximum number of batched tokens for a worker serving the model", maxTokens)
 	gauge("model_max_num_seqs", "Maximum number of sequences for a worker serving the model", cfg.MaxActive)
 	gauge("model_migration_limit", "Maximum number of request migrations allowed for the model", 0)
-	gauge("model_ready", "Whether the frontend can route at least one inference request for the model (1 = ready, 0 = not ready)", 1)
+	gauge("model_ready", "Whether the frontend can route at least one inference request for the model (1 = ready, "+
+		"0 = not ready)", 1)
 	gauge("model_total_kv_blocks", "Total KV cache blocks available for a worker serving the model", cfg.KVBlocks)
 	each("output_sequence_tokens", "Output sequence length in tokens", d.front.generationEach)
-	p.one("counter", prefix+"output_tokens_total", "Total number of output tokens generated (updates in real-time)", labels, float64(d.front.generated))
+	p.one("counter", prefix+"output_tokens_total", "Total number of output tokens generated (updates "+
+		"in real-time)", labels, float64(d.front.generated))
 	gauge("queued_requests", "Number of requests in HTTP processing queue", len(d.w.engine.queue))
 	each("request_duration_seconds", "Duration of LLM requests", d.front.e2e)
 	p.one("counter", prefix+"requests_started_total", "Total number of LLM requests accepted by the frontend handler",
@@ -129,9 +197,13 @@ func (d *dynamo) handlers(r *Replica) []http.Handler {
 		"GET /metrics": shown(plainText, d.frontend),
 		// The frontend is always healthy, whatever the worker does.
 		"GET /health": ok(func() any {
-			return object{"status": "healthy", "endpoints": []string{"dyn://dynamo.backend.generate"}, "instances": []object{
-				{"component": "backend", "endpoint": "generate", "namespace": "dynamo", "instance_id": d.workerID},
-			}}
+			return object{
+				"status":    "healthy",
+				"endpoints": []string{"dyn://dynamo.backend.generate"},
+				"instances": []object{
+					{"component": "backend", "endpoint": "generate", "namespace": "dynamo", "instance_id": d.workerID},
+				},
+			}
 		}),
 		"GET /v1/models": ok(func() any { return modelList(d.w.start, "nvidia", d.w.spec.Model) }),
 	})
@@ -139,8 +211,12 @@ func (d *dynamo) handlers(r *Replica) []http.Handler {
 	// A worker reports notready although it serves.
 	notReady := func(*http.Request) (int, any) {
 		up := d.w.now - d.w.up
-		return http.StatusServiceUnavailable, text{plainText, fmt.Appendf(nil,
-			`{"status":"notready","uptime":{"secs":%d,"nanos":%d},"endpoints":{"generate":"ready"}}`, up/time.Second, up%time.Second)}
+		return http.StatusServiceUnavailable, text{plainText, fmt.Appendf(
+			nil,
+			`{"status":"notready","uptime":{"secs":%d,"nanos":%d},"endpoints":{"generate":"ready"}}`,
+			up/time.Second,
+			up%time.Second,
+		)}
 	}
 	worker := r.routes(d, map[string]answer{
 		"GET /metrics": shown(plainText, d.page), "GET /health": notReady, "GET /live": notReady,

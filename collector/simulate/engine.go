@@ -123,7 +123,11 @@ func (e *engine) begin(now time.Duration) {
 	e.scheduleDecoding(it, &slots, &budget)
 	e.scheduleContext(now, it, slots, budget)
 	it.scheduled = it.context + it.decoding
-	it.latency = e.cfg.IterationBase + time.Duration(it.contextTokens)*e.cfg.PerContextToken + time.Duration(it.decoding)*e.cfg.PerSequence
+	it.latency = e.cfg.IterationBase + time.Duration(
+		it.contextTokens,
+	)*e.cfg.PerContextToken + time.Duration(
+		it.decoding,
+	)*e.cfg.PerSequence
 	e.running, e.end = it, now+it.latency
 }
 

@@ -44,7 +44,9 @@ func Faulty(fault Fault, page string, w http.ResponseWriter, req *http.Request) 
 	case FaultReset:
 		hangUp(w, "", true)
 	case FaultResetBody, FaultTruncated:
-		head := "HTTP/1.1 200 OK\r\nContent-Type: " + plainText + "\r\nContent-Length: " + strconv.Itoa(len(page)+1) + "\r\n\r\n"
+		head := "HTTP/1.1 200 OK\r\nContent-Type: " + plainText + "\r\nContent-Length: " + strconv.Itoa(
+			len(page)+1,
+		) + "\r\n\r\n"
 		hangUp(w, head+page[:len(page)/2], fault == FaultResetBody)
 	case FaultGzipBomb:
 		bomb(w)

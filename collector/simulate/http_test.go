@@ -40,22 +40,36 @@ func TestTritonMetricsPort(t *testing.T) {
 
 func TestTritonAPIPort(t *testing.T) {
 	t.Parallel()
-	r := listening(t, simulate.Spec{Streaming: true, Setup: simulate.Setup{DeclareVersion: true}, Workload: simulate.Workload{Rate: 2}})
+	r := listening(t, simulate.Spec{
+		Streaming: true,
+		Setup:     simulate.Setup{DeclareVersion: true},
+		Workload:  simulate.Workload{Rate: 2},
+	})
 	r.Advance(time.Minute)
 	for _, c := range []struct {
 		method, path string
 		status       int
 		contains     []string
 	}{
-		{http.MethodGet, "/v2", 200, []string{`"name":"triton","version":"2.64.0"`, "model_repository(unload_dependents)"}},
+		{
+			http.MethodGet, "/v2", 200,
+			[]string{`"name":"triton","version":"2.64.0"`, "model_repository(unload_dependents)"},
+		},
 		{http.MethodGet, "/v2/health/live", 200, nil},
 		{http.MethodGet, "/v2/health/ready", 200, nil},
 		{http.MethodGet, "/v2/models/tensorrt_llm/config", 200, []string{
-			`"backend":"tensorrtllm"`, `"decoupled":true`, `"gpt_model_type":{"string_value":"inflight_fused_batching"}`,
+			`"backend":"tensorrtllm"`,
+			`"decoupled":true`, `"gpt_model_type":{"string_value":"inflight_fused_batching"}`,
 			`"trtllm_version":{"string_value":"1.1.0"}`,
 		}},
-		{http.MethodGet, "/v2/models/ensemble/config", 200, []string{`"platform":"ensemble"`, `"ensemble_scheduling":{"step":[`, `"model_name":"tensorrt_llm"`}},
-		{http.MethodGet, "/v2/models/ensemble", 200, []string{`"versions":["1"]`, `{"datatype":"BOOL","name":"stream","shape":[-1,1]}`}},
+		{
+			http.MethodGet, "/v2/models/ensemble/config", 200,
+			[]string{`"platform":"ensemble"`, `"ensemble_scheduling":{"step":[`, `"model_name":"tensorrt_llm"`},
+		},
+		{
+			http.MethodGet, "/v2/models/ensemble", 200,
+			[]string{`"versions":["1"]`, `{"datatype":"BOOL","name":"stream","shape":[-1,1]}`},
+		},
 		{http.MethodGet, "/v2/models/preprocessing", 200, []string{`"name":"QUERY"`}},
 		{http.MethodGet, "/v2/models/nobody/config", 404, []string{`{"error":"Request for unknown model`}},
 		{http.MethodGet, "/v2/repository/index", 405, nil},
@@ -140,14 +154,31 @@ func TestNIMAndDynamoAnswerAsRecorded(t *testing.T) {
 	unended := !strings.HasSuffix(page, "\n")
 	require.True(t, unended, "no newline at the end")
 	s, _ := parsePage(t, []byte(page+"\n"))
-	require.Equal(t, float64(nim.Truth().GeneratedTokensSoFar), s[`generation_tokens_total{model_name="meta/llama-3.1-8b-instruct"}`])
+	require.Equal(
+		t,
+		float64(nim.Truth().GeneratedTokensSoFar),
+		s[`generation_tokens_total{model_name="meta/llama-3.1-8b-instruct"}`],
+	)
 
 	dynamo := listening(t, simulate.Spec{Kind: simulate.KindDynamo, Workload: simulate.Workload{Rate: 3}})
 	dynamo.Advance(time.Minute)
-	require.Equal(t, http.StatusServiceUnavailable, get(t, "http://"+dynamo.MetricsAddr()+"/health").status, "a worker is notready while it serves")
+	require.Equal(
+		t,
+		http.StatusServiceUnavailable,
+		get(t, "http://"+dynamo.MetricsAddr()+"/health").status,
+		"a worker is notready while it serves",
+	)
 	require.Contains(t, get(t, dynamo.APIURL()+"/health").body, `"status":"healthy"`)
 	front, _ := parsePage(t, []byte(get(t, dynamo.APIURL()+"/metrics").body))
-	require.Equal(t, float64(dynamo.Truth().GeneratedTokensSoFar), front[`dynamo_frontend_output_tokens_total{model="tiny-llama"}`])
+	require.Equal(
+		t,
+		float64(dynamo.Truth().GeneratedTokensSoFar),
+		front[`dynamo_frontend_output_tokens_total{model="tiny-llama"}`],
+	)
 	worker, _ := parsePage(t, []byte(get(t, dynamo.MetricsURL()).body))
-	require.Contains(t, worker, `trtllm_e2e_request_latency_seconds_count{engine_type="trtllm",model_name="tiny-llama"}`)
+	require.Contains(
+		t,
+		worker,
+		`trtllm_e2e_request_latency_seconds_count{engine_type="trtllm",model_name="tiny-llama"}`,
+	)
 }

@@ -38,7 +38,11 @@ func (s *nim) page() []byte {
 	gauge("num_requests_running", "Number of requests currently running on GPU.", float64(s.last.scheduled))
 	gauge("num_requests_waiting", "Number of requests waiting to be processed.", float64(waiting))
 	gauge("num_request_max", "Max number of concurrently running requests.", float64(cfg.MaxActive))
-	gauge("gpu_cache_usage_perc", "GPU KV-cache usage. 1 means 100 percent usage.", float64(s.last.kvUsed)/float64(cfg.KVBlocks))
+	gauge(
+		"gpu_cache_usage_perc",
+		"GPU KV-cache usage. 1 means 100 percent usage.",
+		float64(s.last.kvUsed)/float64(cfg.KVBlocks),
+	)
 	s.writeTokens(p, "", labels)
 	s.writeTimes(p, "", labels)
 	p.histogram("request_prompt_tokens", "Number of prefill tokens processed.", labels, s.promptEach)

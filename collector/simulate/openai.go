@@ -37,7 +37,12 @@ func (r *Replica) addChat(mux *http.ServeMux, srv server) {
 		setDefault(&asked.MaxTokens, 16)
 		x, ok := r.enter(srv, prompt.String(), asked.MaxTokens)
 		if !ok {
-			write(w, http.StatusInternalServerError, object{"object": "error", "message": "Internal server error", "type": "InternalServerError", "code": 500})
+			write(w, http.StatusInternalServerError, object{
+				"object":  "error",
+				"message": "Internal server error",
+				"type":    "InternalServerError",
+				"code":    500,
+			})
 			return
 		}
 		c := chat{asked, prompt.String(), r.spec.Model, time.Now().Unix(), r.kind}
@@ -85,7 +90,8 @@ func (c *chat) end(out streamer, failed bool, tokens int) {
 	switch {
 	case failed && c.kind.endsFailed:
 		out.event(object{"error": object{
-			"message": "EngineCore encountered an issue. See stack trace (above) for the root cause.", "type": "InternalServerError", "param": nil, "code": 500,
+			"message": "EngineCore encountered an issue. See stack trace (above) for " +
+				"the root cause.", "type": "InternalServerError", "param": nil, "code": 500,
 		}})
 	case failed:
 		panic(http.ErrAbortHandler)
@@ -102,7 +108,13 @@ func (c *chat) frame(choices ...object) object {
 		choices = []object{} // Not null.
 	}
 	id := "chatcmpl-" + strconv.FormatUint(mix(1, c.prompt)%1e6, 10)
-	return object{"id": id, "object": "chat.completion.chunk", "created": c.created, "model": c.model, "choices": choices}
+	return object{
+		"id":      id,
+		"object":  "chat.completion.chunk",
+		"created": c.created,
+		"model":   c.model,
+		"choices": choices,
+	}
 }
 
 // exchange is a request of an HTTP client in the executor.
@@ -118,7 +130,10 @@ func (r *Replica) enter(srv server, prompt string, output int) (x exchange, ok b
 	events := make(chan streamEvent, output+2)
 	req := &request{
 		prompt: promptTokens(prompt), output: output, group: -1, reason: "length",
-		timing: timing{preTime: 1200 * time.Microsecond, postTime: 400 * time.Microsecond}, sink: func(e streamEvent) { events <- e },
+		timing: timing{
+			preTime:  1200 * time.Microsecond,
+			postTime: 400 * time.Microsecond,
+		}, sink: func(e streamEvent) { events <- e },
 	}
 	r.locked(srv, func() {
 		req.arrived = r.w.now
@@ -144,7 +159,8 @@ func (r *Replica) wording(prompt string) uint64 {
 
 // word returns the text of a token of an answer.
 func word(wording uint64, token int) string {
-	words := strings.Fields("time flows through every machine that counts tokens and keeps its queue in order while blocks are reused again slowly")
+	words := strings.Fields("time flows through every machine that counts tokens and keeps its queue in order " +
+		"while blocks are reused again slowly")
 	return " " + words[(wording+uint64(token)*13)%uint64(len(words))]
 }
 

@@ -255,7 +255,30 @@ func newHistogram(bounds ...float64) *histogram {
 // The buckets of vLLM's histograms, which TensorRT-LLM uses too.
 
 func firstTokenTimes() *histogram {
-	return newHistogram(0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640, 2560)
+	return newHistogram(
+		0.001,
+		0.005,
+		0.01,
+		0.02,
+		0.04,
+		0.06,
+		0.08,
+		0.1,
+		0.25,
+		0.5,
+		0.75,
+		1,
+		2.5,
+		5,
+		7.5,
+		10,
+		20,
+		40,
+		80,
+		160,
+		640,
+		2560,
+	)
 }
 
 func tokenTimes() *histogram {

@@ -108,7 +108,26 @@ func newServe(w *world, g generation) *serve {
 			requestTimings: requestTimings{
 				e2e: requestTimes(), queue: requestTimes(), decode: requestTimes(), inference: requestTimes(),
 				ttft: firstTokenTimes(), tpot: tokenTimes(),
-				prefill: newHistogram(0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 160, 640, 2560),
+				prefill: newHistogram(
+					0.001,
+					0.005,
+					0.01,
+					0.025,
+					0.05,
+					0.1,
+					0.25,
+					0.5,
+					1,
+					2.5,
+					5,
+					10,
+					20,
+					40,
+					80,
+					160,
+					640,
+					2560,
+				),
 			},
 			requestSizes: requestSizes{cachedEach: newHistogram(0, 64, 128, 256, 512, 1024, 2048, 4096, 8192)},
 		},
@@ -199,7 +218,10 @@ func (s *serve) handlers(r *Replica) []http.Handler {
 // health is always 200 in the old server; newer ones query the executor.
 func (s *serve) health(*http.Request) (status int, body any) {
 	if s.w.failing && !s.blind {
-		return http.StatusServiceUnavailable, text{plainText, []byte("LLM is unavailable. Please check the server logs for more details.")}
+		return http.StatusServiceUnavailable, text{
+			plainText,
+			[]byte("LLM is unavailable. Please check the server logs for more details."),
+		}
 	}
 	return http.StatusOK, nil
 }
@@ -221,8 +243,12 @@ func (s *serve) statistics() any {
 // record returns the fields of the PyTorch backend's JSON that the exporter reads.
 func (*serve) record(it *iteration) object {
 	return object{
-		"iter": it.n, "specDecodingStats": nil,
-		"numNewActiveRequests": it.newActive, "numActiveRequests": it.active, "numQueuedRequests": it.queued, "numCompletedRequests": it.completed,
+		"iter":                 it.n,
+		"specDecodingStats":    nil,
+		"numNewActiveRequests": it.newActive,
+		"numActiveRequests":    it.active,
+		"numQueuedRequests":    it.queued,
+		"numCompletedRequests": it.completed,
 		"inflightBatchingStats": object{
 			"numGenRequests": it.decoding, "numCtxTokens": it.contextTokens, "avgNumDecodedTokensPerIter": 0.0,
 		},

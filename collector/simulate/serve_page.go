@@ -39,22 +39,50 @@ func (s *serve) writeSuccess(p *page, prefix string) {
 
 func (s *serve) writeBasics(p *page, prefix string) {
 	b, labels := &s.booked, s.labels()
-	p.histogram(prefix+"e2e_request_latency_seconds", "Histogram of end to end request latency in seconds.", labels, b.e2e)
+	p.histogram(
+		prefix+"e2e_request_latency_seconds",
+		"Histogram of end to end request latency in seconds.",
+		labels,
+		b.e2e,
+	)
 	p.histogram(prefix+"time_to_first_token_seconds", "Histogram of time to first token in seconds.", labels, b.ttft)
-	p.histogram(prefix+"time_per_output_token_seconds", "Histogram of time per output token in seconds.", labels, b.tpot)
-	p.histogram(prefix+"request_queue_time_seconds", "Histogram of time spent in WAITING phase for request.", labels, b.queue)
+	p.histogram(
+		prefix+"time_per_output_token_seconds",
+		"Histogram of time per output token in seconds.",
+		labels,
+		b.tpot,
+	)
+	p.histogram(
+		prefix+"request_queue_time_seconds",
+		"Histogram of time spent in WAITING phase for request.",
+		labels,
+		b.queue,
+	)
 }
 
 func (s *serve) writePhases(p *page) {
 	b, labels := &s.booked, s.labels()
 	p.histogram("trtllm_request_prefill_time_seconds",
-		"Histogram of prefill (context) phase duration in seconds (first_token_time - first_scheduled_time).", labels, b.prefill)
+		"Histogram of prefill (context) phase duration in seconds (first_token_time - "+
+			"first_scheduled_time).", labels, b.prefill)
 	p.histogram("trtllm_request_decode_time_seconds",
-		"Histogram of decode (generation) phase duration in seconds (last_token_time - first_token_time).", labels, b.decode)
+		"Histogram of decode (generation) phase duration in seconds (last_token_time - "+
+			"first_token_time).", labels, b.decode)
 	p.histogram("trtllm_request_inference_time_seconds",
-		"Histogram of total inference duration in seconds (last_token_time - first_scheduled_time).", labels, b.inference)
-	p.histogram("trtllm_prompt_cached_tokens_per_request", "Histogram of cached prompt tokens per request.", labels, b.cachedEach)
-	p.histogram("trtllm_prefill_batch_tokens", "Histogram of total context tokens per iteration.", labels, s.collected.batch)
+		"Histogram of total inference duration in seconds (last_token_time - "+
+			"first_scheduled_time).", labels, b.inference)
+	p.histogram(
+		"trtllm_prompt_cached_tokens_per_request",
+		"Histogram of cached prompt tokens per request.",
+		labels,
+		b.cachedEach,
+	)
+	p.histogram(
+		"trtllm_prefill_batch_tokens",
+		"Histogram of total context tokens per iteration.",
+		labels,
+		s.collected.batch,
+	)
 }
 
 func (s *serve) writeConfig(p *page) {
@@ -131,7 +159,11 @@ func (s *serve) writeCounters(p *page) {
 	if len(b.reasons) > 0 {
 		s.writeSuccess(p, "trtllm_")
 		counter("prompt_tokens_total", "Cumulative number of prompt (input) tokens processed.", b.ended.prompt)
-		counter("generation_tokens_total", "Cumulative number of generation (output) tokens produced.", b.ended.generation)
+		counter(
+			"generation_tokens_total",
+			"Cumulative number of generation (output) tokens produced.",
+			b.ended.generation,
+		)
 	}
 	if c.last.n == 0 {
 		return

@@ -28,21 +28,146 @@ type sglang struct {
 
 func newSGLang(w *world) *sglang {
 	between := func() *histogram {
-		return newHistogram(0.002, 0.004, 0.006, 0.008, 0.01, 0.015, 0.02, 0.025, 0.03, 0.035, 0.04, 0.06, 0.08, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8)
+		return newHistogram(
+			0.002,
+			0.004,
+			0.006,
+			0.008,
+			0.01,
+			0.015,
+			0.02,
+			0.025,
+			0.03,
+			0.035,
+			0.04,
+			0.06,
+			0.08,
+			0.1,
+			0.2,
+			0.4,
+			0.6,
+			0.8,
+			1,
+			2,
+			4,
+			6,
+			8,
+		)
 	}
 	tokens := func() *histogram {
-		return newHistogram(100, 300, 500, 700, 1000, 1500, 2000, 3000, 4000, 5000, 6000, 7000, 8000, 9000, 10000, 12500, 15000, 17500, 20000, 22500, 25000,
-			27500, 30000, 35000, 40000, 60000, 80000, 100000, 200000, 300000, 400000, 600000, 800000, 1e6, 1.1e6)
+		return newHistogram(
+			100,
+			300,
+			500,
+			700,
+			1000,
+			1500,
+			2000,
+			3000,
+			4000,
+			5000,
+			6000,
+			7000,
+			8000,
+			9000,
+			10000,
+			12500,
+			15000,
+			17500,
+			20000,
+			22500,
+			25000,
+			27500,
+			30000,
+			35000,
+			40000,
+			60000,
+			80000,
+			100000,
+			200000,
+			300000,
+			400000,
+			600000,
+			800000,
+			1e6,
+			1.1e6,
+		)
 	}
 	return &sglang{
 		plain: plain{w}, responses: map[int]uint64{},
-		booked: booked{requestSizes: requestSizes{promptEach: tokens(), generationEach: tokens()}, requestTimings: requestTimings{
+		booked: booked{requestSizes: requestSizes{
+			promptEach:     tokens(),
+			generationEach: tokens(),
+		}, requestTimings: requestTimings{
 			ttft: newHistogram(0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8, 10, 20, 40, 60, 80, 100, 200, 400),
 			itl:  between(), tpot: between(),
-			e2e: newHistogram(0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8, 10, 20, 40, 60, 80, 100, 200, 400, 600, 1200, 1800, 2400),
+			e2e: newHistogram(
+				0.1,
+				0.2,
+				0.4,
+				0.6,
+				0.8,
+				1,
+				2,
+				4,
+				6,
+				8,
+				10,
+				20,
+				40,
+				60,
+				80,
+				100,
+				200,
+				400,
+				600,
+				1200,
+				1800,
+				2400,
+			),
 		}},
-		waited: newHistogram(0, 0.001, 0.005, 0.01, 0.05, 0.1, 0.2, 0.5, 1, 2, 3, 4, 5, 10, 15, 20, 30, 40, 50, 60, 70, 80, 90, 100, 200, 300, 400, 500, 600,
-			700, 800, 900, 1000, 1200, 1400, 1600, 1800, 2000, 2500, 3000),
+		waited: newHistogram(
+			0,
+			0.001,
+			0.005,
+			0.01,
+			0.05,
+			0.1,
+			0.2,
+			0.5,
+			1,
+			2,
+			3,
+			4,
+			5,
+			10,
+			15,
+			20,
+			30,
+			40,
+			50,
+			60,
+			70,
+			80,
+			90,
+			100,
+			200,
+			300,
+			400,
+			500,
+			600,
+			700,
+			800,
+			900,
+			1000,
+			1200,
+			1400,
+			1600,
+			1800,
+			2000,
+			2500,
+			3000,
+		),
 	}
 }
 
@@ -82,14 +207,21 @@ func (s *sglang) iterated(it *iteration) {
 
 func (s *sglang) handlers(r *Replica) []http.Handler {
 	info := ok(func() any {
-		return object{"model_path": "/models/" + s.w.spec.Model, "served_model_name": s.w.spec.Model, "model_type": "llama"}
+		return object{
+			"model_path":        "/models/" + s.w.spec.Model,
+			"served_model_name": s.w.spec.Model,
+			"model_type":        "llama",
+		}
 	})
 	version := ok(func() any {
 		return object{"version": s.w.spec.EngineVersion, "max_running_requests": s.w.spec.Engine.MaxActive}
 	})
 	mux := r.routes(s, map[string]answer{
-		"GET /model_info": info, "GET /get_model_info": info, "GET /server_info": version, "GET /get_server_info": version,
-		"GET /v1/models": ok(func() any { return modelList(s.w.start.Add(s.w.now), "sglang", s.w.spec.Model) }),
+		"GET /model_info":      info,
+		"GET /get_model_info":  info,
+		"GET /server_info":     version,
+		"GET /get_server_info": version,
+		"GET /v1/models":       ok(func() any { return modelList(s.w.start.Add(s.w.now), "sglang", s.w.spec.Model) }),
 	})
 	return r.fastAPI(mux, s, s.w.spec.NoPerfMetrics)
 }
@@ -137,9 +269,11 @@ func (s *sglang) writeLoad(p *page) {
 	gauge("gen_throughput", "The generation throughput (token/s).", throughput)
 	gauge("token_usage", "The token usage.", math.Round(100*float64(used)/float64(room))/100)
 	gauge("kv_available_tokens", "Number of free token slots in the KV cache pool.", float64(room-used-evictable))
-	gauge("kv_evictable_tokens", "Number of evictable (radix-cached) token slots in the KV cache pool.", float64(evictable))
+	gauge("kv_evictable_tokens", "Number of evictable (radix-cached) token slots in the "+
+		"KV cache pool.", float64(evictable))
 	gauge("kv_used_tokens", "Number of actively used token slots in the KV cache pool.", float64(used))
-	gauge("spec_accept_length", "Mean acceptance length of speculative decoding (accepted drafts + bonus token per forward).", 0)
+	gauge("spec_accept_length", "Mean acceptance length of speculative decoding (accepted drafts + bonus token "+
+		"per forward).", 0)
 	gauge("spec_accept_rate", "Speculative acceptance rate (`accepted drafts / proposed drafts` in batch).", 0)
 	gauge("fwd_occupancy", "Forward pass GPU occupancy percentage.", math.NaN())
 	process := with(s.ofRank(), "pid", strconv.Itoa(2000+s.w.truth.Epoch))
@@ -175,12 +309,24 @@ func (s *sglang) writeSteps(p *page) {
 			}
 		}
 	}
-	modes("cuda_graph_passes_total", "Total number of forward passes categorized by CUDA graph.", []string{"prefill_none", "decode_none"}, s.prefills, s.decodes)
-	modes("realtime_tokens_total", "Total number of tokens processed (updated on each log interval). mode: prefill_compute, prefill_cache, decode.",
+	modes(
+		"cuda_graph_passes_total",
+		"Total number of forward passes categorized by CUDA graph.",
+		[]string{"prefill_none", "decode_none"},
+		s.prefills,
+		s.decodes,
+	)
+	modes("realtime_tokens_total", "Total number of tokens processed (updated on each log interval). mode: "+
+		"prefill_compute, prefill_cache, decode.",
 		[]string{"prefill_compute", "decode"}, s.context, s.decoded)
 	p.histogram("sglang:queue_time_seconds", "Histogram of queueing time in seconds.", s.ofRank(), s.waited)
 	p.histogram("sglang:inter_token_latency_seconds", "Histogram of inter-token latency in seconds.", s.labels(), s.itl)
-	p.histogram("sglang:time_to_first_token_seconds", "Histogram of time to first token in seconds.", s.ofRequests(), s.ttft)
+	p.histogram(
+		"sglang:time_to_first_token_seconds",
+		"Histogram of time to first token in seconds.",
+		s.ofRequests(),
+		s.ttft,
+	)
 }
 
 // writeRequests writes what changes when requests end.
@@ -188,19 +334,49 @@ func (s *sglang) writeRequests(p *page) {
 	if s.requests == 0 {
 		return
 	}
-	p.one("counter", "sglang:prompt_tokens_total", "Number of prefill tokens processed.", s.ofRequests(), float64(s.ended.prompt))
-	p.one("counter", "sglang:generation_tokens_total", "Number of generation tokens processed.", s.ofRequests(), float64(s.ended.generation))
+	p.one(
+		"counter",
+		"sglang:prompt_tokens_total",
+		"Number of prefill tokens processed.",
+		s.ofRequests(),
+		float64(s.ended.prompt),
+	)
+	p.one(
+		"counter",
+		"sglang:generation_tokens_total",
+		"Number of generation tokens processed.",
+		s.ofRequests(),
+		float64(s.ended.generation),
+	)
 	p.one("counter", "sglang:num_requests_total", "Number of requests processed.", s.ofRequests(), float64(s.requests))
 	if s.aborted > 0 {
-		p.one("counter", "sglang:num_aborted_requests_total", "Number of requests aborted.", s.labels(), float64(s.aborted))
+		p.one(
+			"counter",
+			"sglang:num_aborted_requests_total",
+			"Number of requests aborted.",
+			s.labels(),
+			float64(s.aborted),
+		)
 	}
 	if s.ended.cached > 0 {
-		p.one("counter", "sglang:cached_tokens_total", "Number of cached prompt tokens by source (device/host/storage).",
+		p.one("counter", "sglang:cached_tokens_total", "Number of cached prompt tokens by source "+
+			"(device/host/storage).",
 			with(s.labels(), "cache_source", "device"), float64(s.ended.cached))
 	}
-	p.histogram("sglang:e2e_request_latency_seconds", "Histogram of End-to-end request latency in seconds", s.ofRequests(), s.e2e)
+	p.histogram(
+		"sglang:e2e_request_latency_seconds",
+		"Histogram of End-to-end request latency in seconds",
+		s.ofRequests(),
+		s.e2e,
+	)
 	p.histogram("sglang:request_time_per_output_token_seconds",
-		"Per-request TPOT in seconds: (finished_time - first_token_time) / (completion_tokens - 1).", s.ofRequests(), s.tpot)
+		"Per-request TPOT in seconds: (finished_time - first_token_time) / "+
+			"(completion_tokens - 1).", s.ofRequests(), s.tpot)
 	p.histogram("sglang:prompt_tokens_histogram", "Histogram of prompt token length.", s.labels(), s.promptEach)
-	p.histogram("sglang:generation_tokens_histogram", "Histogram of generation token length.", s.labels(), s.generationEach)
+	p.histogram(
+		"sglang:generation_tokens_histogram",
+		"Histogram of generation token length.",
+		s.labels(),
+		s.generationEach,
+	)
 }

@@ -149,8 +149,20 @@ func tritonCore() software {
 			setDefault(&s.Engine.MaxActive, 1)
 		},
 		models: []model{
-			{name: "densenet_onnx", role: roleOther, backend: "onnxruntime", loadSeconds: 0.731204, inputs: []string{"data_0 FP32"}},
-			{name: "resnet50", role: roleLLM, backend: "onnxruntime", loadSeconds: 1.904518, inputs: []string{"data_0 FP32"}},
+			{
+				name:        "densenet_onnx",
+				role:        roleOther,
+				backend:     "onnxruntime",
+				loadSeconds: 0.731204,
+				inputs:      []string{"data_0 FP32"},
+			},
+			{
+				name:        "resnet50",
+				role:        roleLLM,
+				backend:     "onnxruntime",
+				loadSeconds: 1.904518,
+				inputs:      []string{"data_0 FP32"},
+			},
 		},
 		queues: true,
 		configure: func(_ Spec, config object) []string {
@@ -210,8 +222,9 @@ func (f flavour) behindOpenAI() software {
 // openAI answers with page and health, but without any /v2 route.
 func (t *triton) openAI(r *Replica) http.Handler {
 	mux := r.routes(t, map[string]answer{
-		"GET /metrics":      shown(plainText, t.page),
-		"GET /health/ready": t.readiness(object{"detail": "Attached inference engine is not ready for inference requests."}),
+		"GET /metrics": shown(plainText, t.page),
+		"GET /health/ready": t.readiness(object{"detail": "Attached inference engine is not ready for " +
+			"inference requests."}),
 		"GET /v1/models": ok(func() any {
 			var names []string
 			t.each(func(m *model, _ string) { names = append(names, m.name) })

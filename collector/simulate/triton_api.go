@@ -107,8 +107,13 @@ func (t *triton) index() any {
 // config returns the fields of a model's ModelConfig JSON that describe the model.
 func (t *triton) config(m *model) any {
 	c := object{
-		"name": m.name, "platform": "", "backend": m.backend, "max_batch_size": t.w.spec.Engine.MaxBatch,
-		"instance_group": []object{}, "parameters": object{}, "model_transaction_policy": object{"decoupled": m.decoupled},
+		"name":                     m.name,
+		"platform":                 "",
+		"backend":                  m.backend,
+		"max_batch_size":           t.w.spec.Engine.MaxBatch,
+		"instance_group":           []object{},
+		"parameters":               object{},
+		"model_transaction_policy": object{"decoupled": m.decoupled},
 	}
 	switch m.role {
 	case roleEnsemble:

@@ -58,7 +58,11 @@ func (t *triton) generate(r *Replica) http.Handler {
 }
 
 // readRequest reads a request: an unknown model is 404, a missing input 400.
-func (t *triton) readRequest(r *Replica, w http.ResponseWriter, req *http.Request) (asked generateRequest, decoupled, ok bool) {
+func (t *triton) readRequest(
+	r *Replica,
+	w http.ResponseWriter,
+	req *http.Request,
+) (asked generateRequest, decoupled, ok bool) {
 	r.locked(t, func() {
 		if m := t.byName(req.PathValue("model")); m != nil && m.state == modelReady {
 			ok, decoupled = true, m.decoupled
@@ -69,7 +73,11 @@ func (t *triton) readRequest(r *Replica, w http.ResponseWriter, req *http.Reques
 		return asked, decoupled, false
 	}
 	if err := decode(req, &asked); err != nil || asked.Text == "" {
-		write(w, http.StatusBadRequest, apiError{"expected 2 inputs but got 0 inputs for model '" + req.PathValue("model") + "'"})
+		write(
+			w,
+			http.StatusBadRequest,
+			apiError{"expected 2 inputs but got 0 inputs for model '" + req.PathValue("model") + "'"},
+		)
 		return asked, decoupled, false
 	}
 	setDefault(&asked.MaxTokens, asked.SamplingMaxTokens)
@@ -86,7 +94,8 @@ func (t *triton) reject(r *Replica, w http.ResponseWriter) {
 	r.locked(t, func() { failing = t.w.failing })
 	status, text := http.StatusServiceUnavailable, "Exceeds maximum queue size"
 	if failing {
-		status, text = http.StatusBadRequest, "in ensemble 'ensemble', Failed to process the request(s) for model 'preprocessing_0_0', message: Stub process 'preprocessing_0_0' is not healthy."
+		status, text = http.StatusBadRequest, "in ensemble 'ensemble', Failed to process the request(s) for model "+
+			"'preprocessing_0_0', message: Stub process 'preprocessing_0_0' is not healthy."
 	}
 	newStreamer(w, eventStream, status).event(apiError{text})
 }

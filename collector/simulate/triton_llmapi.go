@@ -28,7 +28,29 @@ func moduleFlavour() flavour {
 		b := &llmapiModule{trtllm: trtllm{t: t, python: true, module: true}}
 		b.reset()
 		b.llm.ttft, b.llm.e2e = firstTokenTimes(), requestTimes()
-		b.llm.itl = newHistogram(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5, 5, 10, 20, 40, 80)
+		b.llm.itl = newHistogram(
+			0.001,
+			0.0025,
+			0.005,
+			0.01,
+			0.025,
+			0.05,
+			0.075,
+			0.1,
+			0.15,
+			0.2,
+			0.3,
+			0.4,
+			0.5,
+			0.75,
+			1,
+			2.5,
+			5,
+			10,
+			20,
+			40,
+			80,
+		)
 		return b
 	}
 	return f
@@ -72,7 +94,8 @@ func (b *llmapiModule) counters(p *page) {
 	counter("kv_cache_reused_blocks_total", "KV cache blocks that were found in the cache.", b.llm.last.kv.reused)
 	counter("kv_cache_missed_blocks_total", "KV cache blocks that were looked for and not found.", b.llm.last.kv.missed)
 	counter("module_errors_total", "Errors inside the metrics module; each kind is in Triton's log once.", 0)
-	p.family("counter", "nv_llmapi_requests_ended_total", "Requests that ended, by class and by the engine's finish reason.")
+	p.family("counter", "nv_llmapi_requests_ended_total", "Requests that ended, by class and by the engine's "+
+		"finish reason.")
 	class := func(class, reason string, n float64) {
 		p.add(pairs("class", class, "finish_reason", reason, "model", "tensorrt_llm", "version", "1"), n)
 	}
@@ -103,9 +126,33 @@ func (b *llmapiModule) gauges(p *page) {
 	}
 	labels, e := modelLabels("tensorrt_llm"), b.t.w.engine
 	gauge := func(name, help string, v float64) { p.one("gauge", "nv_llmapi_"+name, help, labels, v) }
-	p.one("gauge", "nv_llmapi_info", "Versions of the metrics module and of TensorRT-LLM; 0 when the model is unloaded.",
-		pairs("model", "tensorrt_llm", "module_version", "1", "tensorrt_llm_version", b.t.w.spec.TRTLLMVersion, "version", "1"), 1)
-	gauge("heartbeat_timestamp_seconds", "When the module last read the engine.", float64(b.t.w.start.Add(b.t.w.now).Unix()))
-	gauge("requests_in_flight", "Requests that have arrived and not ended, counted at the server.", float64(e.inFlight()))
-	gauge("requests_waiting", "Requests that the engine has and does not run.", float64(max(0, e.inFlight()-b.sampled.scheduled)))
+	p.one(
+		"gauge",
+		"nv_llmapi_info",
+		"Versions of the metrics module and of TensorRT-LLM; 0 when the model "+
+			"is unloaded.",
+		pairs(
+			"model",
+			"tensorrt_llm",
+			"module_version",
+			"1",
+			"tensorrt_llm_version",
+			b.t.w.spec.TRTLLMVersion,
+			"version",
+			"1",
+		),
+		1,
+	)
+	gauge(
+		"heartbeat_timestamp_seconds",
+		"When the module last read the engine.",
+		float64(b.t.w.start.Add(b.t.w.now).Unix()),
+	)
+	gauge("requests_in_flight", "Requests that have arrived and not ended, counted "+
+		"at the server.", float64(e.inFlight()))
+	gauge(
+		"requests_waiting",
+		"Requests that the engine has and does not run.",
+		float64(max(0, e.inFlight()-b.sampled.scheduled)),
+	)
 }

@@ -42,7 +42,8 @@ func (t *triton) writeCounters(p *page) {
 	counter("nv_inference_request_success", "Number of successful inference requests, all batch sizes", success)
 	t.writeFailures(p)
 	counter("nv_inference_count", "Number of inferences performed (does not include cached requests)", success)
-	counter("nv_inference_exec_count", "Number of model executions performed (does not include cached requests)", success)
+	counter("nv_inference_exec_count", "Number of model executions performed (does not include "+
+		"cached requests)", success)
 	for i, d := range durations() {
 		counter(d.counter, d.counterHelp, func(m *model) uint64 { return m.micros[i] })
 	}
@@ -64,7 +65,8 @@ func (t *triton) writeFailures(p *page) {
 
 func (t *triton) writeGauges(p *page) {
 	if t.version >= triton2309 {
-		p.family("gauge", "nv_inference_pending_request_count", "Instantaneous number of pending requests awaiting execution per-model.")
+		p.family("gauge", "nv_inference_pending_request_count", "Instantaneous number of pending requests awaiting "+
+			"execution per-model.")
 		t.each(func(m *model, labels string) { p.add(labels, t.pending(m)) })
 	}
 	if t.version >= triton2411 {
@@ -73,7 +75,13 @@ func (t *triton) writeGauges(p *page) {
 	}
 	if t.version >= triton2401 {
 		// Triton's default is a pool of 256 MiB.
-		p.one("gauge", "nv_pinned_memory_pool_total_bytes", "Pinned memory pool total memory size, in bytes", "", 256<<20)
+		p.one(
+			"gauge",
+			"nv_pinned_memory_pool_total_bytes",
+			"Pinned memory pool total memory size, in bytes",
+			"",
+			256<<20,
+		)
 		p.one("gauge", "nv_pinned_memory_pool_used_bytes", "Pinned memory pool used memory size, in bytes", "", 0)
 	}
 }
@@ -91,7 +99,11 @@ func (t *triton) writeFirstResponse(p *page) {
 	if !t.w.spec.Histograms || t.version < triton2411 {
 		return
 	}
-	p.family("histogram", "nv_inference_first_response_histogram_ms", "Duration from request to first response in milliseconds")
+	p.family(
+		"histogram",
+		"nv_inference_first_response_histogram_ms",
+		"Duration from request to first response in milliseconds",
+	)
 	t.each(func(m *model, labels string) {
 		if m.decoupled || t.version >= triton2601 {
 			p.addHistogram(labels, m.first)
@@ -133,7 +145,14 @@ func gpuLabels(seed uint64, n int) []string {
 	labels := make([]string, n)
 	for i := range labels {
 		a, b := mix(seed, fmt.Sprintf("gpu%d", i)), mix(seed, fmt.Sprintf("uuid%d", i))
-		labels[i] = fmt.Sprintf(`gpu_uuid="GPU-%08x-%04x-%04x-%04x-%012x"`, uint32(a), uint16(a>>32), uint16(a>>48), uint16(b), b>>16)
+		labels[i] = fmt.Sprintf(
+			`gpu_uuid="GPU-%08x-%04x-%04x-%04x-%012x"`,
+			uint32(a),
+			uint16(a>>32),
+			uint16(a>>48),
+			uint16(b),
+			b>>16,
+		)
 	}
 	return labels
 }
@@ -154,7 +173,8 @@ func (h *hostGauges) tick(w *world) {
 }
 
 func (h *hostGauges) writeEnergy(p *page) {
-	h.eachGPU(p, "counter", "nv_energy_consumption", "GPU energy consumption in joules since the Triton Server started", h.joules)
+	h.eachGPU(p, "counter", "nv_energy_consumption", "GPU energy consumption in joules since the Triton "+
+		"Server started", h.joules)
 }
 
 // write writes the gauges of the GPUs, then those of the host.

@@ -18,10 +18,36 @@ func repository(backendName string) flavour {
 	return flavour{
 		models: []model{
 			{name: "ensemble", role: roleEnsemble, decoupled: true, loadSeconds: 0.000412, inputs: text},
-			{name: "postprocessing", role: rolePost, backend: "python", loadSeconds: 3.917212, inputs: []string{"TOKENS_BATCH INT32", "SEQUENCE_LENGTH INT32"}},
-			{name: "preprocessing", role: rolePre, backend: "python", loadSeconds: 4.182733, inputs: []string{"QUERY BYTES", "REQUEST_OUTPUT_LEN INT32"}},
-			{name: "tensorrt_llm", role: roleLLM, backend: backendName, decoupled: true, loadSeconds: 38.54021973, inputs: []string{"input_ids INT32", "request_output_len INT32"}},
-			{name: "tensorrt_llm_bls", role: roleBLS, backend: "python", decoupled: true, loadSeconds: 3.800112, inputs: text},
+			{
+				name:        "postprocessing",
+				role:        rolePost,
+				backend:     "python",
+				loadSeconds: 3.917212,
+				inputs:      []string{"TOKENS_BATCH INT32", "SEQUENCE_LENGTH INT32"},
+			},
+			{
+				name:        "preprocessing",
+				role:        rolePre,
+				backend:     "python",
+				loadSeconds: 4.182733,
+				inputs:      []string{"QUERY BYTES", "REQUEST_OUTPUT_LEN INT32"},
+			},
+			{
+				name:        "tensorrt_llm",
+				role:        roleLLM,
+				backend:     backendName,
+				decoupled:   true,
+				loadSeconds: 38.54021973,
+				inputs:      []string{"input_ids INT32", "request_output_len INT32"},
+			},
+			{
+				name:        "tensorrt_llm_bls",
+				role:        roleBLS,
+				backend:     "python",
+				decoupled:   true,
+				loadSeconds: 3.800112,
+				inputs:      text,
+			},
 		},
 		backend: func(t *triton) backend {
 			if backendName == "python" && t.version < triton2407 {
@@ -44,8 +70,10 @@ func configureTRTLLM(s Spec, _ object) []string {
 	return []string{
 		"gpt_model_type", batching, "gpt_model_path", "/models/engine", "max_beam_width", "1",
 		"batch_scheduler_policy", "max_utilization", "kv_cache_free_gpu_mem_fraction", "0.9",
-		"enable_kv_cache_reuse", "true", "enable_chunked_context", "true", "decoupled_mode", strconv.FormatBool(s.Streaming),
-		"executor_worker_path", "/opt/tritonserver/backends/tensorrtllm/trtllmExecutorWorker", "FORCE_CPU_ONLY_INPUT_TENSORS", "no",
+		"enable_kv_cache_reuse",
+		"true", "enable_chunked_context", "true", "decoupled_mode", strconv.FormatBool(s.Streaming),
+		"executor_worker_path",
+		"/opt/tritonserver/backends/tensorrtllm/trtllmExecutorWorker", "FORCE_CPU_ONLY_INPUT_TENSORS", "no",
 	}
 }
 
@@ -95,9 +123,15 @@ func (b *trtllm) failed(r *request) { b.finished(r) }
 // counters writes the one counter family.
 func (b *trtllm) counters(p *page) {
 	if !b.python && b.t.version >= triton2411 && b.printed() {
-		p.group("counter", "nv_trt_llm_disaggregated_serving_metrics", "TRT LLM disaggregated serving metrics", "disaggregated_serving_type", []value{
-			{"kv_cache_transfer_ms", 0}, {"request_count", 0},
-		})
+		p.group(
+			"counter",
+			"nv_trt_llm_disaggregated_serving_metrics",
+			"TRT LLM disaggregated serving metrics",
+			"disaggregated_serving_type",
+			[]value{
+				{"kv_cache_transfer_ms", 0}, {"request_count", 0},
+			},
+		)
 	}
 }
 
@@ -123,7 +157,13 @@ func (b *trtllm) gauges(p *page) {
 	p.group("gauge", "nv_trt_llm_runtime_memory"+suffix, "TRT LLM runtime memory metrics", "memory_type", []value{
 		{"cpu", b.constant(68172)}, {"gpu", b.constant(36100332423)}, {"pinned", b.constant(2952841216)},
 	})
-	p.group("gauge", "nv_trt_llm_kv_cache_block"+suffix, "TRT LLM KV cache block metrics", "kv_cache_block_type", b.blocks())
+	p.group(
+		"gauge",
+		"nv_trt_llm_kv_cache_block"+suffix,
+		"TRT LLM KV cache block metrics",
+		"kv_cache_block_type",
+		b.blocks(),
+	)
 	b.writeBatcher(p, suffix)
 	p.group("gauge", "nv_trt_llm_general"+suffix, help, "general_type", []value{
 		{"timestamp", b.constant(b.timestamp())}, {"iteration_counter", float64(it.n)},
@@ -166,7 +206,9 @@ func (b *trtllm) writeBatcher(p *page, suffix string) {
 	tokens := value{"total_context_tokens", float64(it.contextTokens)}
 	if b.t.w.spec.StaticBatching {
 		p.group("gauge", "nv_trt_llm_v1"+suffix, "TRT LLM v1-specific metrics", "v1_specific_metric", []value{
-			tokens, {"total_generation_tokens", float64(it.decoding)}, {"empty_generation_slots", float64(max(0, it.active-it.scheduled))},
+			tokens, {
+				"total_generation_tokens", float64(it.decoding),
+			}, {"empty_generation_slots", float64(max(0, it.active-it.scheduled))},
 		})
 		return
 	}
@@ -177,7 +219,13 @@ func (b *trtllm) writeBatcher(p *page, suffix string) {
 	case v >= triton2402:
 		values = append(values, value{"terminated_requests", float64(it.paused)})
 	}
-	p.group("gauge", "nv_trt_llm_inflight_batcher"+suffix, "TRT LLM inflight_batcher-specific metrics", "inflight_batcher_specific_metric", values)
+	p.group(
+		"gauge",
+		"nv_trt_llm_inflight_batcher"+suffix,
+		"TRT LLM inflight_batcher-specific metrics",
+		"inflight_batcher_specific_metric",
+		values,
+	)
 }
 
 // timestamp returns the time of the last iteration in the unit of the release.
@@ -199,7 +247,12 @@ func (b *trtllm) histograms(p *page) {
 		slices.Reverse(directions)
 	}
 	for _, d := range directions {
-		p.histogram("nv_llm_"+d+"_token_len", "TRT LLM response metrics", category("response_metric_type", "total_"+d+"_tokens"), lengths[d])
+		p.histogram(
+			"nv_llm_"+d+"_token_len",
+			"TRT LLM response metrics",
+			category("response_metric_type", "total_"+d+"_tokens"),
+			lengths[d],
+		)
 	}
 }
 

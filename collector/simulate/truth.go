@@ -44,7 +44,12 @@ const maxLatencies = 4096
 
 // latencyOf returns the timing of a finished request in the executor.
 func latencyOf(r *request) Latency {
-	l := Latency{Output: r.generated, Queue: r.scheduled - r.arrived, TTFT: r.firstToken - r.arrived, E2E: r.lastToken - r.arrived}
+	l := Latency{
+		Output: r.generated,
+		Queue:  r.scheduled - r.arrived,
+		TTFT:   r.firstToken - r.arrived,
+		E2E:    r.lastToken - r.arrived,
+	}
 	if r.generated > 1 {
 		l.TPOT = (r.lastToken - r.firstToken) / time.Duration(r.generated-1)
 	}

@@ -13,8 +13,10 @@ import (
 
 func everyKind() []simulate.Kind {
 	return []simulate.Kind{
-		simulate.KindTriton, simulate.KindTritonPython, simulate.KindTritonLLMAPI, simulate.KindTritonLLMAPIModule, simulate.KindTritonCore,
-		simulate.KindTritonVLLM, simulate.KindTritonOpenAI, simulate.KindTritonOpenAIVLLM, simulate.KindTritonOpenAILLMAPI,
+		simulate.KindTriton,
+		simulate.KindTritonPython, simulate.KindTritonLLMAPI, simulate.KindTritonLLMAPIModule, simulate.KindTritonCore,
+		simulate.KindTritonVLLM,
+		simulate.KindTritonOpenAI, simulate.KindTritonOpenAIVLLM, simulate.KindTritonOpenAILLMAPI,
 		simulate.KindTritonOpenAILLMAPIModule, simulate.KindServe, simulate.KindServeGen2,
 		simulate.KindServeOld, simulate.KindNIM, simulate.KindDynamo, simulate.KindVLLM, simulate.KindSGLang,
 	}
@@ -42,9 +44,15 @@ func TestEqualSeedsAndTimesGiveEqualStates(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			spec := simulate.Spec{
-				Kind: kind, Seed: 42, Streaming: true, Setup: simulate.Setup{Summaries: true, Histograms: true}, GPUs: 2, LoadDuration: 3 * time.Second,
-				Workload: simulate.Workload{Rate: 4, SharedPrefix: 0.5, ErrorRate: 0.05, AbandonRate: 0.05},
-				Engine:   simulate.Engine{MaxActive: 8, KVBlocks: 120}, Scenario: scenario,
+				Kind:         kind,
+				Seed:         42,
+				Streaming:    true,
+				Setup:        simulate.Setup{Summaries: true, Histograms: true},
+				GPUs:         2,
+				LoadDuration: 3 * time.Second,
+				Workload:     simulate.Workload{Rate: 4, SharedPrefix: 0.5, ErrorRate: 0.05, AbandonRate: 0.05},
+				Engine:       simulate.Engine{MaxActive: 8, KVBlocks: 120},
+				Scenario:     scenario,
 			}
 			want, cut := newReplica(t, spec), newReplica(t, spec)
 			spec.Seed = 43
@@ -87,21 +95,46 @@ func TestPageAndTruthAgree(t *testing.T) {
 				page, truth := r.Observe()
 				s, _ := parsePage(t, page)
 				requireConserved(t, truth)
-				require.Equal(t, float64(truth.PromptTokens+truth.FailedPromptTokens),
-					s[`nv_llm_input_token_len_sum{model="tensorrt_llm",response_metric_type="total_input_tokens",version="1"}`])
-				require.Equal(t, float64(truth.GenerationTokens+truth.FailedGenerationTokens),
-					s[`nv_llm_output_token_len_sum{model="tensorrt_llm",response_metric_type="total_output_tokens",version="1"}`])
+				require.Equal(
+					t,
+					float64(truth.PromptTokens+truth.FailedPromptTokens),
+					s[`nv_llm_input_token_len_sum{model="tensorrt_llm",response_metric_type="total_input_tokens",version="1"}`],
+				)
+				require.Equal(
+					t,
+					float64(truth.GenerationTokens+truth.FailedGenerationTokens),
+					s[`nv_llm_output_token_len_sum{model="tensorrt_llm",response_metric_type="total_output_tokens",version="1"}`],
+				)
 				require.Equal(t, float64(truth.Finished), s["nv_inference_request_success"+llm])
-				require.Equal(t, float64(truth.Failed), s[`nv_inference_request_failure{model="tensorrt_llm",reason="BACKEND",version="1"}`])
+				require.Equal(
+					t,
+					float64(truth.Failed),
+					s[`nv_inference_request_failure{model="tensorrt_llm",reason="BACKEND",version="1"}`],
+				)
 				if !bls {
 					require.Equal(t, float64(truth.Finished), s["nv_inference_request_success"+entry])
-					require.Equal(t, float64(truth.GeneratedTokensSoFar), s[`nv_inference_request_success{model="postprocessing",version="1"}`])
-					require.Equal(t, float64(2*truth.Failed), s[`nv_inference_request_failure{model="ensemble",reason="OTHER",version="1"}`])
+					require.Equal(
+						t,
+						float64(truth.GeneratedTokensSoFar),
+						s[`nv_inference_request_success{model="postprocessing",version="1"}`],
+					)
+					require.Equal(
+						t,
+						float64(2*truth.Failed),
+						s[`nv_inference_request_failure{model="ensemble",reason="OTHER",version="1"}`],
+					)
 				}
-				require.LessOrEqual(t, s[`nv_trt_llm_request_metrics{model="tensorrt_llm",request_type="active",version="1"}`], 16.0)
-				require.Equal(t, s[`nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type="max",model="tensorrt_llm",version="1"}`],
+				require.LessOrEqual(
+					t,
+					s[`nv_trt_llm_request_metrics{model="tensorrt_llm",request_type="active",version="1"}`],
+					16.0,
+				)
+				require.Equal(
+					t,
+					s[`nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type="max",model="tensorrt_llm",version="1"}`],
 					s[`nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type="used",model="tensorrt_llm",version="1"}`]+
-						s[`nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type="free",model="tensorrt_llm",version="1"}`])
+						s[`nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type="free",model="tensorrt_llm",version="1"}`],
+				)
 			}
 			require.Positive(t, r.Truth().Failed)
 		})
@@ -121,7 +154,11 @@ func TestTRTLLMServeRecordsFinishedRequestsOnly(t *testing.T) {
 	require.Positive(t, truth.Abandoned)
 	require.Equal(t, float64(truth.Finished-truth.Abandoned), booked, "a disconnected client is never counted")
 	require.Equal(t, booked, s[`trtllm_e2e_request_latency_seconds_count{engine_type="pytorch",model_name="m"}`])
-	require.Less(t, s[`trtllm_generation_tokens_total{engine_type="pytorch",model_name="m"}`], float64(truth.GenerationTokens))
+	require.Less(
+		t,
+		s[`trtllm_generation_tokens_total{engine_type="pytorch",model_name="m"}`],
+		float64(truth.GenerationTokens),
+	)
 	require.Len(t, r.Latencies(), int(truth.Finished))
 }
 

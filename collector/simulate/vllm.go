@@ -35,8 +35,14 @@ func newVLLMServer(w *world) *vllmServer {
 		booked: booked{
 			zeros: true, zeroWaits: true,
 			requestTimings: requestTimings{
-				ttft: firstTokenTimes(), itl: tokenTimes(), tpot: tokenTimes(),
-				e2e: requestTimes(), queue: requestTimes(), prefill: requestTimes(), decode: requestTimes(), inference: requestTimes(),
+				ttft:      firstTokenTimes(),
+				itl:       tokenTimes(),
+				tpot:      tokenTimes(),
+				e2e:       requestTimes(),
+				queue:     requestTimes(),
+				prefill:   requestTimes(),
+				decode:    requestTimes(),
+				inference: requestTimes(),
 			},
 			requestSizes: requestSizes{promptEach: tokens(), generationEach: tokens(), computedEach: tokens()},
 		},
@@ -145,7 +151,8 @@ func (p *vllmWriter) load() {
 	p.family("gauge", "vllm:num_requests_waiting_by_reason", "Number of waiting requests by reason.")
 	p.add(with(p.labels(), "reason", "capacity"), float64(inFlight-running))
 	p.add(with(p.labels(), "reason", "deferred"), 0)
-	p.family("gauge", "vllm:engine_sleep_state", "Engine sleep state; awake = 0 means engine is sleeping; awake = 1 means engine is awake; weights_offloaded = 1 means sleep level 1; discard_all = 1 means sleep level 2.")
+	p.family("gauge", "vllm:engine_sleep_state", "Engine sleep state; awake = 0 means engine is sleeping; awake = "+
+		"1 means engine is awake; weights_offloaded = 1 means sleep level 1; discard_all = 1 means sleep level 2.")
 	p.add(with(p.labels(), "sleep_state", "awake"), 1)
 	p.add(with(p.labels(), "sleep_state", "weights_offloaded"), 0)
 	p.add(with(p.labels(), "sleep_state", "discard_all"), 0)
@@ -161,10 +168,14 @@ func (p *vllmWriter) tokens() {
 	p.count("prompt_tokens", "Number of prefill tokens processed.", s.begun.prompt)
 	p.counter("prompt_tokens_by_source", "Number of prompt tokens by source.", p.labels(), "source",
 		[]string{"local_compute", "local_cache_hit", "external_kv_transfer"}, func(source string) uint64 {
-			return map[string]uint64{"local_compute": s.begun.prompt - s.begun.cached, "local_cache_hit": s.begun.cached}[source]
+			return map[string]uint64{
+				"local_compute":   s.begun.prompt - s.begun.cached,
+				"local_cache_hit": s.begun.cached,
+			}[source]
 		})
 	p.count("prompt_tokens_cached", "Number of cached prompt tokens (local + external).", s.begun.cached)
-	p.counter("prompt_tokens_cached_by_source", "Prefix-cache hit tokens by the cache tier that supplied them.", p.labels(), "source",
+	p.counter("prompt_tokens_cached_by_source", "Prefix-cache hit tokens by the cache tier that "+
+		"supplied them.", p.labels(), "source",
 		[]string{"device", "host", "p2p", "disk", "external_unspecified"}, func(source string) uint64 {
 			return map[string]uint64{"device": s.begun.cached}[source]
 		})
@@ -174,8 +185,11 @@ func (p *vllmWriter) tokens() {
 func (p *vllmWriter) requests() {
 	s := p.s
 	p.counter("request_success", "Count of successfully processed requests.", p.labels(), "finished_reason",
-		[]string{"stop", "length", "abort", "error", "repetition"}, func(reason string) uint64 { return s.finishedBy[reason] })
-	p.counter("admission_rejections", "Number of admission attempts rejected by a queue limit, by reason.", pairs("model_name", s.w.spec.Model), "reason",
+		[]string{
+			"stop", "length", "abort", "error", "repetition",
+		}, func(reason string) uint64 { return s.finishedBy[reason] })
+	p.counter("admission_rejections", "Number of admission attempts rejected by a queue "+
+		"limit, by reason.", pairs("model_name", s.w.spec.Model), "reason",
 		[]string{"max_num_queued_reqs", "max_num_queued_tokens"}, func(string) uint64 { return 0 })
 	p.each("request_prompt_tokens", "Number of prefill tokens processed.", s.promptEach)
 	p.each("request_generation_tokens", "Number of generation tokens processed.", s.generationEach)
@@ -190,15 +204,29 @@ func (p *vllmWriter) requests() {
 	p.each("request_prefill_time_seconds", "Histogram of time spent in PREFILL phase for request.", s.prefill)
 	p.each("request_decode_time_seconds", "Histogram of time spent in DECODE phase for request.", s.decode)
 	p.each("request_num_preemptions", "Histogram of the number of times a request was preempted.", s.preemptions)
-	p.each("request_prefill_kv_computed_tokens", "Histogram of new KV tokens computed during prefill (excluding cached tokens).", s.computedEach)
+	p.each("request_prefill_kv_computed_tokens", "Histogram of new KV tokens computed during prefill (excluding "+
+		"cached tokens).", s.computedEach)
 }
 
 // config writes some of the labels of the real family.
 func (p *vllmWriter) config() {
 	cfg := p.s.w.spec.Engine
 	p.one("gauge", "vllm:cache_config_info", "Information of the LLMEngine CacheConfig", pairs(
-		"block_size", strconv.Itoa(cfg.TokensPerBlock), "cache_dtype", "auto", "enable_prefix_caching", "True", "engine", "0",
-		"gpu_memory_utilization", "0.92", "num_cpu_blocks", "None", "num_gpu_blocks", strconv.Itoa(cfg.KVBlocks)), 1)
+		"block_size",
+		strconv.Itoa(cfg.TokensPerBlock),
+		"cache_dtype",
+		"auto",
+		"enable_prefix_caching",
+		"True",
+		"engine",
+		"0",
+		"gpu_memory_utilization",
+		"0.92",
+		"num_cpu_blocks",
+		"None",
+		"num_gpu_blocks",
+		strconv.Itoa(cfg.KVBlocks),
+	), 1)
 }
 
 func (p *vllmWriter) http() {

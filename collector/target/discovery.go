@@ -13,7 +13,8 @@ type PoolDiscovery struct {
 	// Answered is false until a source has answered.
 	Answered bool `json:"answered"`
 	// Found counts the targets before relabeling. It is the sum of those Dropped, by relabeling or
-	// because their pod has ended, Elsewhere on other shards, LeftOut because they cannot be used, and the pool's Targets.
+	// because their pod has ended, Elsewhere on other shards, LeftOut because they cannot be used, and
+	// the pool's Targets.
 	Found     int `json:"found"`
 	Dropped   int `json:"dropped"`
 	Elsewhere int `json:"elsewhere"`
@@ -94,13 +95,19 @@ func (s *PoolDiscovery) Problem() string {
 	prefix := fmt.Sprintf("pool %s has no targets: ", s.PoolID)
 	switch {
 	case s.Dropped > 0 && s.LeftOut > 0:
-		return prefix + fmt.Sprintf("%d targets were found, %d were dropped, and none of the others can be used: %s", s.Found, s.Dropped, s.Error)
+		return prefix + fmt.Sprintf("%d targets were found, %d were dropped, and none of the others "+
+			"can be used: %s", s.Found, s.Dropped, s.Error)
 	case s.Dropped > 0 && len(s.Drops) > 0:
 		first := &s.Drops[0]
 		if s.Dropped == 1 {
 			return prefix + fmt.Sprintf("the only target found was dropped, %s: %s", first.Address, first.Rule)
 		}
-		return prefix + fmt.Sprintf("all %d targets found were dropped, the first %s: %s", s.Dropped, first.Address, first.Rule)
+		return prefix + fmt.Sprintf(
+			"all %d targets found were dropped, the first %s: %s",
+			s.Dropped,
+			first.Address,
+			first.Rule,
+		)
 	case s.LeftOut > 0:
 		return prefix + fmt.Sprintf("%d targets were found, and none can be used: %s", s.LeftOut, s.Error)
 	}

@@ -19,8 +19,17 @@ func TestPoolWithoutTargetsHasReason(t *testing.T) {
 		search           target.PoolDiscovery
 		problem, waiting string
 	}{
-		{"has targets", target.PoolDiscovery{Answered: true, Found: 2, Dropped: 1, Targets: 1, Drops: []target.Drop{drop}}, "", ""},
-		{"found none", target.PoolDiscovery{Answered: true, Sources: []target.Source{source}}, "pool a has no targets: file_sd_configs[0] found none", ""},
+		{
+			"has targets",
+			target.PoolDiscovery{Answered: true, Found: 2, Dropped: 1, Targets: 1, Drops: []target.Drop{drop}},
+			"", "",
+		},
+		{
+			"found none",
+			target.PoolDiscovery{Answered: true, Sources: []target.Source{source}},
+			"pool a has no targets: file_sd_configs[0] found none",
+			"",
+		},
 		{
 			"one source fails",
 			target.PoolDiscovery{Answered: true, Sources: []target.Source{source, failing}},
@@ -29,21 +38,41 @@ func TestPoolWithoutTargetsHasReason(t *testing.T) {
 		{
 			"all dropped",
 			target.PoolDiscovery{Answered: true, Found: 2, Dropped: 2, Drops: []target.Drop{drop, drop}},
-			"pool a has no targets: all 2 targets found were dropped, the first 10.0.0.1:8002: relabel_configs[0] drops every target", "",
+			"pool a has no targets: all 2 targets found were dropped, the first 10.0.0.1:8002: relabel_configs[0] " +
+				"drops every target", "",
 		},
 		{
 			"the only one dropped",
 			target.PoolDiscovery{Answered: true, Found: 1, Dropped: 1, Drops: []target.Drop{drop}},
-			"pool a has no targets: the only target found was dropped, 10.0.0.1:8002: relabel_configs[0] drops every target", "",
+			"pool a has no targets: the only target found was dropped, 10.0.0.1:8002: relabel_configs[0] drops " +
+				"every target", "",
 		},
-		{"none can be used", target.PoolDiscovery{Answered: true, Found: 1, LeftOut: 1, Error: "no address"}, "pool a has no targets: 1 targets were found, and none can be used: no address", ""},
+		{
+			"none can be used",
+			target.PoolDiscovery{Answered: true, Found: 1, LeftOut: 1, Error: "no address"},
+			"pool a has no targets: 1 targets were found, and none can be used: no address",
+			"",
+		},
 		{
 			"some dropped, and the others cannot be used",
-			target.PoolDiscovery{Answered: true, Found: 3, Dropped: 2, LeftOut: 1, Drops: []target.Drop{drop, drop}, Error: "no address"},
-			"pool a has no targets: 3 targets were found, 2 were dropped, and none of the others can be used: no address", "",
+			target.PoolDiscovery{
+				Answered: true,
+				Found:    3,
+				Dropped:  2,
+				LeftOut:  1,
+				Drops:    []target.Drop{drop, drop},
+				Error:    "no address",
+			},
+			"pool a has no targets: 3 targets were found, 2 were dropped, and none of the others can be " +
+				"used: no address", "",
 		},
 		{"another exporter has them", target.PoolDiscovery{Answered: true, Found: 1, Elsewhere: 1}, "", ""},
-		{"waits", target.PoolDiscovery{Sources: []target.Source{{Key: "dns_sd_configs[0]"}, failing}}, "", "pool a waits for dns_sd_configs[0], http_sd_configs[0] (connection refused)"},
+		{
+			"waits",
+			target.PoolDiscovery{Sources: []target.Source{{Key: "dns_sd_configs[0]"}, failing}},
+			"",
+			"pool a waits for dns_sd_configs[0], http_sd_configs[0] (connection refused)",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.search.PoolID = "a"

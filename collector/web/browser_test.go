@@ -77,7 +77,8 @@ func sizesOfFleets(t *testing.T) []opened {
 		}
 		base := start(t, f.options())
 		reports := map[int]string{
-			0: "There are no replicas.", 1: "The only replica serves.", 6: "2 of 6 replicas serve: 1 is down, 1 is failing, 1 fails canary requests, 1 differs, 1 was not tried yet.",
+			0: "There are no replicas.", 1: "The only replica serves.", 6: "2 of 6 replicas serve: 1 is down, 1 is " +
+				"failing, 1 fails canary requests, 1 differs, 1 was not tried yet.",
 			200: "184 of 200 replicas serve: ", 1000: "920 of 1 000 replicas serve: ",
 		}[size]
 		fleet := opened{
@@ -86,12 +87,28 @@ func sizesOfFleets(t *testing.T) []opened {
 		}
 		pages = append(pages, fleet)
 		if size == 6 || size == 200 {
-			pages = append(pages, opened{Name: fmt.Sprintf("targets-%d", size), URL: base + "/targets", Contains: []string{reports}, Large: size > 6, Walk: true})
+			pages = append(pages, opened{
+				Name:     fmt.Sprintf("targets-%d", size),
+				URL:      base + "/targets",
+				Contains: []string{reports},
+				Large:    size > 6,
+				Walk:     true,
+			})
 		}
 		if size == 200 {
 			pages = append(pages,
-				opened{Name: "pool", URL: base + "/?pool=llama-70b-pool-1", Contains: []string{"triton-llama-70b-6f7d9c8b5-1"}, Large: true},
-				opened{Name: "search", URL: base + "/?q=8b5-19&state=ok", Contains: []string{"triton-llama-70b-6f7d9c8b5-19"}, Large: true})
+				opened{
+					Name:     "pool",
+					URL:      base + "/?pool=llama-70b-pool-1",
+					Contains: []string{"triton-llama-70b-6f7d9c8b5-1"},
+					Large:    true,
+				},
+				opened{
+					Name:     "search",
+					URL:      base + "/?q=8b5-19&state=ok",
+					Contains: []string{"triton-llama-70b-6f7d9c8b5-19"},
+					Large:    true,
+				})
 		}
 	}
 	return pages
@@ -103,7 +120,11 @@ func problemFleets(t *testing.T) []opened {
 	t.Helper()
 	var pages []opened
 	for name, status := range map[string]target.Status{
-		"failing": failing(), "stalled": stalled(), "canary failing": canaryFailing(), "differs": mismatching(), "down": unreachable("10.0.0.1:8002"),
+		"failing":        failing(),
+		"stalled":        stalled(),
+		"canary failing": canaryFailing(),
+		"differs":        mismatching(),
+		"down":           unreachable("10.0.0.1:8002"),
 	} {
 		f := newFleet(t)
 		f.publish("llama-70b-prod", "r1", serving(), busy(900))
@@ -119,7 +140,12 @@ func problemFleets(t *testing.T) []opened {
 				Name: "trouble-" + name, URL: base + "/", First: []string{name, "llama-70b-prod / r2"},
 				Contains: []string{serves},
 			},
-			opened{Name: "replica-" + name, URL: base + "/replica?target=llama-70b-prod%2Fr2", First: []string{"r2", name}, Walk: true})
+			opened{
+				Name:  "replica-" + name,
+				URL:   base + "/replica?target=llama-70b-prod%2Fr2",
+				First: []string{"r2", name},
+				Walk:  true,
+			})
 	}
 	return pages
 }
@@ -133,12 +159,20 @@ func hostileFleet(t *testing.T) []opened {
 	status.StateReason, status.LastError = planted, planted
 	status.EngineVersion, status.DetectedEngine = planted, planted
 	status.Models = []target.Model{{Name: planted, ModelID: planted, Role: "entry"}}
-	status.Checks = []target.CheckList{{Name: "capabilities", Checks: []target.Check{target.Failed(planted, planted, planted)}}}
+	status.Checks = []target.CheckList{{
+		Name:   "capabilities",
+		Checks: []target.Check{target.Failed(planted, planted, planted)},
+	}}
 	f.publish(planted, planted, status, busy(1))
 	base := start(t, f.options())
 	key := url.QueryEscape(planted + "/" + planted)
 	return []opened{
-		{Name: "hostile-fleet", URL: base + "/?q=" + url.QueryEscape("script"), First: []string{planted[:20]}, Contains: []string{planted}},
+		{
+			Name:     "hostile-fleet",
+			URL:      base + "/?q=" + url.QueryEscape("script"),
+			First:    []string{planted[:20]},
+			Contains: []string{planted},
+		},
 		{Name: "hostile-replica", URL: base + "/replica?target=" + key, Contains: []string{planted}},
 		{Name: "hostile-targets", URL: base + "/targets", Contains: []string{planted}},
 		{Name: "hostile-search", URL: base + "/?q=" + url.QueryEscape(planted), Contains: []string{"1 of 1 replica"}},
@@ -149,7 +183,10 @@ func hostileFleet(t *testing.T) []opened {
 func changingFleet(t *testing.T) []opened {
 	t.Helper()
 	var pages []opened
-	for path, becomes := range map[string]string{"/": "The only replica is failing.", "/replica?target=llama%2Fr1": "Runbook →"} {
+	for path, becomes := range map[string]string{
+		"/":                          "The only replica is failing.",
+		"/replica?target=llama%2Fr1": "Runbook →",
+	} {
 		f := newFleet(t)
 		f.publish("llama", "r1", serving(), busy(10))
 		poke := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
@@ -158,7 +195,12 @@ func changingFleet(t *testing.T) []opened {
 			f.publish("llama", "r1", s, busy(10))
 		}))
 		t.Cleanup(poke.Close)
-		pages = append(pages, opened{Name: "changing " + path, URL: start(t, f.options()) + path, Poke: poke.URL, Becomes: becomes})
+		pages = append(pages, opened{
+			Name:    "changing " + path,
+			URL:     start(t, f.options()) + path,
+			Poke:    poke.URL,
+			Becomes: becomes,
+		})
 	}
 	return pages
 }

@@ -94,7 +94,11 @@ func (s *Server) readFleet(now time.Time) (all []*replica, byPool map[string][]*
 		all = append(all, r)
 	}
 	slices.SortFunc(all, func(a, b *replica) int {
-		return cmp.Or(cmp.Compare(severityRank(a.Severity), severityRank(b.Severity)), cmp.Compare(stateRank(a.State), stateRank(b.State)), strings.Compare(a.sortKey, b.sortKey))
+		return cmp.Or(
+			cmp.Compare(severityRank(a.Severity), severityRank(b.Severity)),
+			cmp.Compare(stateRank(a.State), stateRank(b.State)),
+			strings.Compare(a.sortKey, b.sortKey),
+		)
 	})
 	for _, r := range all {
 		byPool[r.PoolID] = append(byPool[r.PoolID], r)
@@ -109,8 +113,16 @@ func (s *Server) fleetView(f filter, now time.Time) *fleetView {
 	all, byPool := s.readFleet(now)
 	searches := s.describeSearches(func(search *target.PoolDiscovery) string { return shortened(noTargets(search)) })
 	v := &fleetView{
-		frame: s.frame("", now), Summary: summarize(all, byPool, now), LoadRunbook: s.runbook("LLMPoolSaturated"), Searches: searches[:min(len(searches), maxProblems)],
-		Filter: f, Total: len(all), Refresh: int(sampleInterval.Seconds()),
+		frame: s.frame(
+			"",
+			now,
+		),
+		Summary:     summarize(all, byPool, now),
+		LoadRunbook: s.runbook("LLMPoolSaturated"),
+		Searches:    searches[:min(len(searches), maxProblems)],
+		Filter:      f,
+		Total:       len(all),
+		Refresh:     int(sampleInterval.Seconds()),
 	}
 	v.Title, v.Tone = v.Summary.Headline+" – trtllm_exporter", v.Summary.Severity
 	v.selected = f.apply(all)
@@ -135,7 +147,10 @@ func (v *fleetView) document() *Fleet {
 func (*fleetView) Columns() []Column { return Columns() }
 
 func (v *fleetView) HasObjectives() bool {
-	return slices.ContainsFunc(slices.Concat(v.Pools, v.OtherPools), func(p *poolView) bool { return len(p.Objectives) > 0 })
+	return slices.ContainsFunc(
+		slices.Concat(v.Pools, v.OtherPools),
+		func(p *poolView) bool { return len(p.Objectives) > 0 },
+	)
 }
 
 func (v *fleetView) Searchable() bool { return v.Total > searchableReplicas || v.Filter.Active() }

@@ -29,7 +29,9 @@ func TestFleetDuringIncident(t *testing.T) {
 		opts.Pools = func() map[string][]web.Objective {
 			return map[string][]web.Objective{
 				"llama-70b-prod": {{Name: "ttft", Goal: 0.9, Within: 2}, {Name: "availability", Goal: 0.995}},
-				"qwen":           {{Name: "ttft", Goal: 0.95, Within: 0.5}}, "new": {{Name: "e2e", Goal: 0.9, Within: 60}},
+				"qwen": {
+					{Name: "ttft", Goal: 0.95, Within: 0.5},
+				}, "new": {{Name: "e2e", Goal: 0.9, Within: 60}},
 			}
 		}
 		h := followed(t, opts, 31*time.Second, func(second int) {
@@ -42,8 +44,16 @@ func TestFleetDuringIncident(t *testing.T) {
 			n.requests, n.slow, n.slowAtMost = 5000+float64(second)*10, 400+float64(second/2), 400+float64(second)
 			f.publish("llama-70b-prod", "r2", now(serving()), n)
 			f.publish("llama-70b-prod", "r1", now(failing()), &numbers{
-				tokens: 350, waiting: 16, running: 32, limit: 32, cache: 1, firstToken: 0.02, duration: 12, failed: 0.785,
-				requests: float64(second), failures: float64(second) * 0.785,
+				tokens:     350,
+				waiting:    16,
+				running:    32,
+				limit:      32,
+				cache:      1,
+				firstToken: 0.02,
+				duration:   12,
+				failed:     0.785,
+				requests:   float64(second),
+				failures:   float64(second) * 0.785,
 			})
 			f.publish("qwen", "r0", now(serving()), busy(3000))
 			canary := serving()
@@ -83,9 +93,20 @@ func TestSummaryIsOneSentence(t *testing.T) {
 		{"The only replica is stalled.", "broken", []target.Status{stalled()}},
 		{"The only replica differs.", "look", []target.Status{mismatching()}},
 		{"All 3 replicas serve.", "ok", []target.Status{serving(), serving(), serving()}},
-		{"2 of 3 replicas serve: 1 is failing, 1 differs.", "broken", []target.Status{mismatching(), serving(), failing()}},
-		{"0 of 3 replicas serve: 1 is stalled, 1 fails canary requests, 1 was not tried yet.", "broken", []target.Status{{}, canaryFailing(), stalled()}},
-		{"0 of 5 replicas serve: 1 is failing, 1 is stalled, 3 are starting.", "broken", []target.Status{stalled(), failing(), loading(), loading(), loading()}},
+		{
+			"2 of 3 replicas serve: 1 is failing, 1 differs.", "broken",
+			[]target.Status{mismatching(), serving(), failing()},
+		},
+		{
+			"0 of 3 replicas serve: 1 is stalled, 1 fails canary requests, 1 was not tried yet.",
+			"broken",
+			[]target.Status{{}, canaryFailing(), stalled()},
+		},
+		{
+			"0 of 5 replicas serve: 1 is failing, 1 is stalled, 3 are starting.",
+			"broken",
+			[]target.Status{stalled(), failing(), loading(), loading(), loading()},
+		},
 		{"3 of 3 replicas serve: 2 differ.", "look", []target.Status{mismatching(), serving(), mismatching()}},
 		{"1 of 2 replicas serve: 1 was not tried yet.", "unknown", []target.Status{{}, serving()}},
 		{"2 of 2 replicas serve: 1 is blind.", "look", []target.Status{serving(), blind(true)}},
@@ -108,15 +129,28 @@ func TestProblemsComeFirst(t *testing.T) {
 		status                      target.Status
 		serves                      bool
 	}{
-		{"a failing replica", "failing", "llmreplicabroken", "Requests only fail, whatever the API says.", failing(), false},
-		{"a stalled replica", "stalled", "llmreplicabroken", "Requests are in flight and no iteration happens.", stalled(), false},
-		{"a replica whose canary fails", "canary failing", "llmcanaryfailing", "The canary request failed (never_ended)", canaryFailing(), false},
+		{
+			"a failing replica", "failing", "llmreplicabroken", "Requests only fail, whatever the API says.",
+			failing(), false,
+		},
+		{
+			"a stalled replica", "stalled", "llmreplicabroken", "Requests are in flight and no iteration happens.",
+			stalled(), false,
+		},
+		{
+			"a replica whose canary fails", "canary failing", "llmcanaryfailing",
+			"The canary request failed (never_ended)", canaryFailing(), false,
+		},
 		{
 			"an unexpected version", "differs", "llmexpectationmismatch",
 			"It is not what its pool expects: trtllm_version (it is 1.2.0, expected is 1.1.0).", mismatching(), true,
 		},
 		{"a down replica", "down", "llmreplicadown", "connection refused.", unreachable("10.0.0.1:8002"), false},
-		{"a blind exporter", "blind", "llmreplicaunreadable", "The page does not answer.", verdict("blind", "look", "LLMReplicaUnreadable", "the page does not answer"), true},
+		{
+			"a blind exporter", "blind", "llmreplicaunreadable", "The page does not answer.",
+			verdict("blind", "look", "LLMReplicaUnreadable", "the page does not answer"),
+			true,
+		},
 		{"a loading replica", "starting", "llmreplicanotup", "It loads its engine.", loading(), false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -128,7 +162,12 @@ func TestProblemsComeFirst(t *testing.T) {
 			require.Contains(t, problems, `<a href="replica?target=a%2F1">a / 1</a>`)
 			require.Contains(t, problems, c.reason)
 			require.Contains(t, problems, `href="https://example.org/runbook.md#`+c.runbook+`"`)
-			require.Equal(t, c.status.State != "ready", strings.Contains(problems, "for 3 min"), "one that is ready has the problem since later")
+			require.Equal(
+				t,
+				c.status.State != "ready",
+				strings.Contains(problems, "for 3 min"),
+				"one that is ready has the problem since later",
+			)
 			serve := map[bool]string{true: "2 of 2 serving: 1 ", false: "1 of 2 serving: 1 "}[c.serves]
 			require.Contains(t, page, serve)
 			require.Equal(t, 1, strings.Count(page, `"pill ok"`), "only the good one is green")
@@ -149,7 +188,12 @@ func TestUnknownNumbersAreNeitherZeroNorGreen(t *testing.T) {
 	require.NotContains(t, row, ">0")
 
 	f.publish("a", "r1", serving(), busy(10))
-	require.Contains(t, get(handler(t, f.options()), "/").Body.String(), "≥ 10 tokens/s", "a sum without all its parts is at least that")
+	require.Contains(
+		t,
+		get(handler(t, f.options()), "/").Body.String(),
+		"≥ 10 tokens/s",
+		"a sum without all its parts is at least that",
+	)
 
 	f.publish("a", "r1", serving(), busy(0))
 	page = get(handler(t, f.options()), "/").Body.String()
@@ -161,7 +205,10 @@ func TestEqualProblemsAreListedOnce(t *testing.T) {
 	f := newFleet(t)
 	for i := range 30 {
 		slot, err := f.store.Add(&target.Target{
-			PoolID: "a", ReplicaID: "r" + strconv.Itoa(i), Engine: "auto", MetricsURL: fmt.Sprintf("http://gpu-%d.example:8002/metrics", i),
+			PoolID:     "a",
+			ReplicaID:  "r" + strconv.Itoa(i),
+			Engine:     "auto",
+			MetricsURL: fmt.Sprintf("http://gpu-%d.example:8002/metrics", i),
 		})
 		require.NoError(t, err)
 		slot.Publish(snapshot.Snapshot{Status: unreachable(fmt.Sprintf("gpu-%d.example:8002", i))})
@@ -208,7 +255,11 @@ func TestVersionsThatDifferAreMarked(t *testing.T) {
 		{"one of three", []string{"triton 1", "triton 2", "triton 1"}, 1},
 		{"none has a majority", []string{"triton 1", "triton 2"}, 2},
 		{"an unknown one differs from nothing", []string{"triton 1", "triton unknown", "triton 1"}, 0},
-		{"the odd one of three vLLM, and of single servers none", []string{"triton 1", "vllm 2", "sglang 3", "vllm 2", "vllm 0.9"}, 1},
+		{
+			"the odd one of three vLLM, and of single servers none",
+			[]string{"triton 1", "vllm 2", "sglang 3", "vllm 2", "vllm 0.9"},
+			1,
+		},
 	} {
 		var replicas []target.Status
 		for _, v := range c.versions {
@@ -220,7 +271,12 @@ func TestVersionsThatDifferAreMarked(t *testing.T) {
 		page := pageOf(t, "/", replicas...)
 		require.Equal(t, c.want, strings.Count(page, ">differs<"), c.name)
 		if strings.Contains(page, "vllm") {
-			require.Contains(t, page, "<small>vllm</small> 0.9", "the kind of server, which the version alone does not tell")
+			require.Contains(
+				t,
+				page,
+				"<small>vllm</small> 0.9",
+				"the kind of server, which the version alone does not tell",
+			)
 			require.Equal(t, 5, strings.Count(page, "<td><small>"))
 		}
 	}
@@ -231,7 +287,9 @@ func TestReplicasAreSortedByNumbersInNames(t *testing.T) {
 	for _, name := range []string{"r10", "r2", "r1", "r02", "a-3-1", "a-3-10", "a-3-9", "r"} {
 		f.publish("a", name, serving(), nil)
 	}
-	require.Equal(t, []string{"a-3-1", "a-3-9", "a-3-10", "r", "r1", "r02", "r2", "r10"}, names(get(handler(t, f.options()), "/").Body.String()))
+	require.Equal(t, []string{
+		"a-3-1", "a-3-9", "a-3-10", "r", "r1", "r02", "r2", "r10",
+	}, names(get(handler(t, f.options()), "/").Body.String()))
 }
 
 func TestFilterSelectsReplicas(t *testing.T) {
@@ -282,7 +340,11 @@ func TestOldDataIsMarked(t *testing.T) {
 		require.Contains(t, get(h, "/").Body.String(), `<p id="age">Data 19 s old</p>`)
 
 		time.Sleep(time.Second)
-		require.Contains(t, get(h, "/").Body.String(), `<p id="age" class="late">Data 20 s old: 1 replica was not scraped in time</p>`)
+		require.Contains(
+			t,
+			get(h, "/").Body.String(),
+			`<p id="age" class="late">Data 20 s old: 1 replica was not scraped in time</p>`,
+		)
 	})
 }
 
@@ -303,7 +365,10 @@ func TestPagesLoadNothingFromOtherHosts(t *testing.T) {
 			require.False(t, strings.HasPrefix(m[1], "/"), "%s of %s breaks behind a proxy with a prefix", m[1], path)
 		}
 	}
-	for path, kind := range map[string]string{"/live.js": "text/javascript; charset=utf-8", "/style.css": "text/css; charset=utf-8"} {
+	for path, kind := range map[string]string{
+		"/live.js":   "text/javascript; charset=utf-8",
+		"/style.css": "text/css; charset=utf-8",
+	} {
 		require.Equal(t, kind, get(h, path).Header().Get("Content-Type"))
 	}
 }
@@ -337,7 +402,10 @@ func TestPageOfThousandReplicasIsSmall(t *testing.T) {
 		of    func(i int) target.Status
 		paths []string
 	}{
-		{"of few pools", 4, mixed, []string{"/", "/?pool=pool-with-a-usual-name-1", "/?state=ok", "/?state=ok&from=150", "/?q=llama"}},
+		{
+			"of few pools", 4, mixed,
+			[]string{"/", "/?pool=pool-with-a-usual-name-1", "/?state=ok", "/?state=ok&from=150", "/?q=llama"},
+		},
 		{"with a pool for each", 1000, mixed, []string{"/", "/?state=broken"}},
 		{"no replica serves, each for another reason", 4, func(i int) target.Status {
 			return verdict("down", "broken", "LLMReplicaDown", fmt.Sprint("reason ", i, strings.Repeat(" and so on", 200)))
@@ -365,12 +433,23 @@ func TestHealthyReplicasOfLargeFleetAreCollapsed(t *testing.T) {
 
 	page := get(h, "/").Body.String()
 	require.LessOrEqual(t, len(names(page)), 60)
-	require.Contains(t, plainText(page), "920 of 1 000 replicas serve: 20 are down, 20 are failing, 20 fail canary requests, 20 differ, 20 were not tried yet.")
+	require.Contains(t, plainText(page), "920 of 1 000 replicas serve: 20 are down, 20 are failing, 20 fail canary "+
+		"requests, 20 differ, 20 were not tried yet.")
 	require.Regexp(t, `href="\?pool=pool-with-a-usual-name-\d">2\d\d more replicas`, page)
 
 	page = get(handler(t, crowd(t, 100, mixed).options()), "/").Body.String()
 	require.NotContains(t, page, `"pill ok"`, "with many pools only problems have rows")
-	require.Equal(t, 101, strings.Count(page, "<h2>")+strings.Count(part(t, page, `<table class="pools">`, "</table>"), `<th scope="row">`))
+	require.Equal(
+		t,
+		101,
+		strings.Count(
+			page,
+			"<h2>",
+		)+strings.Count(
+			part(t, page, `<table class="pools">`, "</table>"),
+			`<th scope="row">`,
+		),
+	)
 
 	var all []string
 	next := "/?pool=pool-with-a-usual-name-2"

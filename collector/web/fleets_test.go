@@ -25,12 +25,29 @@ import (
 func verdict(state, severity, runbook, reason string) target.Status {
 	now := time.Now()
 	return target.Status{
-		Scraping: target.Scraping{Health: target.HealthUp, LastScrape: now, LastSuccess: now, LastDuration: 12 * time.Millisecond, Scrapes: 3},
-		Assessment: target.Assessment{
-			State: state, Severity: severity, Runbook: runbook, StateReason: reason, StateSince: now.Add(-3 * time.Minute),
-			Judged: true, ProbeReady: state == "ready" || state == "blind", ProbeLive: state != "stalled",
+		Scraping: target.Scraping{
+			Health:       target.HealthUp,
+			LastScrape:   now,
+			LastSuccess:  now,
+			LastDuration: 12 * time.Millisecond,
+			Scrapes:      3,
 		},
-		Server: target.Server{DetectedEngine: "triton", EngineVersion: "2.64.0", TRTLLMVersion: "1.1.0", VersionSource: "compatibility_table"},
+		Assessment: target.Assessment{
+			State:       state,
+			Severity:    severity,
+			Runbook:     runbook,
+			StateReason: reason,
+			StateSince:  now.Add(-3 * time.Minute),
+			Judged:      true,
+			ProbeReady:  state == "ready" || state == "blind",
+			ProbeLive:   state != "stalled",
+		},
+		Server: target.Server{
+			DetectedEngine: "triton",
+			EngineVersion:  "2.64.0",
+			TRTLLMVersion:  "1.1.0",
+			VersionSource:  "compatibility_table",
+		},
 	}
 }
 
@@ -64,19 +81,29 @@ func withholding() target.Status {
 }
 
 func canaryFailing() target.Status {
-	return verdict("canary_failing", "broken", "LLMCanaryFailing", "the API answers 200; the canary request failed (never_ended): 8 frames with text came")
+	return verdict("canary_failing", "broken", "LLMCanaryFailing", "the API answers 200; the canary request failed "+
+		"(never_ended): 8 frames with text came")
 }
 
 func mismatching() target.Status {
-	s := verdict("ready", "look", "LLMExpectationMismatch", "the API answers 200; it is not what its pool expects: trtllm_version")
+	s := verdict("ready", "look", "LLMExpectationMismatch", "the API answers 200; it is not what its pool expects: "+
+		"trtllm_version")
 	s.TRTLLMVersion = "1.2.0"
-	s.Checks = []target.CheckList{{Name: "expectations", Checks: []target.Check{{Name: "trtllm_version", Reason: "it is 1.2.0, expected is 1.1.0"}}}}
+	s.Checks = []target.CheckList{{
+		Name:   "expectations",
+		Checks: []target.Check{{Name: "trtllm_version", Reason: "it is 1.2.0, expected is 1.1.0"}},
+	}}
 	return s
 }
 
 // unreachable returns a status whose error names the replica's own address.
 func unreachable(address string) target.Status {
-	s := verdict("down", "broken", "LLMReplicaDown", "Get \"http://"+address+"/metrics\": dial tcp "+address+": connect: connection refused")
+	s := verdict(
+		"down",
+		"broken",
+		"LLMReplicaDown",
+		"Get \"http://"+address+"/metrics\": dial tcp "+address+": connect: connection refused",
+	)
 	s.Health, s.LastReason, s.LastError = target.HealthDown, "connect", s.StateReason
 	return s
 }
@@ -106,20 +133,32 @@ func (f *fleet) derived(key string, n *numbers) *exposition.Block {
 	if f.computed[key] == nil {
 		var series []exposition.ComputedSeries
 		for _, name := range []string{
-			"generation_tokens_per_second", "queue_depth", "requests_running", "requests_limit", "kv_cache_utilization_ratio",
+			"generation_tokens_per_second",
+			"queue_depth", "requests_running", "requests_limit", "kv_cache_utilization_ratio",
 			"time_to_first_token_average_seconds", "request_duration_average_seconds", "request_error_ratio",
 		} {
 			family := exposition.Family{Name: "llm_server_" + name, Type: model.MetricTypeGauge}
-			series = append(series, exposition.ComputedSeries{Family: family, Labels: labels.FromStrings("model_id", "m")})
+			series = append(series, exposition.ComputedSeries{
+				Family: family,
+				Labels: labels.FromStrings("model_id", "m"),
+			})
 		}
 		for _, l := range [][]string{
-			{"availability"}, {"ttft"}, {"availability", "bound", "lower"}, {"availability", "bound", "upper"}, {"ttft", "bound", "lower"}, {"ttft", "bound", "upper"},
+			{"availability"},
+			{"ttft"},
+			{"availability", "bound", "lower"},
+			{"availability", "bound", "upper"},
+			{"ttft", "bound", "lower"},
+			{"ttft", "bound", "upper"},
 		} {
 			family := exposition.Family{Name: "llm_server_slo_requests_total", Type: model.MetricTypeCounter}
 			if len(l) > 1 {
 				family.Name = "llm_server_slo_requests_bad_total"
 			}
-			series = append(series, exposition.ComputedSeries{Family: family, Labels: labels.FromStrings(append([]string{"slo"}, l...)...)})
+			series = append(series, exposition.ComputedSeries{
+				Family: family,
+				Labels: labels.FromStrings(append([]string{"slo"}, l...)...),
+			})
 		}
 		f.computed[key] = exposition.NewComputed(series, nil)
 	}
@@ -182,7 +221,12 @@ func crowd(tb testing.TB, pools int, of func(i int) target.Status) *fleet {
 		if status.Health == target.HealthUp {
 			n = busy(float64(i))
 		}
-		f.publish(fmt.Sprintf("pool-with-a-usual-name-%d", i%pools), fmt.Sprintf("triton-llama-70b-6f7d9c8b5-%d", i), status, n)
+		f.publish(
+			fmt.Sprintf("pool-with-a-usual-name-%d", i%pools),
+			fmt.Sprintf("triton-llama-70b-6f7d9c8b5-%d", i),
+			status,
+			n,
+		)
 	}
 	return f
 }

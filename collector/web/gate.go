@@ -169,7 +169,10 @@ func (a *connections) admit(conn net.Conn) *connection {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if len(a.open) >= a.limit {
-		lowest := slices.MinFunc(slices.Collect(maps.Keys(a.open)), func(b, c *connection) int { return cmp.Compare(b.rank.Load(), c.rank.Load()) })
+		lowest := slices.MinFunc(
+			slices.Collect(maps.Keys(a.open)),
+			func(b, c *connection) int { return cmp.Compare(b.rank.Load(), c.rank.Load()) },
+		)
 		delete(a.open, lowest)
 		_ = lowest.Conn.Close()
 	}

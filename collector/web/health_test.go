@@ -29,13 +29,19 @@ import (
 )
 
 // healthClient runs a server with the gRPC health protocol, and returns its address and a client.
-func healthClient(t *testing.T, opts web.Options, settings ...grpc.DialOption) (address string, client healthpb.HealthClient) {
+func healthClient(
+	t *testing.T,
+	opts web.Options,
+	settings ...grpc.DialOption,
+) (address string, client healthpb.HealthClient) {
 	t.Helper()
 	opts.GRPCHealthAddress = "127.0.0.1:0"
 	s, err := web.New(t.Context(), opts)
 	require.NoError(t, err)
 	run(t, s)
-	conn, err := grpc.NewClient(s.GRPCHealthAddr(), append(settings, grpc.WithTransportCredentials(insecure.NewCredentials()))...)
+	conn, err := grpc.NewClient(
+		s.GRPCHealthAddr(),
+		append(settings, grpc.WithTransportCredentials(insecure.NewCredentials()))...)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	return s.GRPCHealthAddr(), healthpb.NewHealthClient(conn)
@@ -59,21 +65,28 @@ func TestGRPCHealthMatchesProbes(t *testing.T) {
 	f := newFleet(t)
 	f.publish("llama 70b", "r/0", serving(), nil)
 	_, client := healthClient(t, f.options())
-	for _, name := range []string{"", "replica/ready", "replica/live", "replicas/llama%2070b/r%2F0/ready", "replicas/llama%2070b/r%2F0/live"} {
+	for _, name := range []string{
+		"", "replica/ready", "replica/live", "replicas/llama%2070b/r%2F0/ready", "replicas/llama%2070b/r%2F0/live",
+	} {
 		got, err := client.Check(t.Context(), &healthpb.HealthCheckRequest{Service: name})
 		require.NoError(t, err, name)
 		require.Equal(t, healthpb.HealthCheckResponse_SERVING, got.GetStatus(), name)
 	}
 	f.publish("llama 70b", "r/0", canaryFailing(), nil)
 	for name, want := range map[string]healthpb.HealthCheckResponse_ServingStatus{
-		"": healthpb.HealthCheckResponse_NOT_SERVING, "replica/ready": healthpb.HealthCheckResponse_NOT_SERVING, "replica/live": healthpb.HealthCheckResponse_SERVING,
+		"":              healthpb.HealthCheckResponse_NOT_SERVING,
+		"replica/ready": healthpb.HealthCheckResponse_NOT_SERVING,
+		"replica/live":  healthpb.HealthCheckResponse_SERVING,
 	} {
 		got, err := client.Check(t.Context(), &healthpb.HealthCheckRequest{Service: name})
 		require.NoError(t, err, name)
 		require.Equal(t, want, got.GetStatus(), name)
 	}
 	for name, want := range map[string]string{
-		"nobody": "Services are named", "replicas/a/b/ready": `No replica is named "a/b"`, "replica/healthy": "The path must end in /ready or /live", "healthy": "Services are named",
+		"nobody":             "Services are named",
+		"replicas/a/b/ready": `No replica is named "a/b"`,
+		"replica/healthy":    "The path must end in /ready or /live",
+		"healthy":            "Services are named",
 	} {
 		_, err := client.Check(t.Context(), &healthpb.HealthCheckRequest{Service: name})
 		require.Equal(t, codes.NotFound, status.Code(err), name)
@@ -82,7 +95,12 @@ func TestGRPCHealthMatchesProbes(t *testing.T) {
 	f.publish("llama 70b", "r1", failing(), nil)
 	got, err := client.Check(t.Context(), &healthpb.HealthCheckRequest{})
 	require.NoError(t, err)
-	require.Equal(t, healthpb.HealthCheckResponse_SERVING, got.GetStatus(), "of several replicas, the empty name is the exporter")
+	require.Equal(
+		t,
+		healthpb.HealthCheckResponse_SERVING,
+		got.GetStatus(),
+		"of several replicas, the empty name is the exporter",
+	)
 }
 
 func TestIdleConnectionsDoNotBlockProbes(t *testing.T) {
@@ -110,9 +128,16 @@ func TestUnfinishedHealthCallsHoldLittleMemory(t *testing.T) {
 	address, _ := healthClient(t, newFleet(t).options())
 	before := memoryUsed()
 	var headers bytes.Buffer
-	for _, field := range []string{":method POST", ":scheme http", ":path /grpc.health.v1.Health/Check", ":authority x", "content-type application/grpc", "te trailers", "x " + strings.Repeat("x", 1500)} {
+	for _, field := range []string{
+		":method POST", ":scheme http", ":path /grpc.health.v1.Health/Check", ":authority x",
+		"content-type application/grpc", "te trailers", "x " + strings.Repeat("x", 1500),
+	} {
 		name, value, _ := strings.Cut(field, " ")
-		require.NoError(t, hpack.NewEncoder(&headers).WriteField(hpack.HeaderField{Name: name, Value: value, Sensitive: true}))
+		require.NoError(t, hpack.NewEncoder(&headers).WriteField(hpack.HeaderField{
+			Name:      name,
+			Value:     value,
+			Sensitive: true,
+		}))
 	}
 	for range connections {
 		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", address)
@@ -122,7 +147,11 @@ func TestUnfinishedHealthCallsHoldLittleMemory(t *testing.T) {
 		_, err = io.WriteString(conn, http2.ClientPreface)
 		require.NoError(t, errors.Join(err, framer.WriteSettings()))
 		for call := range uint32(16) { // The server may close the connection.
-			_ = framer.WriteHeaders(http2.HeadersFrameParam{StreamID: 2*call + 1, BlockFragment: headers.Bytes(), EndHeaders: true})
+			_ = framer.WriteHeaders(http2.HeadersFrameParam{
+				StreamID:      2*call + 1,
+				BlockFragment: headers.Bytes(),
+				EndHeaders:    true,
+			})
 		}
 		_ = framer.WritePing(false, [8]byte{}) // Its acknowledgement follows the headers.
 		for frame := http2.Frame(nil); err == nil && (frame == nil || frame.Header().Type != http2.FramePing); {
@@ -149,7 +178,9 @@ func TestWatchSendsHealthChanges(t *testing.T) {
 	defer cancel()
 	stream, err := client.Watch(ctx, &healthpb.HealthCheckRequest{Service: "replica/ready"})
 	require.NoError(t, err)
-	for _, want := range []healthpb.HealthCheckResponse_ServingStatus{healthpb.HealthCheckResponse_SERVING, healthpb.HealthCheckResponse_NOT_SERVING} {
+	for _, want := range []healthpb.HealthCheckResponse_ServingStatus{
+		healthpb.HealthCheckResponse_SERVING, healthpb.HealthCheckResponse_NOT_SERVING,
+	} {
 		got, err := stream.Recv()
 		require.NoError(t, err)
 		require.Equal(t, want, got.GetStatus())
@@ -223,11 +254,38 @@ func TestUnjudgedReplicaHasReadinessOfServer(t *testing.T) {
 		code     int
 		text     string
 	}{
-		{"ready", "", answer{true, true}, http.StatusOK, "Not judged: its page was never read (http_status), which says little about its requests. Its server answers that it is ready.\n"},
-		{"not ready", web.UnjudgedServer, answer{false, true}, http.StatusServiceUnavailable, "Not judged: its page was never read (http_status), which says little about its requests. Its server answers that it is not ready.\n"},
-		{"without an answer", web.UnjudgedServer, answer{}, http.StatusOK, "Not judged: its page was never read (http_status), which says little about its requests.\n"},
-		{"without a request", web.UnjudgedReady, answer{false, true}, http.StatusOK, "Not judged: its page was never read (http_status), which says little about its requests.\n"},
-		{"unready", web.UnjudgedUnready, answer{true, true}, http.StatusServiceUnavailable, "Not judged: its page was never read (http_status), which says little about its requests.\n"},
+		{
+			"ready", "",
+			answer{true, true},
+			http.StatusOK,
+			"Not judged: its page was never read (http_status), which says little about its requests. Its server " +
+				"answers that it is ready.\n",
+		},
+		{
+			"not ready", web.UnjudgedServer,
+			answer{false, true},
+			http.StatusServiceUnavailable,
+			"Not judged: its page was never read (http_status), which says little about its requests. Its server " +
+				"answers that it is not ready.\n",
+		},
+		{
+			"without an answer", web.UnjudgedServer,
+			answer{},
+			http.StatusOK,
+			"Not judged: its page was never read (http_status), which says little about its requests.\n",
+		},
+		{
+			"without a request", web.UnjudgedReady,
+			answer{false, true},
+			http.StatusOK,
+			"Not judged: its page was never read (http_status), which says little about its requests.\n",
+		},
+		{
+			"unready", web.UnjudgedUnready,
+			answer{true, true},
+			http.StatusServiceUnavailable,
+			"Not judged: its page was never read (http_status), which says little about its requests.\n",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			opts := f.options()

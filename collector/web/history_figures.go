@@ -51,7 +51,12 @@ func groupOf(family string, l labels.Labels) (group string, ok bool) {
 	switch family {
 	case errorFamily:
 		class := l.Get("class")
-		return labels.NewBuilder(l).Del("class", "reason").Labels().String(), class == "server" || class == "" && l.Get("reason") != "canceled"
+		return labels.NewBuilder(l).
+				Del("class", "reason").
+				Labels().
+				String(),
+			class == "server" ||
+				class == "" && l.Get("reason") != "canceled"
 	case sloFamily, sloBadFamily:
 		return l.Get("slo") + l.Get("bound"), true
 	}
@@ -86,7 +91,11 @@ func (x *figureIndex) group(family string) map[string][]exposition.ValueIndex {
 // linesOf returns the half-open range of a family's lines, empty if the shape lacks the family.
 func linesOf(s *exposition.Shape, family string) (start, end int) {
 	all := s.Families()
-	i, ok := slices.BinarySearchFunc(all, family, func(f exposition.Family, name string) int { return strings.Compare(f.Name, name) })
+	i, ok := slices.BinarySearchFunc(
+		all,
+		family,
+		func(f exposition.Family, name string) int { return strings.Compare(f.Name, name) },
+	)
 	if !ok {
 		return 0, 0
 	}
@@ -134,7 +143,10 @@ func (x *figureIndex) figures(b *exposition.Block) Figures {
 	return Figures{
 		Tokens: number(tokensFamily, plus), Waiting: number(waitingFamily, plus),
 		Running: number("llm_server_requests_running", plus), Limit: number("llm_server_requests_limit", plus),
-		Saturated: number("llm_server_saturated", math.Max), Cache: number("llm_server_kv_cache_utilization_ratio", math.Max),
+		Saturated: number(
+			"llm_server_saturated",
+			math.Max,
+		), Cache: number("llm_server_kv_cache_utilization_ratio", math.Max),
 		FirstToken: number("llm_server_time_to_first_token_average_seconds", math.Max),
 		Duration:   number("llm_server_request_duration_average_seconds", math.Max), Failed: optional(failed),
 	}
@@ -146,7 +158,9 @@ func (x *figureIndex) counts(b *exposition.Block) map[string]objectiveCounts {
 	var all map[string]objectiveCounts
 	bad := x.group(sloBadFamily)
 	for name, series := range x.group(sloFamily) {
-		c := objectiveCounts{combined(b, series, plus), combined(b, bad[name+"lower"], plus), combined(b, bad[name+"upper"], plus)}
+		c := objectiveCounts{
+			combined(b, series, plus), combined(b, bad[name+"lower"], plus), combined(b, bad[name+"upper"], plus),
+		}
 		if all == nil {
 			all = map[string]objectiveCounts{}
 		}

@@ -43,21 +43,36 @@ func TestFigures(t *testing.T) {
 			"the fullest cache and the slowest first token",
 			[]series{
 				gauge("one", "kv_cache_utilization_ratio", 0.9), gauge("two", "kv_cache_utilization_ratio", 0.2),
-				gauge("one", "time_to_first_token_average_seconds", 0.1), gauge("two", "time_to_first_token_average_seconds", 4),
+				gauge("one", "time_to_first_token_average_seconds", 0.1),
+				gauge("two", "time_to_first_token_average_seconds", 4),
 			},
 			Figures{Cache: new(0.9), FirstToken: new(4.0)},
 		},
 		{"infinity is unknown", []series{gauge("one", "request_duration_average_seconds", math.Inf(1))}, Figures{}},
 		{
 			"all reasons of one model except cancellations",
-			[]series{failed("one", "backend", "", 0.25), failed("one", "other", "", 0.5), failed("one", "canceled", "", 0.5)},
+			[]series{
+				failed("one", "backend", "", 0.25), failed("one", "other", "", 0.5),
+				failed("one", "canceled", "", 0.5),
+			},
 			Figures{Failed: new(0.75)},
 		},
-		{"the worst of several models", []series{failed("one", "backend", "", 0.1), failed("two", "backend", "", 0.4)}, Figures{Failed: new(0.4)}},
-		{"the worst of several entry models of one deployment", []series{entry("ensemble", 0.7), entry("bls", 0.6)}, Figures{Failed: new(0.7)}},
+		{
+			"the worst of several models",
+			[]series{failed("one", "backend", "", 0.1), failed("two", "backend", "", 0.4)},
+			Figures{Failed: new(0.4)},
+		},
+		{
+			"the worst of several entry models of one deployment",
+			[]series{entry("ensemble", 0.7), entry("bls", 0.6)},
+			Figures{Failed: new(0.7)},
+		},
 		{
 			"failures of class server, if series have a class",
-			[]series{failed("one", "400", "client", 0.3), failed("one", "500", "server", 0.05), failed("one", "429", "overload", 0.2)},
+			[]series{
+				failed("one", "400", "client", 0.3), failed("one", "500", "server", 0.05),
+				failed("one", "429", "overload", 0.2),
+			},
 			Figures{Failed: new(0.05)},
 		},
 		{"failures of clients tell nothing about the server", []series{failed("one", "400", "client", 0.3)}, Figures{}},
@@ -77,10 +92,16 @@ func TestFigures(t *testing.T) {
 
 func TestFiguresOfHiddenSeries(t *testing.T) {
 	computed := func(name string, aside bool) exposition.ComputedSeries {
-		return exposition.ComputedSeries{Family: exposition.Family{Name: "llm_server_" + name, Type: model.MetricTypeGauge}, Hidden: aside}
+		return exposition.ComputedSeries{
+			Family: exposition.Family{Name: "llm_server_" + name, Type: model.MetricTypeGauge},
+			Hidden: aside,
+		}
 	}
 	b := exposition.NewComputed([]exposition.ComputedSeries{
-		computed("generation_tokens_per_second", true), computed("requests_running", false), computed("time_to_first_token_average_seconds", true),
+		computed(
+			"generation_tokens_per_second",
+			true,
+		), computed("requests_running", false), computed("time_to_first_token_average_seconds", true),
 	}, nil).Block()
 	b.Set(0, 5)
 	b.Set(1, 3)

@@ -52,7 +52,10 @@ func addReplica(tb testing.TB, store *snapshot.Store) *snapshot.Slot {
 func tokens(perSecond float64) snapshot.Snapshot {
 	return snapshot.Snapshot{
 		Derived: block([]series{{"generation_tokens_per_second", []string{"model_id", "m"}, perSecond}}),
-		Status:  target.Status{Assessment: target.Assessment{State: "ready", Severity: "ok", StateSince: time.Unix(100, 0)}, Scraping: target.Scraping{LastScrape: time.Now()}},
+		Status: target.Status{
+			Assessment: target.Assessment{State: "ready", Severity: "ok", StateSince: time.Unix(100, 0)},
+			Scraping:   target.Scraping{LastScrape: time.Now()},
+		},
 	}
 }
 
@@ -104,7 +107,9 @@ func stateChanges(h *history, since time.Time) []string {
 
 func TestNumbersAreSampledEveryFiveSeconds(t *testing.T) {
 	followed(t, tokens(10), func(r *tracked) {
-		for _, next := range []snapshot.Snapshot{tokens(20), {}, tokens(1e38), tokens(1e39), tokens(-1e300), tokens(40)} {
+		for _, next := range []snapshot.Snapshot{
+			tokens(20), {}, tokens(1e38), tokens(1e39), tokens(-1e300), tokens(40),
+		} {
 			r.slot.Publish(next)
 			wait(sampleInterval)
 		}
@@ -112,7 +117,8 @@ func TestNumbersAreSampledEveryFiveSeconds(t *testing.T) {
 		samples := shown(r.h.recent("a/r0").tokens)
 		require.InEpsilon(r.t, 1e38, samples[3], 1e-6)
 		samples[3] = 1e38
-		require.Equal(r.t, []float64{10, 20, -1, 1e38, -1, -1, 40}, samples, "an unknown number leaves a gap, and one that is too large for a sample")
+		require.Equal(r.t, []float64{10, 20, -1, 1e38, -1, -1, 40}, samples, "an unknown number leaves a gap, and "+
+			"one that is too large for a sample")
 		require.Equal(r.t, []float64{-1, -1, -1, -1, -1, -1, -1}, shown(r.h.recent("a/r0").waiting))
 		require.Empty(r.t, r.h.recent("a/other").tokens)
 	})
@@ -161,18 +167,28 @@ func TestStateChanges(t *testing.T) {
 				since = time.Now()
 			}
 			r.slot.Publish(snapshot.Snapshot{Status: target.Status{
-				Assessment: target.Assessment{State: step.state, Severity: step.severity, StateReason: step.reason, StateSince: since}, Scraping: target.Scraping{LastScrape: time.Now()},
+				Assessment: target.Assessment{
+					State:       step.state,
+					Severity:    step.severity,
+					StateReason: step.reason,
+					StateSince:  since,
+				}, Scraping: target.Scraping{LastScrape: time.Now()},
 			}})
 			wait(2 * time.Second)
 		}
 
-		require.Equal(r.t, []string{"0s starting look", "2s ready ok", "6s ready broken", "8s ready ok", "10s failing broken"}, stateChanges(r.h, began))
+		require.Equal(r.t, []string{
+			"0s starting look", "2s ready ok", "6s ready broken", "8s ready ok", "10s failing broken",
+		}, stateChanges(r.h, began))
 		last := r.h.recent("a/r0").changes[4].StateReason
 		require.LessOrEqual(r.t, len(last), 520, "a reason is bounded")
 		require.True(r.t, strings.HasSuffix(last, "é…"))
 
 		for n := range 50 {
-			r.slot.Publish(snapshot.Snapshot{Status: target.Status{Assessment: target.Assessment{State: fmt.Sprint("s", n), StateSince: time.Now()}}})
+			r.slot.Publish(snapshot.Snapshot{Status: target.Status{Assessment: target.Assessment{
+				State:      fmt.Sprint("s", n),
+				StateSince: time.Now(),
+			}}})
 			wait(time.Second)
 		}
 		recent := r.h.recent("a/r0").changes
@@ -193,7 +209,11 @@ func TestChangeTimesNeverDecrease(t *testing.T) {
 			began := time.Now()
 			for _, severity := range []string{"ok", "broken"} {
 				r.slot.Publish(snapshot.Snapshot{Status: target.Status{
-					Assessment: target.Assessment{State: "ready", Severity: severity, StateSince: began}, Scraping: target.Scraping{LastScrape: began.Add(scraped)},
+					Assessment: target.Assessment{
+						State:      "ready",
+						Severity:   severity,
+						StateSince: began,
+					}, Scraping: target.Scraping{LastScrape: began.Add(scraped)},
 				}})
 				wait(2 * time.Second)
 			}
@@ -206,7 +226,11 @@ func TestChangeTimesNeverDecrease(t *testing.T) {
 func TestLastFailureIsKeptAfterSuccess(t *testing.T) {
 	followed(t, snapshot.Snapshot{}, func(r *tracked) {
 		failed := time.Now()
-		r.slot.Publish(snapshot.Snapshot{Status: target.Status{Scraping: target.Scraping{LastScrape: failed, LastReason: "timeout", LastError: "no answer in 4s"}}})
+		r.slot.Publish(snapshot.Snapshot{Status: target.Status{Scraping: target.Scraping{
+			LastScrape: failed,
+			LastReason: "timeout",
+			LastError:  "no answer in 4s",
+		}}})
 		wait(2 * time.Second)
 		r.slot.Publish(tokens(1))
 		wait(2 * time.Second)

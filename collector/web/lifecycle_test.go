@@ -100,7 +100,11 @@ func TestUnknownPathsAreNotFound(t *testing.T) {
 		require.Equal(t, http.StatusNotFound, get(h, path).Code, path)
 	}
 	require.Equal(t, http.StatusNotFound, get(h, "/metrics?target=http://169.254.169.254").Code)
-	require.Contains(t, get(h, "/metrics").Body.String(), `trtllm_exporter_http_requests_total{code="404",path="other"} 8`)
+	require.Contains(
+		t,
+		get(h, "/metrics").Body.String(),
+		`trtllm_exporter_http_requests_total{code="404",path="other"} 8`,
+	)
 }
 
 func TestResponsesHaveSecurityHeaders(t *testing.T) {
@@ -118,7 +122,10 @@ func TestInvalidOptions(t *testing.T) {
 		"no address":                             func(o *web.Options) { o.ListenAddresses = nil },
 		"web configuration testdata/missing.yml": func(o *web.Options) { o.WebConfigFile = "testdata/missing.yml" },
 		"metrics of the web server": func(o *web.Options) {
-			o.Registry.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: "trtllm_exporter_page_bytes", Help: "x"}))
+			o.Registry.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{
+				Name: "trtllm_exporter_page_bytes",
+				Help: "x",
+			}))
 		},
 	} {
 		opts := newFleet(t).options()

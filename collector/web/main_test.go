@@ -41,7 +41,11 @@ type fleet struct {
 func newFleet(tb testing.TB) *fleet {
 	tb.Helper()
 	return &fleet{
-		t: tb, store: snapshot.NewStore(), caches: map[string]*exposition.Cache{}, labels: map[string]*exposition.Labeler{}, slots: map[string]*snapshot.Slot{},
+		t:        tb,
+		store:    snapshot.NewStore(),
+		caches:   map[string]*exposition.Cache{},
+		labels:   map[string]*exposition.Labeler{},
+		slots:    map[string]*snapshot.Slot{},
 		computed: map[string]*exposition.Shape{},
 	}
 }

@@ -116,7 +116,8 @@ func (s *Server) unknown(q *query) string {
 		configured = s.opts.Pools()
 	}
 	for _, id := range q.pools {
-		if _, known := configured[id]; !known && !slices.ContainsFunc(s.opts.Store.Slots(), func(s *snapshot.Slot) bool { return s.Target().PoolID == id }) {
+		if _, known := configured[id]; !known &&
+			!slices.ContainsFunc(s.opts.Store.Slots(), func(s *snapshot.Slot) bool { return s.Target().PoolID == id }) {
 			return fmt.Sprintf("No pool is named %q; /targets lists the pools that have replicas", id)
 		}
 	}

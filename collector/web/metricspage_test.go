@@ -141,8 +141,16 @@ func TestFormatsAreNegotiated(t *testing.T) {
 	}{
 		{"a browser", "text/html,*/*;q=0.8", "text/plain; version=0.0.4"},
 		{"OpenMetrics only", "application/openmetrics-text;version=1.0.0", "text/plain; version=0.0.4"},
-		{"OpenMetrics first, text too", "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5", "text/plain; version=0.0.4"},
-		{"protobuf first", "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited,text/plain;q=0.5", "text/plain; version=0.0.4"},
+		{
+			"OpenMetrics first, text too",
+			"application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5",
+			"text/plain; version=0.0.4",
+		},
+		{
+			"protobuf first",
+			"application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited,text/plain;q=0.5",
+			"text/plain; version=0.0.4",
+		},
 	} {
 		w := get(h, "/metrics", "Accept", c.accept)
 		require.Equal(t, http.StatusOK, w.Code, c.name)
@@ -166,9 +174,22 @@ func TestPageSelections(t *testing.T) {
 		{"a replica of another pool", "?pool_id=b&target=a/r0", nil, []string{pending0, pending1, pendingB}},
 		{"a pool without replicas", "?pool_id=none", nil, []string{pending0}},
 		{"the exporter itself", "?target=self", []string{"trtllm_exporter_page_bytes"}, []string{pending0}},
-		{"one name", "?name[]=nv_inference_pending_request_count", []string{pending0, pendingB}, []string{"trtllm_exporter_page_bytes"}},
-		{"an own name", "?name[]=trtllm_exporter_page_bytes", []string{"trtllm_exporter_page_bytes"}, []string{pending0}},
-		{"a name of one replica", "?name[]=nv_inference_pending_request_count&target=a/r1", []string{pending1}, []string{pending0}},
+		{
+			"one name", "?name[]=nv_inference_pending_request_count",
+			[]string{pending0, pendingB},
+			[]string{"trtllm_exporter_page_bytes"},
+		},
+		{
+			"an own name", "?name[]=trtllm_exporter_page_bytes",
+			[]string{"trtllm_exporter_page_bytes"},
+			[]string{pending0},
+		},
+		{
+			"a name of one replica",
+			"?name[]=nv_inference_pending_request_count&target=a/r1",
+			[]string{pending1},
+			[]string{pending0},
+		},
 		{"an unknown name", "?name[]=nope", nil, []string{pending0, "trtllm_exporter_page_bytes"}},
 	} {
 		w := get(h, "/metrics"+c.query)
@@ -191,9 +212,15 @@ func TestUnknownReplicasAndPoolsAreNotFound(t *testing.T) {
 		options.Pools = func() map[string][]web.Objective { return configured }
 		h := handler(t, options)
 		for query, want := range map[string]string{
-			"?target=a/r0&target=a/r9": `"a/r9"`, "?target=": `No replica is named ""`, "?target=&target=a/r0": `No replica is named ""`,
-			"?target=self&target=": `No replica is named ""`, "?pool_id=": `No pool is named ""`, "?pool_id=&target=a/r0": `No pool is named ""`,
-			"?pool_id=nope": `"nope"`, "?pool_id=a&pool_id=nope": `"nope"`, "?pool_id=nope&target=a/r0": `"nope"`,
+			"?target=a/r0&target=a/r9":  `"a/r9"`,
+			"?target=":                  `No replica is named ""`,
+			"?target=&target=a/r0":      `No replica is named ""`,
+			"?target=self&target=":      `No replica is named ""`,
+			"?pool_id=":                 `No pool is named ""`,
+			"?pool_id=&target=a/r0":     `No pool is named ""`,
+			"?pool_id=nope":             `"nope"`,
+			"?pool_id=a&pool_id=nope":   `"nope"`,
+			"?pool_id=nope&target=a/r0": `"nope"`,
 		} {
 			w := get(h, "/metrics"+query)
 			require.Equal(t, http.StatusNotFound, w.Code, query)
@@ -236,9 +263,14 @@ func TestSelectionsUseLittleMemory(t *testing.T) {
 
 func TestProcessMetricsShareFamilyWithTargets(t *testing.T) {
 	f := newFleet(t)
-	f.page("nim", "r0", "# HELP process_open_fds Number of open file descriptors.\n# TYPE process_open_fds gauge\nprocess_open_fds 12\n# HELP go_goroutines Something else\n# TYPE go_goroutines histogram\ngo_goroutines_count 1\n")
+	f.page("nim", "r0", "# HELP process_open_fds Number of open file descriptors.\n# TYPE process_open_fds gauge\n"+
+		"process_open_fds 12\n# HELP go_goroutines Something else\n# TYPE go_goroutines histogram\n"+
+		"go_goroutines_count 1\n")
 	opts := f.options()
-	opts.Registry.MustRegister(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collectors.NewGoCollector())
+	opts.Registry.MustRegister(
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		collectors.NewGoCollector(),
+	)
 
 	page := get(handler(t, opts), "/metrics").Body.String()
 
@@ -263,14 +295,26 @@ func TestPageShowsConflicts(t *testing.T) {
 	f.page("a", "r1", "# HELP x secret\n# TYPE x gauge\nx 2\n")
 	page := get(h, "/metrics").Body.String()
 	get(h, "/metrics")
-	require.Equal(t, 1, strings.Count(log.String(), `msg="Target differs from others" component=web pool_id=a replica_id=r1 family=x in=type says=gauge`), log.String())
+	require.Equal(
+		t,
+		1,
+		strings.Count(
+			log.String(),
+			`msg="Target differs from others" component=web pool_id=a replica_id=r1 family=x in=type says=gauge`,
+		),
+		log.String(),
+	)
 	require.Equal(t, 1, strings.Count(log.String(), `in=help says="a different text"`), log.String())
 	require.NotContains(t, log.String(), "secret")
 	var document struct{ Targets []struct{ Differs any } }
 	require.NoError(t, json.Unmarshal(get(h, "/targets?format=json").Body.Bytes(), &document))
 	require.Nil(t, document.Targets[0].Differs)
 	require.Equal(t, []any{
-		map[string]any{"family": "x", "in": "type", "says": "gauge"}, map[string]any{"family": "x", "in": "help", "says": "a different text"},
+		map[string]any{
+			"family": "x",
+			"in":     "type",
+			"says":   "gauge",
+		}, map[string]any{"family": "x", "in": "help", "says": "a different text"},
 	}, document.Targets[1].Differs)
 	replica := plainText(get(h, "/replica?target=a/r1").Body.String())
 	require.Contains(t, replica, "Families that other targets describe differently")
@@ -278,7 +322,8 @@ func TestPageShowsConflicts(t *testing.T) {
 	require.NotContains(t, replica, "secret")
 
 	require.Contains(t, page, "trtllm_exporter_metadata_conflicts{kind=\"type\"} 1\n")
-	require.Contains(t, page, "# HELP x one\n# TYPE x untyped\nx{pool_id=\"a\",replica_id=\"r0\"} 1\nx{pool_id=\"a\",replica_id=\"r1\"} 2\n")
+	require.Contains(t, page, "# HELP x one\n# TYPE x untyped\nx{pool_id=\"a\",replica_id=\"r0\"} 1\n"+
+		"x{pool_id=\"a\",replica_id=\"r1\"} 2\n")
 	f.page("a", "r1", "# HELP x one\n# TYPE x counter\nx 2\n")
 	require.Contains(t, get(h, "/metrics").Body.String(), "trtllm_exporter_metadata_conflicts{kind=\"type\"} 0\n")
 	require.NotContains(t, get(h, "/replica?target=a/r1").Body.String(), "describe differently")
@@ -333,10 +378,14 @@ func TestBrokenOwnMetricDoesNotAffectTargets(t *testing.T) {
 
 func TestSelectedFamilyMatchesWholePage(t *testing.T) {
 	f := threeReplicas(t)
-	f.page("nim", "r0", "# HELP process_open_fds Open.\n# TYPE process_open_fds gauge\nprocess_open_fds 12\n# TYPE process histogram\nprocess_count 1\nprocess_sum 1\n")
+	f.page("nim", "r0", "# HELP process_open_fds Open.\n# TYPE process_open_fds gauge\nprocess_open_fds 12\n# TYPE "+
+		"process histogram\nprocess_count 1\nprocess_sum 1\n")
 	f.page("nim", "r1", "# HELP process_open_fds Files.\n# TYPE process_open_fds untyped\nprocess_open_fds 12\n")
 	opts := f.options()
-	opts.Registry.MustRegister(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collectors.NewGoCollector())
+	opts.Registry.MustRegister(
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		collectors.NewGoCollector(),
+	)
 	h := handler(t, opts)
 
 	for family, lines := range familiesOf(get(h, "/metrics").Body.String()) {

@@ -64,7 +64,14 @@ type page struct {
 
 func newPages(opts *Options, logger *slog.Logger, m *metrics) *pages {
 	self := &selfPage{gatherer: opts.Registry, logger: logger, cache: exposition.NewCache(exposition.Options{})}
-	return &pages{store: opts.Store, self: self, config: opts.Exposition, metrics: m, slots: make(chan struct{}, runtime.GOMAXPROCS(0)), shared: make(map[string]*page)}
+	return &pages{
+		store:   opts.Store,
+		self:    self,
+		config:  opts.Exposition,
+		metrics: m,
+		slots:   make(chan struct{}, runtime.GOMAXPROCS(0)),
+		shared:  make(map[string]*page),
+	}
 }
 
 func negotiate(header http.Header) offer {
@@ -208,7 +215,19 @@ func (p *pages) compare(blocks []*exposition.Block) bool {
 		lset := blocks[c.Block].Shape().Labels(0)
 		pool, replica := lset.Get("pool_id"), lset.Get("replica_id")
 		if changed && i < maxLoggedDifferences {
-			p.self.logger.Info("Target differs from others", "pool_id", pool, "replica_id", replica, "family", c.Family, "in", c.Kind, "says", c.Value)
+			p.self.logger.Info(
+				"Target differs from others",
+				"pool_id",
+				pool,
+				"replica_id",
+				replica,
+				"family",
+				c.Family,
+				"in",
+				c.Kind,
+				"says",
+				c.Value,
+			)
 		}
 		p.differences[pool+"/"+replica] = append(p.differences[pool+"/"+replica], difference{c.Family, c.Kind, c.Value})
 	}
@@ -257,7 +276,20 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	m := &metrics{
 		requests: assess.MetricHTTPRequests.NewCounterVec(), aborted: assess.MetricHTTPAborted.NewCounter(),
 		panics: assess.MetricHTTPPanics.NewCounter(), pageBytes: assess.MetricPageBytes.NewGauge(),
-		buildTime: assess.MetricPageBuildTime.NewHistogram(0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5),
+		buildTime: assess.MetricPageBuildTime.NewHistogram(
+			0.0005,
+			0.001,
+			0.0025,
+			0.005,
+			0.01,
+			0.025,
+			0.05,
+			0.1,
+			0.25,
+			0.5,
+			1,
+			2.5,
+		),
 		conflicts: assess.MetricMetadataConflicts.NewGaugeVec(),
 	}
 	for _, c := range []prometheus.Collector{m.requests, m.aborted, m.panics, m.pageBytes, m.buildTime, m.conflicts} {

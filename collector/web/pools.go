@@ -57,7 +57,11 @@ func (s *Server) poolViews(selected []*replica, byPool map[string][]*replica) []
 		p.Rows = append(p.Rows, r)
 	}
 	slices.SortFunc(pools, func(a, b *poolView) int {
-		return cmp.Or(cmp.Compare(severityRank(a.Severity), severityRank(b.Severity)), cmp.Compare(a.servingRatio(), b.servingRatio()), CompareNames(a.PoolID, b.PoolID))
+		return cmp.Or(
+			cmp.Compare(severityRank(a.Severity), severityRank(b.Severity)),
+			cmp.Compare(a.servingRatio(), b.servingRatio()),
+			CompareNames(a.PoolID, b.PoolID),
+		)
 	})
 	return pools
 }
@@ -170,7 +174,8 @@ func (s *Server) objectives(configured []Objective, all []*replica) []Objective 
 func poolCounts(all []*replica, name string) (sum objectiveCounts, measured bool) {
 	for _, r := range tier(all, func(r *replica) bool { return r.objectives[name] != objectiveCounts{} }) {
 		c, ok := r.objectives[name]
-		sum.requests, sum.bad, sum.badAtMost, measured = sum.requests+c.requests, sum.bad+c.bad, sum.badAtMost+c.badAtMost, measured || ok
+		sum.requests, sum.bad, sum.badAtMost, measured = sum.requests+c.requests, sum.bad+c.bad, sum.badAtMost+c.badAtMost, measured ||
+			ok
 	}
 	return sum, measured
 }

@@ -33,10 +33,13 @@ const (
 func (s *Server) probeRoute(r *http.Request) (label string, found route, ok bool) {
 	for _, label := range []string{probesPath, probePath} {
 		if strings.HasPrefix(r.URL.EscapedPath(), label) {
-			return label, route{methods: []string{http.MethodGet, http.MethodHead}, serve: func(w http.ResponseWriter, r *http.Request) {
-				code, text := s.probe(r.Context(), r.URL.EscapedPath(), r.Host)
-				writeLine(w, code, text)
-			}}, true
+			return label, route{
+				methods: []string{http.MethodGet, http.MethodHead},
+				serve: func(w http.ResponseWriter, r *http.Request) {
+					code, text := s.probe(r.Context(), r.URL.EscapedPath(), r.Host)
+					writeLine(w, code, text)
+				},
+			}, true
 		}
 	}
 	return "", route{}, false
@@ -119,7 +122,8 @@ func (s *Server) probedReplica(path, host string) (slot *snapshot.Slot, question
 	if suffix, ok := strings.CutPrefix(path, probePath); ok {
 		slots := s.opts.Store.Slots()
 		if len(slots) != 1 {
-			return nil, "", fmt.Sprintf("%s is for an exporter of one replica, this one has %d: ask %sPOOL/REPLICA/ready", probePath, len(slots), probesPath)
+			return nil, "", fmt.Sprintf("%s is for an exporter of one replica, this one has %d: ask "+
+				"%sPOOL/REPLICA/ready", probePath, len(slots), probesPath)
 		}
 		slot, question = slots[0], suffix
 	} else if slot, question, problem = s.namedReplica(strings.TrimPrefix(path, probesPath), host); problem != "" {
@@ -147,7 +151,8 @@ func (s *Server) namedReplica(path, host string) (slot *snapshot.Slot, question,
 			names = append(names, name)
 		}
 	default:
-		return nil, "", "The path is " + probesPath + "POOL/REPLICA/ready or " + probesPath + "POOL/REPLICA/live; without REPLICA the host names it"
+		return nil, "", "The path is " + probesPath + "POOL/REPLICA/ready or " + probesPath +
+			"POOL/REPLICA/live; without REPLICA the host names it"
 	}
 	pool, _ := url.PathUnescape(parts[0])
 	for _, name := range names {
@@ -167,7 +172,10 @@ func (r *replica) unjudged() string {
 	case s.LastScrape.IsZero():
 		return "it was not tried yet."
 	default:
-		return "its page was never read (" + cmp.Or(s.LastError, s.LastReason) + "), which says little about its requests."
+		return "its page was never read (" + cmp.Or(
+			s.LastError,
+			s.LastReason,
+		) + "), which says little about its requests."
 	}
 }
 
@@ -203,9 +211,17 @@ type healthServer struct {
 func newHealthServer(s *Server, l net.Listener) *healthServer {
 	h := &healthServer{web: s, listener: listener{l, s.connections}}
 	h.grpc = grpc.NewServer(
-		grpc.MaxRecvMsgSize(healthMessage), grpc.MaxHeaderListSize(healthMessage), grpc.MaxConcurrentStreams(healthStreams),
-		grpc.ReadBufferSize(healthMessage), grpc.WriteBufferSize(healthMessage),
-		grpc.ConnectionTimeout(readHeaderTimeout), grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: healthIdle}),
+		grpc.MaxRecvMsgSize(
+			healthMessage,
+		),
+		grpc.MaxHeaderListSize(healthMessage),
+		grpc.MaxConcurrentStreams(healthStreams),
+		grpc.ReadBufferSize(healthMessage),
+		grpc.WriteBufferSize(healthMessage),
+		grpc.ConnectionTimeout(
+			readHeaderTimeout,
+		),
+		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: healthIdle}),
 	)
 	healthpb.RegisterHealthServer(h.grpc, h)
 	return h
@@ -227,7 +243,10 @@ func (h *healthServer) close() {
 }
 
 // Check implements the health service.
-func (h *healthServer) Check(ctx context.Context, r *healthpb.HealthCheckRequest) (answer *healthpb.HealthCheckResponse, err error) {
+func (h *healthServer) Check(
+	ctx context.Context,
+	r *healthpb.HealthCheckRequest,
+) (answer *healthpb.HealthCheckResponse, err error) {
 	serving, text := h.judge(ctx, r.GetService())
 	if serving == healthpb.HealthCheckResponse_SERVICE_UNKNOWN {
 		return nil, status.Error(codes.NotFound, text)
@@ -262,7 +281,10 @@ func (h *healthServer) Watch(r *healthpb.HealthCheckRequest, stream healthpb.Hea
 }
 
 // judge returns the answer of the probe for a service name.
-func (h *healthServer) judge(ctx context.Context, service string) (serving healthpb.HealthCheckResponse_ServingStatus, text string) {
+func (h *healthServer) judge(
+	ctx context.Context,
+	service string,
+) (serving healthpb.HealthCheckResponse_ServingStatus, text string) {
 	defer func() {
 		if bug := recover(); bug != nil {
 			h.web.logPanic("gRPC health", bug)

@@ -36,21 +36,58 @@ func TestProbesFollowVerdict(t *testing.T) {
 		{"a serving replica", serving, ok, ok, "Ready: The API answers 200."},
 		{"every request fails", failing, fails, ok, "Not ready: Requests only fail, whatever the API says."},
 		{"a stalled replica", stalled, fails, fails, "Not ready: Requests are in flight and no iteration happens."},
-		{"streams that never end", canaryFailing, fails, ok, "Not ready: The API answers 200; the canary request failed (never_ended)"},
-		{"not ready according to its API", func() target.Status { return verdict("not_ready", "broken", "", "the API answers 503") }, fails, ok, "Not ready: The API answers 503."},
-		{"loading models", func() target.Status { return look("starting", "nothing listens yet") }, fails, ok, "Not ready: Nothing listens yet."},
-		{"a stopping server", func() target.Status { return look("draining", "the server is ending") }, fails, ok, "Not ready: The server is ending."},
-		{"another version than expected", mismatching, ok, ok, "Ready: The API answers 200; it is not what its pool expects"},
-		{"an unreadable page", func() target.Status { return unread(true, true) }, ok, ok, "Ready: The API answers, but the page does not."},
-		{"an unreadable page of a replica that did not serve", func() target.Status { return unread(false, true) }, fails, ok, "Not ready: The API answers, but the page does not."},
-		{"a page that was never read", func() target.Status { return unread(false, false) }, ok, ok, "Not judged: its page was never read (http_status), which says little about its requests."},
+		{
+			"streams that never end", canaryFailing, fails, ok,
+			"Not ready: The API answers 200; the canary request failed (never_ended)",
+		},
+		{
+			"not ready according to its API",
+			func() target.Status { return verdict("not_ready", "broken", "", "the API answers 503") },
+			fails, ok, "Not ready: The API answers 503.",
+		},
+		{
+			"loading models",
+			func() target.Status { return look("starting", "nothing listens yet") },
+			fails, ok, "Not ready: Nothing listens yet.",
+		},
+		{
+			"a stopping server",
+			func() target.Status { return look("draining", "the server is ending") },
+			fails, ok, "Not ready: The server is ending.",
+		},
+		{
+			"another version than expected", mismatching, ok, ok,
+			"Ready: The API answers 200; it is not what its pool expects",
+		},
+		{
+			"an unreadable page",
+			func() target.Status { return unread(true, true) },
+			ok, ok, "Ready: The API answers, but the page does not.",
+		},
+		{
+			"an unreadable page of a replica that did not serve",
+			func() target.Status { return unread(false, true) },
+			fails, ok,
+			"Not ready: The API answers, but the page does not.",
+		},
+		{
+			"a page that was never read",
+			func() target.Status { return unread(false, false) },
+			ok, ok,
+			"Not judged: its page was never read (http_status), which says little about its requests.",
+		},
 		{"not tried yet", func() target.Status { return target.Status{} }, ok, ok, "Not judged: it was not tried yet."},
-		{"nothing listens any more", func() target.Status { return unreachable("10.0.0.1:8002") }, fails, ok, "Not ready: Get \"http"},
+		{
+			"nothing listens any more",
+			func() target.Status { return unreachable("10.0.0.1:8002") },
+			fails, ok, "Not ready: Get \"http",
+		},
 		{"an exporter that stopped scraping", func() target.Status {
 			s := failing()
 			s.LastScrape = s.LastScrape.Add(-time.Minute)
 			return s
-		}, fails, ok, "Not ready: Requests only fail, whatever the API says. This was judged at the last scrape, 1 min ago."},
+		}, fails, ok, "Not ready: Requests only fail, whatever the API says. This was judged at the last " +
+			"scrape, 1 min ago."},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -65,7 +102,12 @@ func TestProbesFollowVerdict(t *testing.T) {
 				require.Equal(t, c.live, live.Code, live.Body.String())
 				require.True(t, strings.HasPrefix(ready.Body.String(), c.text), ready.Body.String())
 				require.Equal(t, "no-store", ready.Header().Get("Cache-Control"))
-				require.Equal(t, ready.Body.String(), get(h, "/-/replica/ready").Body.String(), "the only one needs no name")
+				require.Equal(
+					t,
+					ready.Body.String(),
+					get(h, "/-/replica/ready").Body.String(),
+					"the only one needs no name",
+				)
 			})
 		})
 	}
@@ -75,7 +117,14 @@ func TestRankWithoutPortIsReady(t *testing.T) {
 	f := newFleet(t)
 	slot, err := f.store.Add(&target.Target{PoolID: "a", ReplicaID: "rank 1/2", Silent: true})
 	require.NoError(t, err)
-	slot.Publish(snapshot.Snapshot{Status: target.Status{Assessment: target.Assessment{State: "silent", Severity: "ok", StateReason: "this rank binds no port", Judged: true, ProbeReady: true, ProbeLive: true}}})
+	slot.Publish(snapshot.Snapshot{Status: target.Status{Assessment: target.Assessment{
+		State:       "silent",
+		Severity:    "ok",
+		StateReason: "this rank binds no port",
+		Judged:      true,
+		ProbeReady:  true,
+		ProbeLive:   true,
+	}}})
 
 	w := get(handler(t, f.options()), "/-/replicas/a/rank%201%2F2/ready")
 
@@ -116,7 +165,8 @@ func TestProbesOfUnknownReplicas(t *testing.T) {
 	f := newFleet(t)
 	f.publish("a", "r0", serving(), nil)
 	f.publish("a", "r1", serving(), nil)
-	const usage = "The path is /-/replicas/POOL/REPLICA/ready or /-/replicas/POOL/REPLICA/live; without REPLICA the host names it"
+	const usage = "The path is /-/replicas/POOL/REPLICA/ready or /-/replicas/POOL/REPLICA/live; without REPLICA " +
+		"the host names it"
 	paths := map[string]string{
 		"/-/replicas/a/r2/ready":   `No replica is named "a/r2"; / lists them`,
 		"/-/replicas/a/r2/live":    `No replica is named "a/r2"; / lists them`,
@@ -124,7 +174,8 @@ func TestProbesOfUnknownReplicas(t *testing.T) {
 		"/-/replicas/a/b/r0/ready": usage,
 		"/-/replicas/a/ready":      `No replica is named "a/exporter.example:9802 or exporter.example"; / lists them`,
 		"/-/replicas/a/r0/healthy": "The path must end in /ready or /live",
-		"/-/replica/ready":         "/-/replica/ is for an exporter of one replica, this one has 2: ask /-/replicas/POOL/REPLICA/ready",
+		"/-/replica/ready": "/-/replica/ is for an exporter of one replica, this one has 2: ask " +
+			"/-/replicas/POOL/REPLICA/ready",
 	}
 	for _, unjudged := range []web.Unjudged{web.UnjudgedServer, web.UnjudgedReady, web.UnjudgedUnready} {
 		opts := f.options()

@@ -74,7 +74,12 @@ func TestSlowReadersDoNotAffectOthers(t *testing.T) {
 				t.Cleanup(func() { _ = conn.Close() })
 			}
 			synctest.Wait()
-			require.LessOrEqual(t, value(t, opts.Registry, "trtllm_exporter_page_build_duration_seconds"), 1.0, "all of them share one page")
+			require.LessOrEqual(
+				t,
+				value(t, opts.Registry, "trtllm_exporter_page_build_duration_seconds"),
+				1.0,
+				"all of them share one page",
+			)
 			for range 100 {
 				require.Contains(t, l.page(t), "nv_inference_pending_request_count", headers)
 				// A slow reader starts for each one that is served.
@@ -153,7 +158,11 @@ func TestOldestSlowReadersAreClosedAboveCountLimit(t *testing.T) {
 }
 
 func TestIdleReadersAreClosedAboveTheLimit(t *testing.T) {
-	for _, sent := range []string{"", "GET /-/healthy HTTP/1.1\r\nHost: exporter\r\n\r\n", "GET /metrics HTTP/1.1\r\nX-Half: "} {
+	for _, sent := range []string{
+		"",
+		"GET /-/healthy HTTP/1.1\r\nHost: exporter\r\n\r\n",
+		"GET /metrics HTTP/1.1\r\nX-Half: ",
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			opts := oneReplica(t).options()
 			opts.MaxConnections = 50

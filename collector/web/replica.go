@@ -56,7 +56,9 @@ func (s *Server) readReplica(slot *snapshot.Slot) *replica {
 		PoolID: r.Target.PoolID, ReplicaID: r.Target.ReplicaID,
 		Severity: severityOf(&r.Status.Assessment), State: r.Status.State, Word: wordFor(&r.Status.Assessment),
 		Reason: shortened(sentence(problemText(&r.Status))), Since: s.since(r), Runbook: s.runbook(r.Status.Runbook),
-		Engine: ifKnown(r.Status.DetectedEngine), Version: cmp.Or(ifKnown(r.Status.EngineVersion), ifKnown(r.Status.TRTLLMVersion)),
+		Engine: ifKnown(
+			r.Status.DetectedEngine,
+		), Version: cmp.Or(ifKnown(r.Status.EngineVersion), ifKnown(r.Status.TRTLLMVersion)),
 	}
 	r.sortKey = natural(r.PoolID) + "\x00" + natural(r.ReplicaID) + "\x00" + r.Key()
 	if !r.Target.Auto() {
@@ -203,7 +205,13 @@ func Largest(name string) func(a, b *Replica) int {
 func scrubbed(s target.Status) target.Status {
 	s.Health = cmp.Or(s.Health, target.HealthUnknown)
 	s.StateReason, s.LastError = target.Scrub(s.StateReason), target.Scrub(s.LastError)
-	s.LastScrape, s.LastSuccess, s.StateSince = milliseconds(s.LastScrape), milliseconds(s.LastSuccess), milliseconds(s.StateSince)
+	s.LastScrape, s.LastSuccess, s.StateSince = milliseconds(
+		s.LastScrape,
+	), milliseconds(
+		s.LastSuccess,
+	), milliseconds(
+		s.StateSince,
+	)
 	s.LeftOut = mapped(s.LeftOut, target.Scrub)
 	s.Checks = mapped(s.Checks, func(l target.CheckList) target.CheckList {
 		l.Checks = mapped(l.Checks, func(c target.Check) target.Check {

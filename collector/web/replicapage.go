@@ -112,7 +112,12 @@ func (s *Server) serveReplica(w http.ResponseWriter, r *http.Request) {
 func (s *Server) replicaView(r *replica, base string, now time.Time) *replicaView {
 	r.Reason = sentence(r.Status.StateReason)
 	recent := drawSparks([]*replica{r}, s.history)[0]
-	v := &replicaView{frame: s.frame(r.Key()+" – trtllm_exporter", now), Row: r, Grafana: s.opts.Grafana, Refresh: int(sampleInterval.Seconds())}
+	v := &replicaView{
+		frame:   s.frame(r.Key()+" – trtllm_exporter", now),
+		Row:     r,
+		Grafana: s.opts.Grafana,
+		Refresh: int(sampleInterval.Seconds()),
+	}
 	v.Tone = r.Severity
 	v.Detail = Detail{
 		Replica: r.Replica, Scraped: v.scraped(), Page: target.Public(r.Status.PageURL),
@@ -127,7 +132,9 @@ func changes(past []target.Assessment, now time.Time) []Change {
 	end := now
 	for _, v := range slices.Backward(past) {
 		all = append(all, Change{
-			Time: v.StateSince.UTC().Format("2006-01-02 15:04:05 UTC"), Lasted: age(end.Sub(v.StateSince)), Word: wordFor(&v), Severity: severityOf(&v),
+			Time: v.StateSince.UTC().
+				Format("2006-01-02 15:04:05 UTC"),
+			Lasted: age(end.Sub(v.StateSince)), Word: wordFor(&v), Severity: severityOf(&v),
 			Reason: sentence(target.Scrub(v.StateReason)),
 		})
 		end = v.StateSince
@@ -150,23 +157,38 @@ func (s *Server) unmet(r *replica) []Checks {
 	titles := map[string][3]string{
 		assess.Expected:     {"Not as its pool expects", "other is as expected", "others are as expected"},
 		assess.Capabilities: {"What the server does not expose", "other is exposed", "others are exposed"},
-		assess.Determinism:  {"Why identical requests may get different answers", "other condition is met", "other conditions are met"},
-		assess.Unanswered:   {"Questions that the server did not answer", "", ""},
+		assess.Determinism: {
+			"Why identical requests may get different answers", "other condition is met",
+			"other conditions are met",
+		},
+		assess.Unanswered: {"Questions that the server did not answer", "", ""},
 	}
 	var all []Checks
 	for _, list := range r.Status.Checks {
 		title := titles[list.Name]
-		c := Checks{Title: cmp.Or(title[0], list.Name), NotOK: slices.DeleteFunc(slices.Clone(list.Checks), func(c target.Check) bool { return c.OK })}
+		c := Checks{
+			Title: cmp.Or(title[0], list.Name),
+			NotOK: slices.DeleteFunc(slices.Clone(list.Checks), func(c target.Check) bool { return c.OK }),
+		}
 		if met := len(list.Checks) - len(c.NotOK); met > 0 {
 			c.Others = plural(met, title[1], title[2])
 		}
 		all = append(all, c)
 	}
 	all = append(all,
-		Checks{Title: "Left out of /metrics", NotOK: mapped(r.Status.LeftOut, func(text string) target.Check { return target.Failed("series", text, "") })},
+		Checks{
+			Title: "Left out of /metrics",
+			NotOK: mapped(
+				r.Status.LeftOut,
+				func(text string) target.Check { return target.Failed("series", text, "") },
+			),
+		},
 		Checks{
 			Title: "Families that other targets describe differently",
-			NotOK: mapped(s.pages.differencesOf(r.Key()), func(d difference) target.Check { return target.Failed(d.Family, d.In+": "+d.Value, "") }),
+			NotOK: mapped(
+				s.pages.differencesOf(r.Key()),
+				func(d difference) target.Check { return target.Failed(d.Family, d.In+": "+d.Value, "") },
+			),
 		},
 	)
 	return slices.DeleteFunc(all, func(c Checks) bool { return len(c.NotOK) == 0 })
@@ -186,7 +208,9 @@ func (r *replica) steps(base string) []string {
 	}
 	names := strings.NewReplacer(mapped([]string{
 		"http://EXPORTER:9802", base, "POOL_ID", r.PoolID, "REPLICA_ID", r.ReplicaID,
-		"REPLICA_PAGE", target.Public(cmp.Or(r.Status.PageURL, r.Target.MetricsURL)), "REPLICA_API", target.Public(cmp.Or(r.Status.APIURL, r.Target.APIURL, "REPLICA_API")),
+		"REPLICA_PAGE",
+		target.Public(cmp.Or(r.Status.PageURL, r.Target.MetricsURL)),
+		"REPLICA_API", target.Public(cmp.Or(r.Status.APIURL, r.Target.APIURL, "REPLICA_API")),
 	}, harmless)...)
 	return mapped(entry.Checks, func(check string) string {
 		if !r.Target.Pod {
@@ -235,7 +259,9 @@ func origins(r *replica) []Origin {
 		}
 	}
 	if len(models) > 0 {
-		all = append(all, Origin{"model_id", strings.Join(models, ", "), "models of the server, or model_ids of the pool"})
+		all = append(all, Origin{
+			"model_id", strings.Join(models, ", "), "models of the server, or model_ids of the pool",
+		})
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Target.Labels)) {
 		all = append(all, Origin{name, r.Target.Labels[name], "label of the target, from discovery or relabel_configs"})
@@ -251,7 +277,10 @@ func engineOrigin(r *replica) Origin {
 	case r.Target.Auto():
 		return Origin{"engine", detected, "recognised by the server's page and API"}
 	case detected != "" && detected != r.Target.Engine:
-		return Origin{"engine", r.Target.Engine, "engine of the pool, or label engine of the target; its page is that of " + detected}
+		return Origin{
+			"engine", r.Target.Engine,
+			"engine of the pool, or label engine of the target; its page is that of " + detected,
+		}
 	}
 	return Origin{"engine", r.Target.Engine, "engine of the pool, or label engine of the target"}
 }
@@ -301,8 +330,14 @@ func (s *Server) commands(r *replica) []Command {
 		}
 	}
 	return []Command{
-		{description, "curl -sS --max-time " + strconv.FormatFloat(r.Target.Timeout.Seconds(), 'f', -1, 64) + " " + quoted(page)},
-		{"What the server exposes, and which flags make it expose more", strings.Join(append(doctor, quoted(page)), " ")},
+		{
+			description,
+			"curl -sS --max-time " + strconv.FormatFloat(r.Target.Timeout.Seconds(), 'f', -1, 64) + " " + quoted(page),
+		},
+		{
+			"What the server exposes, and which flags make it expose more",
+			strings.Join(append(doctor, quoted(page)), " "),
+		},
 	}
 }
 

@@ -29,7 +29,10 @@ func TestUnknownReplicaIsNotFound(t *testing.T) {
 	f := newFleet(t)
 	f.publish("a", "r0", serving(), nil)
 	h := handler(t, f.options())
-	for _, path := range []string{"/replica", "/replica?target=", "/replica?target=a", "/replica?target=a/r1", "/replica?target=%3Cscript%3E"} {
+	for _, path := range []string{
+		"/replica", "/replica?target=", "/replica?target=a", "/replica?target=a/r1",
+		"/replica?target=%3Cscript%3E",
+	} {
 		w := get(h, path)
 		require.Equal(t, http.StatusNotFound, w.Code, path)
 		require.Equal(t, "text/plain; charset=utf-8", w.Header().Get("Content-Type"), path)
@@ -50,8 +53,17 @@ func TestReplicaPageHasWholeError(t *testing.T) {
 
 func TestLabelSources(t *testing.T) {
 	known := target.Status{
-		Assessment: target.Assessment{State: "ready", Severity: "ok"}, Server: target.Server{DetectedEngine: "triton", EngineVersion: "2.64.0", TRTLLMVersion: "1.1.0", VersionSource: "model_parameter"},
-		Models: []target.Model{{Name: "tensorrt_llm", ModelID: "llama"}, {Name: "ensemble", ModelID: "llama"}, {Name: "x", ModelID: "mixtral"}},
+		Assessment: target.Assessment{State: "ready", Severity: "ok"}, Server: target.Server{
+			DetectedEngine: "triton",
+			EngineVersion:  "2.64.0",
+			TRTLLMVersion:  "1.1.0",
+			VersionSource:  "model_parameter",
+		},
+		Models: []target.Model{
+			{Name: "tensorrt_llm", ModelID: "llama"},
+			{Name: "ensemble", ModelID: "llama"},
+			{Name: "x", ModelID: "mixtral"},
+		},
 	}
 	for _, c := range []struct {
 		target target.Target
@@ -59,7 +71,12 @@ func TestLabelSources(t *testing.T) {
 		want   []string
 	}{
 		{
-			target.Target{Engine: "dynamo", ReplicaID: "r0", EngineVersion: "2.64.0", Labels: map[string]string{"zone": "eu", "gpu": "h100"}},
+			target.Target{
+				Engine:        "dynamo",
+				ReplicaID:     "r0",
+				EngineVersion: "2.64.0",
+				Labels:        map[string]string{"zone": "eu", "gpu": "h100"},
+			},
 			known,
 			[]string{
 				"engine dynamo engine of the pool, or label engine of the target; its page is that of triton",
@@ -71,7 +88,11 @@ func TestLabelSources(t *testing.T) {
 		},
 		{
 			target.Target{Engine: "auto", ReplicaID: "10.0.0.1:8002", MetricsURL: "http://10.0.0.1:8002/metrics"},
-			target.Status{Server: target.Server{EngineVersion: "unknown", TRTLLMVersion: "unknown", VersionSource: "unknown"}},
+			target.Status{Server: target.Server{
+				EngineVersion: "unknown",
+				TRTLLMVersion: "unknown",
+				VersionSource: "unknown",
+			}},
 			[]string{
 				"replica_id 10.0.0.1:8002 address of the target, as it has no other name",
 				"engine unknown the server has not been recognised yet",
@@ -81,7 +102,9 @@ func TestLabelSources(t *testing.T) {
 		},
 	} {
 		c.target.PoolID = "a"
-		text := plainText(strings.NewReplacer("<td>", " ", "<br>", " ", "&#39;", "'").Replace(replicaPage(t, &c.target, c.status)))
+		text := plainText(
+			strings.NewReplacer("<td>", " ", "<br>", " ", "&#39;", "'").Replace(replicaPage(t, &c.target, c.status)),
+		)
 		for _, want := range c.want {
 			require.Contains(t, text, want)
 		}
@@ -118,22 +141,37 @@ func TestCommandsAreSafeAndHaveNoSecrets(t *testing.T) {
 	for _, c := range []struct {
 		name, url, page, want string
 	}{
-		{"the detected page", "http://gpu:8002", "http://gpu:8002/metrics", "The same page curl -sS --max-time 4 'http://gpu:8002/metrics'"},
+		{
+			"the detected page", "http://gpu:8002", "http://gpu:8002/metrics",
+			"The same page curl -sS --max-time 4 'http://gpu:8002/metrics'",
+		},
 		{
 			"with a password", "http://user:hunter2@gpu:8002/metrics?token=hunter2", "",
-			"The same page (without the user or the query that the configuration adds) curl -sS --max-time 4 'http://gpu:8002/metrics'",
+			"The same page (without the user or the query that the configuration adds) curl -sS --max-time 4 " +
+				"'http://gpu:8002/metrics'",
 		},
 		{"with a quote", "http://gpu:8002/a';reboot;'", "", `'http://gpu:8002/a'\'';reboot;'\'''`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			page := replicaPage(t, &target.Target{PoolID: "a", ReplicaID: "r0", Engine: "auto", MetricsURL: c.url, Timeout: 4e9}, target.Status{Scraping: target.Scraping{PageURL: c.page}})
+			page := replicaPage(t, &target.Target{
+				PoolID:     "a",
+				ReplicaID:  "r0",
+				Engine:     "auto",
+				MetricsURL: c.url,
+				Timeout:    4e9,
+			}, target.Status{Scraping: target.Scraping{PageURL: c.page}})
 			text := strings.ReplaceAll(plainText(strings.ReplaceAll(page, "<br>", " ")), "&#39;", "'")
 			require.Contains(t, text, c.want)
 			require.NotContains(t, page, "hunter2")
 			require.Contains(t, text, "trtllm_exporter doctor 'http://gpu:8002/")
 		})
 	}
-	silent := replicaPage(t, &target.Target{PoolID: "a", ReplicaID: "r0", Silent: true, MetricsURL: "http://gpu:8002"}, target.Status{Assessment: target.Assessment{State: "ready", Severity: "ok"}})
+	silent := replicaPage(t, &target.Target{
+		PoolID:     "a",
+		ReplicaID:  "r0",
+		Silent:     true,
+		MetricsURL: "http://gpu:8002",
+	}, target.Status{Assessment: target.Assessment{State: "ready", Severity: "ok"}})
 	require.NotContains(t, silent, "curl")
 	require.Contains(t, silent, "never: it binds no port")
 }

@@ -42,9 +42,12 @@ func (s *Server) routes() map[string]route {
 		"/targets":   {methods: read, gated: true, serve: filtered(s.serveTargets)},
 		"/sd":        {methods: read, gated: true, serve: s.serveDiscovery},
 		"/config":    {methods: read, lifecycle: true, serve: s.serveConfig},
-		"/-/healthy": {methods: read, serve: func(w http.ResponseWriter, _ *http.Request) { writeLine(w, http.StatusOK, "Healthy.") }},
-		"/-/ready":   {methods: read, serve: s.serveReady},
-		"/-/reload":  {methods: []string{http.MethodPost}, lifecycle: true, serve: s.serveReload},
+		"/-/healthy": {
+			methods: read,
+			serve:   func(w http.ResponseWriter, _ *http.Request) { writeLine(w, http.StatusOK, "Healthy.") },
+		},
+		"/-/ready":  {methods: read, serve: s.serveReady},
+		"/-/reload": {methods: []string{http.MethodPost}, lifecycle: true, serve: s.serveReload},
 		otherPath: {serve: func(w http.ResponseWriter, _ *http.Request) {
 			writeLine(w, http.StatusNotFound, "There is no such page; / shows the fleet, with links to all others.")
 		}},
@@ -87,7 +90,8 @@ func (s *Server) dispatch(w *answer, r *http.Request, found *route) {
 		return
 	}
 	if found.lifecycle && !s.opts.EnableLifecycle {
-		writeLine(w, http.StatusForbidden, "Not enabled: start with --web.enable-lifecycle to enable this path; SIGHUP always reloads.")
+		writeLine(w, http.StatusForbidden, "Not enabled: start with --web.enable-lifecycle to enable this path; "+
+			"SIGHUP always reloads.")
 		return
 	}
 	if found.gated {
@@ -220,7 +224,11 @@ func (s *Server) serveReload(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err := s.opts.Reload(); err != nil {
-		writeLine(w, http.StatusInternalServerError, "Reload failed, the old configuration stays in force: "+target.Scrub(err.Error()))
+		writeLine(
+			w,
+			http.StatusInternalServerError,
+			"Reload failed, the old configuration stays in force: "+target.Scrub(err.Error()),
+		)
 		return
 	}
 	writeLine(w, http.StatusOK, "Reloaded.")

@@ -78,7 +78,14 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	functions := template.FuncMap{"count": Count, "seconds": Seconds, "percent": Percent, "noTargets": noTargets, "markdown": markdown, "shortened": shortened}
+	functions := template.FuncMap{
+		"count":     Count,
+		"seconds":   Seconds,
+		"percent":   Percent,
+		"noTargets": noTargets,
+		"markdown":  markdown,
+		"shortened": shortened,
+	}
 	logger := opts.Logger.With("component", "web")
 	s := &Server{
 		opts:          opts,
@@ -86,10 +93,12 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 		logger:        logger,
 		metrics:       m,
 		gate:          newGate(opts.MaxInFlight),
-		connections:   newConnections(min(connectionsPerSlot*opts.MaxInFlight, cmp.Or(opts.MaxConnections, math.MaxInt))),
-		pages:         newPages(&opts, logger, m),
-		history:       newHistory(opts.Store),
-		templates:     template.Must(template.New("pages").Funcs(functions).ParseFS(assets, "templates/*.html")),
+		connections: newConnections(
+			min(connectionsPerSlot*opts.MaxInFlight, cmp.Or(opts.MaxConnections, math.MaxInt)),
+		),
+		pages:     newPages(&opts, logger, m),
+		history:   newHistory(opts.Store),
+		templates: template.Must(template.New("pages").Funcs(functions).ParseFS(assets, "templates/*.html")),
 	}
 	if err := s.bind(ctx); err != nil {
 		s.Close()
@@ -157,7 +166,12 @@ func (s *Server) Run(ctx context.Context) error {
 	for _, l := range s.listeners {
 		server := s.newHTTPServer(handler) // One per listener, since the toolkit wraps the handler in place.
 		group.Go(func() error {
-			err := toolkit.Serve(listener{l, s.connections}, server, &toolkit.FlagConfig{WebConfigFile: &s.opts.WebConfigFile}, s.logger)
+			err := toolkit.Serve(
+				listener{l, s.connections},
+				server,
+				&toolkit.FlagConfig{WebConfigFile: &s.opts.WebConfigFile},
+				s.logger,
+			)
 			if errors.Is(err, http.ErrServerClosed) {
 				return nil
 			}
@@ -228,7 +242,8 @@ func (s *Server) requireUsers(handler http.Handler) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if users, err := hasUsers(s.opts.WebConfigFile); err != nil || !users {
-			http.Error(w, "The file of --web.config.file names no users any more; restart the exporter to serve everybody", http.StatusInternalServerError)
+			http.Error(w, "The file of --web.config.file names no users any more; restart the exporter to "+
+				"serve everybody", http.StatusInternalServerError)
 			return
 		}
 		handler.ServeHTTP(w, r)

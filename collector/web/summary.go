@@ -180,14 +180,26 @@ func wordFor(v *target.Assessment) string {
 	case v.State != stateReady || severity == healthy:
 		return strings.ReplaceAll(v.State, "_", " ")
 	}
-	return cmp.Or(map[string]string{"LLMExpectationMismatch": "differs", "LLMReplicaSuspected": "suspected", "LLMPoolSaturated": "slow"}[v.Runbook], "check")
+	return cmp.Or(map[string]string{
+		"LLMExpectationMismatch": "differs",
+		"LLMReplicaSuspected":    "suspected",
+		"LLMPoolSaturated":       "slow",
+	}[v.Runbook], "check")
 }
 
 // clause returns a clause that says for how many replicas a word applies.
 func clause(n int, word string) string {
 	verbs := map[string][2]string{
-		"never seen": {"was never seen", "were never seen"}, "never read": {"was never read", "were never read"}, "not tried yet": {"was not tried yet", "were not tried yet"},
-		"canary failing": {"fails canary requests", "fail canary requests"}, "differs": {"differs", "differ"}, "check": {"needs attention", "need attention"},
+		"never seen": {"was never seen", "were never seen"},
+		"never read": {"was never read", "were never read"},
+		"not tried yet": {
+			"was not tried yet", "were not tried yet",
+		},
+		"canary failing": {
+			"fails canary requests", "fail canary requests",
+		},
+		"differs": {"differs", "differ"},
+		"check":   {"needs attention", "need attention"},
 	}[word]
 	return plural(n, cmp.Or(verbs[0], "is "+word), cmp.Or(verbs[1], "are "+word))
 }

@@ -33,7 +33,13 @@ type TargetState struct {
 func NewTargetState(slot *snapshot.Slot) TargetState {
 	t, status := *slot.Target(), scrubbed(slot.Status())
 	t.MetricsURL, t.APIURL = target.Public(t.MetricsURL), target.Public(t.APIURL)
-	state := TargetState{Target: &t, Status: status, PageURL: target.Public(status.PageURL), Interval: t.Interval.Seconds(), Timeout: t.Timeout.Seconds()}
+	state := TargetState{
+		Target:   &t,
+		Status:   status,
+		PageURL:  target.Public(status.PageURL),
+		Interval: t.Interval.Seconds(),
+		Timeout:  t.Timeout.Seconds(),
+	}
 	if !status.LastScrape.IsZero() {
 		state.LastDuration = new(status.LastDuration.Seconds())
 	}
@@ -72,7 +78,11 @@ func (s *Server) serveTargets(w http.ResponseWriter, r *http.Request, f filter) 
 		s.render(w, http.StatusOK, "targets.html", v)
 		return
 	}
-	doc := targetsDocument{Summary: map[string]int{"up": 0, "down": 0, "unknown": 0, "total": 0}, Searches: searches, Targets: []TargetState{}}
+	doc := targetsDocument{
+		Summary:  map[string]int{"up": 0, "down": 0, "unknown": 0, "total": 0},
+		Searches: searches,
+		Targets:  []TargetState{},
+	}
 	for _, slot := range s.opts.Store.Slots() {
 		r := s.readReplica(slot)
 		doc.Summary["total"]++
@@ -131,7 +141,15 @@ type group struct {
 func (s *Server) serveDiscovery(w http.ResponseWriter, r *http.Request) {
 	scheme, host, _ := strings.Cut(s.baseURL(r), "://")
 	part := func(key, instance string) group {
-		return group{[]string{host}, map[string]string{"__scheme__": scheme, "__metrics_path__": "/metrics", "__param_target": key, "instance": instance}}
+		return group{
+			[]string{host},
+			map[string]string{
+				"__scheme__":       scheme,
+				"__metrics_path__": "/metrics",
+				"__param_target":   key,
+				"instance":         instance,
+			},
+		}
 	}
 	groups := []group{part(selfTarget, host)}
 	for _, slot := range s.opts.Store.Slots() {
@@ -161,7 +179,8 @@ func (s *Server) host(r *http.Request) string {
 	if err != nil {
 		name = r.Host
 	}
-	if r.TLS != nil && r.TLS.ServerName != "" && strings.EqualFold(name, r.TLS.ServerName) || slices.Contains(s.opts.ListenAddresses, r.Host) {
+	if r.TLS != nil && r.TLS.ServerName != "" && strings.EqualFold(name, r.TLS.ServerName) ||
+		slices.Contains(s.opts.ListenAddresses, r.Host) {
 		return r.Host
 	}
 	if local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok {

@@ -26,18 +26,33 @@ func knownStatus(s target.Status) target.Status {
 	s.Generation, s.GenerationReason = "metric set A", "model tensorrt_llm has backend tensorrtllm"
 	s.EngineBuildVersion = "1.0.0"
 	s.LeftOut = []string{"12 series of the page, all of x", secret}
-	s.Models = []target.Model{{Name: "tensorrt_llm", ModelID: "llama", Role: "part", State: "ready", MaxBatchSize: new(8), Decoupled: new(true)}}
+	s.Models = []target.Model{{
+		Name:         "tensorrt_llm",
+		ModelID:      "llama",
+		Role:         "part",
+		State:        "ready",
+		MaxBatchSize: new(8),
+		Decoupled:    new(true),
+	}}
 	s.Checks = []target.CheckList{{Name: "capabilities", Checks: []target.Check{
 		{Name: "tokens", OK: true, Reason: "nv_llm_output_token_len"},
 		{Name: "ttft", Reason: "the histogram is off", Cure: "--metrics-config histogram_latencies=true"},
 	}}, {
 		Name: "determinism", Checks: []target.Check{{Name: "one_instance", Reason: "model <b>x</b> has 2 instances"}},
 	}, {
-		Name: "expectations", Checks: []target.Check{{Name: "trtllm_version", Reason: "it is 1.1.0, expected is 1.2.0"}},
+		Name: "expectations", Checks: []target.Check{{
+			Name:   "trtllm_version",
+			Reason: "it is 1.1.0, expected is 1.2.0",
+		}},
 	}, {
 		Name: "unanswered", Checks: []target.Check{{Name: "GET /v2", Reason: "no answer from " + secret}},
 	}}
-	s.Canary = &target.Canary{Model: "ensemble", Result: "never_ended", Reason: "8 frames with text came, see " + secret, At: s.LastScrape}
+	s.Canary = &target.Canary{
+		Model:  "ensemble",
+		Result: "never_ended",
+		Reason: "8 frames with text came, see " + secret,
+		At:     s.LastScrape,
+	}
 	return s
 }
 
@@ -47,7 +62,12 @@ func mixedFleet(t *testing.T) *fleet {
 	f := newFleet(t)
 	known := f.page("llama-70b-prod", "r0", tritonPage(1))
 	known.Publish(snapshot.Snapshot{Status: knownStatus(known.Status())})
-	f.fail("llama-70b-prod", "r1", "connect", `Get "http://user:hunter2@10.0.0.1:8002/metrics?token=hunter2": dial tcp 10.0.0.1:8002: connect: connection refused`)
+	f.fail(
+		"llama-70b-prod",
+		"r1",
+		"connect",
+		`Get "http://user:hunter2@10.0.0.1:8002/metrics?token=hunter2": dial tcp 10.0.0.1:8002: connect: connection refused`,
+	)
 	draining := f.page("llama-70b-prod", "r2", tritonPage(2))
 	status := draining.Status()
 	status.State, status.StateReason = "not_ready", "the server says it is not ready: a model is loading"
@@ -98,7 +118,11 @@ func TestConfigurationIsLinkedIfEnabled(t *testing.T) {
 func TestTargetsOfEmptyFleet(t *testing.T) {
 	h := handler(t, newFleet(t).options())
 	require.NotContains(t, get(h, "/targets").Body.String(), "<table")
-	require.JSONEq(t, `{"summary":{"total":0,"up":0,"down":0,"unknown":0},"targets":[]}`, get(h, "/targets?format=json").Body.String())
+	require.JSONEq(
+		t,
+		`{"summary":{"total":0,"up":0,"down":0,"unknown":0},"targets":[]}`,
+		get(h, "/targets?format=json").Body.String(),
+	)
 }
 
 func TestSecretsInURLsAreNeverShown(t *testing.T) {
@@ -117,7 +141,11 @@ func TestSecretsInURLsAreNeverShown(t *testing.T) {
 
 func TestURLSecretsInErrorsAreRemoved(t *testing.T) {
 	for _, c := range []struct{ name, message, shown string }{
-		{"a user with a password", `Get "http://bob:hunter2@10.0.0.1:8002/x": refused`, `Get "http://10.0.0.1:8002/x": refused`},
+		{
+			"a user with a password",
+			`Get "http://bob:hunter2@10.0.0.1:8002/x": refused`,
+			`Get "http://10.0.0.1:8002/x": refused`,
+		},
 		{"a user with an email address", "http://bob@corp.example:hunter2@host/", "http://host/"},
 		{"a password with an @", "http://bob:hunter2@hunter2@host/", "http://host/"},
 		{"a token for a user", "http://hunter2@host", "http://host"},
@@ -128,7 +156,12 @@ func TestURLSecretsInErrorsAreRemoved(t *testing.T) {
 		f.fail("a", "r0", "connect", c.message)
 		shown, err := json.Marshal(c.shown)
 		require.NoError(t, err)
-		require.Contains(t, get(handler(t, f.options()), "/targets?format=json").Body.String(), `"last_error": `+string(shown)+",\n", c.name)
+		require.Contains(
+			t,
+			get(handler(t, f.options()), "/targets?format=json").Body.String(),
+			`"last_error": `+string(shown)+",\n",
+			c.name,
+		)
 	}
 }
 
@@ -150,14 +183,20 @@ func TestTargetTextIsEscapedInHTML(t *testing.T) {
 	status.EngineVersion, status.TRTLLMVersion, status.VersionSource, status.DetectedEngine = evil, evil, evil, evil
 	status.State, status.StateReason, status.LastError, status.LastReason = evil, evil, evil, evil
 	status.Models = []target.Model{{Name: evil, ModelID: evil, Role: evil, State: evil, Backend: evil}}
-	status.Checks = []target.CheckList{{Name: "capabilities", Checks: []target.Check{{Name: evil, Reason: evil, Cure: evil}}}}
+	status.Checks = []target.CheckList{{
+		Name:   "capabilities",
+		Checks: []target.Check{{Name: evil, Reason: evil, Cure: evil}},
+	}}
 	status.LeftOut = []string{evil}
 	status.Canary = &target.Canary{Model: evil, Hold: evil, Result: evil, Reason: evil}
 	f.slots[evil+"/"+evil].Publish(snapshot.Snapshot{Status: status})
 	h := handler(t, f.options())
 
 	mine := url.QueryEscape(evil + "/" + evil)
-	for _, path := range []string{"/", "/?pool=" + url.QueryEscape(evil), "/?q=" + url.QueryEscape(evil), "/replica?target=" + mine, "/targets"} {
+	for _, path := range []string{
+		"/", "/?pool=" + url.QueryEscape(evil), "/?q=" + url.QueryEscape(evil), "/replica?target=" + mine,
+		"/targets",
+	} {
 		body := get(h, path).Body.String()
 		require.NotContains(t, body, "<script>", path)
 		require.NotContains(t, body, "<img", path)
@@ -185,7 +224,12 @@ func TestServiceDiscoveryListsReplicas(t *testing.T) {
 		page := get(h, g.Labels["__metrics_path__"]+"?target="+g.Labels["__param_target"])
 		require.Equal(t, 200, page.Code)
 		for name := range g.Labels {
-			require.True(t, strings.HasPrefix(name, "__") || name == "instance", "label %s would collide with the series' own", name)
+			require.True(
+				t,
+				strings.HasPrefix(name, "__") || name == "instance",
+				"label %s would collide with the series' own",
+				name,
+			)
 		}
 	}
 	require.Len(t, instances, 5)
@@ -207,7 +251,10 @@ func TestServiceDiscoveryDistrustsHostHeader(t *testing.T) {
 		{"another's name, over IPv6", "evil.example:80", v6, "", "[2001:db8::1]:9802"},
 		{"none", "", arrivedAt, "", "192.0.2.1:9802"},
 		{"a name of the listener", "localhost:0", arrivedAt, "", "localhost:0"},
-		{"the name of its certificate", "Exporter.example:9802", arrivedAt, "exporter.example", "Exporter.example:9802"},
+		{
+			"the name of its certificate", "Exporter.example:9802", arrivedAt, "exporter.example",
+			"Exporter.example:9802",
+		},
 		{"not the name of its certificate", "evil.example:9802", arrivedAt, "exporter.example", "192.0.2.1:9802"},
 	} {
 		r := httptest.NewRequest(http.MethodGet, "/sd", http.NoBody)
@@ -238,7 +285,10 @@ func TestEngineIsConfiguredOrDetected(t *testing.T) {
 		f := newFleet(t)
 		slot, err := f.store.Add(&target.Target{PoolID: "a", ReplicaID: "r0", Engine: c.configured})
 		require.NoError(t, err)
-		slot.Publish(snapshot.Snapshot{Status: target.Status{Server: target.Server{DetectedEngine: c.detected}, Scraping: target.Scraping{Samples: 1234567, Health: target.HealthUp}}})
+		slot.Publish(snapshot.Snapshot{Status: target.Status{
+			Server:   target.Server{DetectedEngine: c.detected},
+			Scraping: target.Scraping{Samples: 1234567, Health: target.HealthUp},
+		}})
 		page := get(handler(t, f.options()), "/targets").Body.String()
 		require.Contains(t, page, c.want)
 		require.Contains(t, page, "1\u202f234\u202f567")
@@ -278,13 +328,26 @@ func searched(t *testing.T, all []target.PoolDiscovery, path string) (status int
 func dropping() []target.PoolDiscovery {
 	return []target.PoolDiscovery{{
 		PoolID: "llama", Answered: true, Found: 1, Dropped: 1,
-		Sources: []target.Source{{Key: "http_sd_configs[0]", Targets: 1, LastSuccess: time.Now(), LastErrorAt: time.Now().Add(-time.Hour), LastError: "Get http://bob:hunter2@sd/: refused"}},
-		Drops:   []target.Drop{{Source: "static_configs[0]", Address: "<b>:1", Rule: "relabel_configs[0] drops every target"}},
+		Sources: []target.Source{{
+			Key:         "http_sd_configs[0]",
+			Targets:     1,
+			LastSuccess: time.Now(),
+			LastErrorAt: time.Now().Add(-time.Hour),
+			LastError:   "Get http://bob:hunter2@sd/: refused",
+		}},
+		Drops: []target.Drop{{
+			Source:  "static_configs[0]",
+			Address: "<b>:1",
+			Rule:    "relabel_configs[0] drops every target",
+		}},
 	}}
 }
 
 func TestReadinessNamesMissingSources(t *testing.T) {
-	all := []target.PoolDiscovery{{PoolID: "llama", Sources: []target.Source{{Key: "http_sd_configs[0]", LastErrorAt: time.Now(), LastError: "connection refused"}}}}
+	all := []target.PoolDiscovery{{
+		PoolID:  "llama",
+		Sources: []target.Source{{Key: "http_sd_configs[0]", LastErrorAt: time.Now(), LastError: "connection refused"}},
+	}}
 	status, body := searched(t, all, "/-/ready")
 	require.Equal(t, http.StatusServiceUnavailable, status)
 	require.Equal(t, "Not ready: pool llama waits for http_sd_configs[0] (connection refused).\n", body)
@@ -295,7 +358,8 @@ func TestReadinessNamesMissingSources(t *testing.T) {
 func TestPoolWithoutTargetsIsReady(t *testing.T) {
 	status, body := searched(t, dropping(), "/-/ready")
 	require.Equal(t, http.StatusOK, status)
-	require.Equal(t, "Ready.\nPool llama has no targets: the only target found was dropped, <b>:1: relabel_configs[0] drops every target.\n", body)
+	require.Equal(t, "Ready.\nPool llama has no targets: the only target found was dropped, <b>:1: "+
+		"relabel_configs[0] drops every target.\n", body)
 	_, body = searched(t, dropping(), "/")
 	require.Contains(t, body, "Pool llama has no targets")
 	require.Contains(t, body, "&lt;b&gt;:1", "names are shown as text")

@@ -55,8 +55,14 @@ func TestDebOnCleanDebian(t *testing.T) {
 		{"a second installation keeps the configuration", h.returned},
 		{"purging leaves nothing", h.purged},
 		{"install and remove in an image that is not booted", h.unbooted},
-		{"the deb starts with the commands of docs/install.md", func(t *testing.T) { t.Helper(); h.documented(t, "**deb or rpm**"); h.run(t, "dpkg -P trtllm-exporter") }},
-		{"the archive starts with the commands of docs/install.md", func(t *testing.T) { t.Helper(); h.documented(t, "**Archive**") }},
+		{
+			"the deb starts with the commands of docs/install.md",
+			func(t *testing.T) { t.Helper(); h.documented(t, "**deb or rpm**"); h.run(t, "dpkg -P trtllm-exporter") },
+		},
+		{
+			"the archive starts with the commands of docs/install.md",
+			func(t *testing.T) { t.Helper(); h.documented(t, "**Archive**") },
+		},
 	} {
 		if !t.Run(chapter.name, chapter.part) {
 			return // The next steps would fail too.
@@ -93,8 +99,11 @@ func one(t *testing.T, folder, ending string) string {
 // change.
 func (h *host) files(t *testing.T) string {
 	t.Helper()
-	return h.run(t, `find / -xdev \( -path /proc -o -path /sys -o -path /dev -o -path /run -o -path /tmp -o -path /root -o -path /var/log \
-		-o -path /var/tmp -o -path /var/cache -o -path /var/lib/apt -o -path /var/lib/dpkg -o -path /var/lib/systemd \) -prune -o -print | sort`)
+	return h.run(
+		t,
+		`find / -xdev \( -path /proc -o -path /sys -o -path /dev -o -path /run -o -path /tmp -o -path /root -o -path /var/log \
+		-o -path /var/tmp -o -path /var/cache -o -path /var/lib/apt -o -path /var/lib/dpkg -o -path /var/lib/systemd \) -prune -o -print | sort`,
+	)
 }
 
 // errors returns lines of the journal that must not occur.
@@ -146,12 +155,15 @@ func (h *host) hardened(t *testing.T) {
 	t.Helper()
 	// A setting of the unit that this systemd does not support would be missing here.
 	shown := strings.Split(h.run(t, "systemctl show trtllm_exporter"), "\n")
-	settings := regexp.MustCompile(`(?m)^\w+=(yes|strict|closed|invisible|native|65536)$`).FindAllString(h.run(t, "systemctl cat trtllm_exporter"), -1)
+	settings := regexp.MustCompile(`(?m)^\w+=(yes|strict|closed|invisible|native|65536)$`).
+		FindAllString(h.run(t, "systemctl cat trtllm_exporter"), -1)
 	require.Greater(t, len(settings), 15)
 	require.Subset(t, shown, append(settings, "MemoryMax=1073741824"))
 	pid := h.pid(t)
 	status := h.run(t, "cat /proc/"+pid+"/status")
-	for _, line := range []string{"NoNewPrivs:\t1", "Seccomp:\t2", "CapEff:\t0000000000000000", "CapBnd:\t0000000000000000"} {
+	for _, line := range []string{
+		"NoNewPrivs:\t1", "Seccomp:\t2", "CapEff:\t0000000000000000", "CapBnd:\t0000000000000000",
+	} {
 		require.Contains(t, status, line)
 	}
 	require.NotContains(t, status, "Uid:\t0")
@@ -160,7 +172,8 @@ func (h *host) hardened(t *testing.T) {
 	require.Error(t, err)
 	require.Equal(t, 3, strings.Count(output, "Read-only file system"), "%s", output)
 	require.Equal(t, "full null ptmx pts random shm tty urandom zero",
-		h.run(t, inside+"sh -c 'cd /dev && ls -d full null ptmx pts random shm tty urandom zero sd* vd* kmsg 2>/dev/null | tr \"\\n\" \" \"'"))
+		h.run(t, inside+"sh -c 'cd /dev && ls -d full null ptmx pts random shm tty urandom zero sd* vd* kmsg "+
+			"2>/dev/null | tr \"\\n\" \" \"'"))
 	h.run(t, "systemd-analyze security --threshold=20 trtllm_exporter.service")
 }
 
@@ -224,7 +237,8 @@ func (h *host) credential(t *testing.T) {
 	h.run(t, "chmod 0700 /etc/secrets && chmod 0600 "+secret)
 	h.write(t, dropIn, "[Service]\nLoadCredential=password:"+secret+"\n")
 	h.write(t, configFile, strings.ReplaceAll(h.config, "    static_configs:",
-		"    basic_auth: { username: exporter, password_file: /run/credentials/trtllm_exporter.service/password }\n    static_configs:"))
+		"    basic_auth: { username: exporter, password_file: /run/credentials/trtllm_exporter.service/password }\n"+
+			"    static_configs:"))
 	h.run(t, "systemctl daemon-reload && systemctl restart trtllm_exporter")
 	h.scrapes(t, h.fleet)
 	h.run(t, "systemctl reload trtllm_exporter")
@@ -282,8 +296,11 @@ func (h *host) removed(t *testing.T) {
 	_, err = h.try("curl -s http://127.0.0.1:9802/-/ready")
 	require.Error(t, err)
 	require.Empty(t, h.run(t, "systemctl list-units --all --no-legend 'trtllm_exporter*'"))
-	remaining := h.run(t, "find / -xdev -path /proc -prune -o -path '*trtllm*' -print | grep -v -e /var/lib/dpkg -e /root -e /var/log -e /run | sort")
-	require.Equal(t, []string{defaultFile, "/etc/trtllm_exporter", configFile, configFile + ".dpkg-dist"}, strings.Fields(remaining))
+	remaining := h.run(t, "find / -xdev -path /proc -prune -o -path '*trtllm*' -print | grep -v -e /var/lib/dpkg "+
+		"-e /root -e /var/log -e /run | sort")
+	require.Equal(t, []string{
+		defaultFile, "/etc/trtllm_exporter", configFile, configFile + ".dpkg-dist",
+	}, strings.Fields(remaining))
 }
 
 func (h *host) returned(t *testing.T) {
@@ -309,7 +326,8 @@ func (h *host) purged(t *testing.T) {
 
 func (h *host) unbooted(t *testing.T) {
 	t.Helper()
-	h.run(t, "unshare --mount sh -ec 'mount -t tmpfs tmpfs /run; dpkg -i "+h.old+"; systemctl enable trtllm_exporter; dpkg -P trtllm-exporter'")
+	h.run(t, "unshare --mount sh -ec 'mount -t tmpfs tmpfs "+
+		"/run; dpkg -i "+h.old+"; systemctl enable trtllm_exporter; dpkg -P trtllm-exporter'")
 	require.Equal(t, h.clean, h.files(t))
 }
 

@@ -70,7 +70,8 @@ func configuration(t *testing.T, fleet []replica) string {
 		require.NoError(t, err)
 		api, err := url.Parse(r.API)
 		require.NoError(t, err)
-		fmt.Fprintf(&b, "      - { targets: [%q], labels: { replica_id: %q, __metrics_path__: %q, __api_address__: %q } }\n",
+		fmt.Fprintf(&b, "      - { targets: [%q], labels: { replica_id: %q, __metrics_path__: %q, "+
+			"__api_address__: %q } }\n",
 			page.Host, r.Name, page.Path, api.Host)
 	}
 	return b.String()

@@ -37,9 +37,15 @@ vllm:lora_requests_info{max_lora="4",running_lora_adapters="",waiting_lora_adapt
 `, rank)
 	})
 	mux.HandleFunc("GET /health", func(http.ResponseWriter, *http.Request) {})
-	mux.HandleFunc("GET /version", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"version":"0.32.0"}`) })
+	mux.HandleFunc(
+		"GET /version",
+		func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"version":"0.32.0"}`) },
+	)
 	mux.HandleFunc("GET /v1/models", func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprint(w, `{"object":"list","data":[{"id":"llama","object":"model","owned_by":"vllm"},{"id":"poems","object":"model","owned_by":"vllm","parent":"llama"}]}`)
+		fmt.Fprint(
+			w,
+			`{"object":"list","data":[{"id":"llama","object":"model","owned_by":"vllm"},{"id":"poems","object":"model","owned_by":"vllm","parent":"llama"}]}`,
+		)
 	})
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
@@ -65,7 +71,8 @@ pools: [ { pool_id: p, static_configs: [ { targets: [%q] } ] } ]
 			endpoint := datalayer.NewEndpoint(nil, nil)
 			require.Eventually(t, func() bool {
 				families := page(t, address)
-				return families["vllm:lora_requests_info"] != nil && extractor.Extract(t.Context(), families, endpoint) == nil
+				return families["vllm:lora_requests_info"] != nil &&
+					extractor.Extract(t.Context(), families, endpoint) == nil
 			}, time.Minute, 200*time.Millisecond)
 			read := endpoint.GetMetrics()
 			require.Equal(t, map[string]int{"poems": 0, "tables": 0}, read.ActiveModels)

@@ -100,7 +100,8 @@ func demo(t *testing.T, binary string) map[string]string {
 				servers[s.Engine] = address.Host
 			}
 		}
-		return servers["triton"] != "" && servers["trtllm-serve"] != "" && servers["sglang"] != "" && servers["vllm"] != ""
+		return servers["triton"] != "" && servers["trtllm-serve"] != "" && servers["sglang"] != "" &&
+			servers["vllm"] != ""
 	}, time.Minute, 200*time.Millisecond)
 	return servers
 }
@@ -127,7 +128,8 @@ pools: [ { pool_id: p, static_configs: [ { targets: [%q] } ] } ]
 	var families map[string]*dto.MetricFamily
 	require.Eventually(t, func() bool {
 		families = page(t, address)
-		return families["vllm:num_requests_running"] != nil && families["vllm:cache_config_info"] != nil && families["vllm:kv_cache_usage_perc"] != nil
+		return families["vllm:num_requests_running"] != nil && families["vllm:cache_config_info"] != nil &&
+			families["vllm:kv_cache_usage_perc"] != nil
 	}, time.Minute, 200*time.Millisecond, "the page of %s", target)
 	return families
 }
@@ -153,7 +155,12 @@ func TestPickerReadsEveryKindOfServer(t *testing.T) {
 			read := endpoint.GetMetrics()
 			require.Equal(t, int(value(t, families, "llm_server_queue_depth")), read.WaitingQueueSize)
 			require.Equal(t, int(value(t, families, "llm_server_requests_running")), read.RunningRequestsSize)
-			require.InDelta(t, value(t, families, "llm_server_kv_cache_utilization_ratio"), read.KVCacheUsagePercent, 1e-9)
+			require.InDelta(
+				t,
+				value(t, families, "llm_server_kv_cache_utilization_ratio"),
+				read.KVCacheUsagePercent,
+				1e-9,
+			)
 			require.Equal(t, int(value(t, families, "llm_server_kv_cache_block_tokens")), read.CacheBlockSize)
 			require.Positive(t, read.CacheNumGPUBlocks)
 			require.WithinDuration(t, time.Now(), read.UpdateTime, time.Minute)

@@ -16,7 +16,10 @@ const autoscalingRules = chart + "/files/autoscaling-rules.yaml"
 func TestAutoscalingRules(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "autoscaling-rules.yaml"), read(t, autoscalingRules), 0o644))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "tests.yaml"), read(t, "tools/manifests/testdata/autoscaling.yaml"), 0o644))
+	require.NoError(
+		t,
+		os.WriteFile(filepath.Join(dir, "tests.yaml"), read(t, "tools/manifests/testdata/autoscaling.yaml"), 0o644),
+	)
 	out, err := promtool(t, "check", "rules", "--lint=all", filepath.Join(dir, "autoscaling-rules.yaml"))
 	require.NoError(t, err, "%s", out)
 	out, err = promtool(t, "test", "rules", filepath.Join(dir, "tests.yaml"))
@@ -49,15 +52,21 @@ func TestAdapterServesMetricsOfHPA(t *testing.T) {
 		require.Contains(t, recorded, "record: "+series+"\n")
 		require.False(t, *rule.Resources.Namespaced)
 		served[rule.Name.As] = true
-		query := strings.NewReplacer("<<.Series>>", series, "<<.LabelMatchers>>", `pool_id="a"`, "<<.GroupBy>>", "pool_id").Replace(rule.MetricsQuery)
+		query := strings.NewReplacer("<<.Series>>", series, "<<.LabelMatchers>>", `pool_id="a"`, "<<.GroupBy>>", "pool_id").
+			Replace(rule.MetricsQuery)
 		file := filepath.Join(t.TempDir(), "rule.yaml")
-		text, err := yaml.Marshal(map[string]any{"groups": []any{map[string]any{"name": "a", "rules": []any{map[string]any{"record": "b", "expr": query}}}}})
+		text, err := yaml.Marshal(map[string]any{"groups": []any{map[string]any{
+			"name":  "a",
+			"rules": []any{map[string]any{"record": "b", "expr": query}},
+		}}})
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(file, text, 0o644))
 		out, err := promtool(t, "check", "rules", file)
 		require.NoError(t, err, "%s", out)
 	}
-	for _, manifest := range [][]byte{read(t, "deploy/autoscaling/hpa.yaml"), rendered(t, "--values=ci/hpa-values.yaml")} {
+	for _, manifest := range [][]byte{
+		read(t, "deploy/autoscaling/hpa.yaml"), rendered(t, "--values=ci/hpa-values.yaml"),
+	} {
 		o := decoded(t, manifest)
 		for _, m := range one[*autoscalingv2.HorizontalPodAutoscaler](t, o).Spec.Metrics {
 			require.True(t, served[m.External.Metric.Name], m.External.Metric.Name)

@@ -56,7 +56,11 @@ func TestGeneratedChartRules(t *testing.T) {
 	}
 	require.ElementsMatch(t, names, switches, "every file of rules has a switch")
 	for _, name := range names {
-		require.Contains(t, string(read(t, chart+"/tests/rules_test.yaml")), "rules.files."+strings.TrimSuffix(name, ".yaml")+": false")
+		require.Contains(
+			t,
+			string(read(t, chart+"/tests/rules_test.yaml")),
+			"rules.files."+strings.TrimSuffix(name, ".yaml")+": false",
+		)
 	}
 }
 
@@ -67,8 +71,17 @@ func TestGeneratedChartDashboards(t *testing.T) {
 		"apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nconfigMapGenerator:\n")
 	for _, name := range names {
 		require.True(t, json.Valid(read(t, chart+"/files/dashboards/"+name)), name)
-		require.Contains(t, string(read(t, chart+"/tests/dashboards_test.yaml")), "dashboards.disabled: ["+strings.TrimSuffix(name, ".json")+"]")
-		fmt.Fprintf(&b, "  - name: trtllm-exporter-dashboard-%s\n    files: [%s]\n", strings.TrimSuffix(name, ".json"), name)
+		require.Contains(
+			t,
+			string(read(t, chart+"/tests/dashboards_test.yaml")),
+			"dashboards.disabled: ["+strings.TrimSuffix(name, ".json")+"]",
+		)
+		fmt.Fprintf(
+			&b,
+			"  - name: trtllm-exporter-dashboard-%s\n    files: [%s]\n",
+			strings.TrimSuffix(name, ".json"),
+			name,
+		)
 		b.WriteString("    options: { disableNameSuffixHash: true, labels: { grafana_dashboard: \"1\" } }\n")
 	}
 	requireFile(t, chart+"/files/dashboards/kustomization.yaml", []byte(b.String()))
@@ -133,7 +146,8 @@ const readmeHead = "# trtllm-exporter\n\n" +
 	"<!-- Written by `make deploy-files` from values.yaml. -->\n\n" +
 	"%s.\n\n" +
 	"```sh\nhelm install exporter deploy/helm/trtllm-exporter --namespace llm --values my-values.yaml\n```\n\n" +
-	"`config` is the exporter's configuration, as in docs/configuration.md; the folder `ci` has an example for every mode. See\n" +
+	"`config` is the exporter's configuration, as in docs/configuration.md; the folder `ci` has an example for " +
+	"every mode. See\n" +
 	"docs/install.md for the installation.\n\n"
 
 func TestSchemaMatchesValues(t *testing.T) {

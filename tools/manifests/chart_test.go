@@ -39,7 +39,9 @@ func helm(t *testing.T, args ...string) ([]byte, error) {
 // rendered returns the manifest of the chart with some values.
 func rendered(t *testing.T, args ...string) []byte {
 	t.Helper()
-	out, err := helm(t, append([]string{"template", "llm", ".", "--namespace=llm", "--kube-version=1.33.0"}, args...)...)
+	out, err := helm(t, append([]string{
+		"template", "llm", ".", "--namespace=llm", "--kube-version=1.33.0",
+	}, args...)...)
 	require.NoError(t, err, "%s", out)
 	return out
 }
@@ -105,7 +107,17 @@ func TestChartRejectsMistakes(t *testing.T) {
 		"dashboards.disabled={nothing}":    "there is no dashboard nothing",
 		"securityContext.runAsNonroot=yes": "",
 	} {
-		out, err := helm(t, "template", "llm", ".", "--kube-version=1.33.0", "--set", "rules.enabled=true,dashboards.enabled=true", "--set", value)
+		out, err := helm(
+			t,
+			"template",
+			"llm",
+			".",
+			"--kube-version=1.33.0",
+			"--set",
+			"rules.enabled=true,dashboards.enabled=true",
+			"--set",
+			value,
+		)
 		if message == "" {
 			// Kubernetes checks what the chart passes on unchanged.
 			require.NoError(t, err, "%s", out)
@@ -149,7 +161,16 @@ func TestChartPassesConfigThrough(t *testing.T) {
 func TestChartHasEveryFlag(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), binary(t), "serve", "--help").CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	used := string(rendered(t, "--values=ci/sharded-values.yaml", "--values=ci/secure-values.yaml", "--set=rules.values.runbook=https://wiki.example,rules.values.grafana=https://grafana.example")) + string(rendered(t, "--set=mode=sidecar"))
+	used := string(
+		rendered(
+			t,
+			"--values=ci/sharded-values.yaml",
+			"--values=ci/secure-values.yaml",
+			"--set=rules.values.runbook=https://wiki.example,rules.values.grafana=https://grafana.example",
+		),
+	) + string(
+		rendered(t, "--set=mode=sidecar"),
+	)
 	// These are for use without a file; the file or extraArgs name the pool.
 	without := []string{"help", "version", "target", "scrape.interval", "scrape.timeout", "pool-id"}
 	flags := regexp.MustCompile(`(?m)^ +--(?:\[no-\])?([a-z.-]+)`).FindAllStringSubmatch(string(out), -1)
@@ -176,14 +197,22 @@ func TestChartAutoscaling(t *testing.T) {
 	o := decoded(t, rendered(t, "--values=ci/keda-values.yaml"))
 	scaled := one[*kedav1alpha1.ScaledObject](t, o)
 	require.Len(t, scaled.Spec.Triggers, 2)
-	require.Equal(t, `max(pool:llm_server_saturation:sum{pool_id="llama-70b-prod"})`, scaled.Spec.Triggers[0].Metadata["query"])
+	require.Equal(
+		t,
+		`max(pool:llm_server_saturation:sum{pool_id="llama-70b-prod"})`,
+		scaled.Spec.Triggers[0].Metadata["query"],
+	)
 	require.Equal(t, "0.8", scaled.Spec.Triggers[0].Metadata["threshold"])
 
 	o = decoded(t, rendered(t, "--values=ci/hpa-values.yaml"))
 	hpa := one[*autoscalingv2.HorizontalPodAutoscaler](t, o)
 	require.Equal(t, "LeaderWorkerSet", hpa.Spec.ScaleTargetRef.Kind)
 	require.Equal(t, "700m", hpa.Spec.Metrics[0].External.Target.AverageValue.String())
-	require.Equal(t, map[string]string{"pool_id": "llama-405b"}, hpa.Spec.Metrics[0].External.Metric.Selector.MatchLabels)
+	require.Equal(
+		t,
+		map[string]string{"pool_id": "llama-405b"},
+		hpa.Spec.Metrics[0].External.Metric.Selector.MatchLabels,
+	)
 }
 
 // sidecars returns the parts of pods that the chart's notes show.

@@ -35,7 +35,10 @@ func pod(t *testing.T, template *corev1.PodTemplateSpec) *unstructured.Unstructu
 	t.Helper()
 	c := exporter(template).DeepCopy()
 	c.RestartPolicy = nil
-	p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "exporter", Namespace: "restricted"}, Spec: *template.Spec.DeepCopy()}
+	p := corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "exporter", Namespace: "restricted"},
+		Spec:       *template.Spec.DeepCopy(),
+	}
 	p.Spec.InitContainers, p.Spec.Containers = nil, []corev1.Container{*c}
 	p.Status = corev1.PodStatus{}
 	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&p)

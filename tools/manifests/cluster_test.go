@@ -50,7 +50,11 @@ func cluster(t *testing.T) *apiServer {
 	require.NoError(t, err)
 	kinds, err := discovery.NewDiscoveryClientForConfigAndClient(config, client)
 	require.NoError(t, err)
-	s := &apiServer{url: config.Host, client: client, mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(kinds))}
+	s := &apiServer{
+		url:    config.Host,
+		client: client,
+		mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(kinds)),
+	}
 	prepared.Do(func() {
 		for _, definition := range definitions(t) {
 			s.create(t, definition)
@@ -71,10 +75,16 @@ func definitions(t *testing.T) []*unstructured.Unstructured {
 	generator := os.Getenv("CONTROLLER_GEN")
 	require.NotEmpty(t, generator, "CONTROLLER_GEN names controller-gen; make e2e-kube sets it")
 	dir := t.TempDir()
-	out, err := exec.CommandContext(t.Context(), generator, "crd:crdVersions=v1",
-		"paths=github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1", "output:crd:dir="+dir).CombinedOutput()
+	out, err := exec.CommandContext(
+		t.Context(),
+		generator,
+		"crd:crdVersions=v1",
+		"paths=github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1",
+		"output:crd:dir="+dir,
+	).CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	keda, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/kedacore/keda/v2").Output()
+	keda, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/kedacore/keda/v2").
+		Output()
 	require.NoError(t, err)
 	var found []*unstructured.Unstructured
 	for _, file := range []string{
@@ -136,7 +146,12 @@ func (s *apiServer) ask(t *testing.T, method, path string, body []byte) (status 
 }
 
 // post sends an object to the server, which refuses unknown fields.
-func (s *apiServer) post(t *testing.T, path string, o *unstructured.Unstructured, extra url.Values) (status int, answer string) {
+func (s *apiServer) post(
+	t *testing.T,
+	path string,
+	o *unstructured.Unstructured,
+	extra url.Values,
+) (status int, answer string) {
 	t.Helper()
 	text, err := yaml.Marshal(o.Object)
 	require.NoError(t, err)

@@ -77,7 +77,9 @@ func TestDocumentedCommandsAreValid(t *testing.T) {
 			args := placed(t, line)[1:]
 			if args[0] != "template" {
 				require.Contains(t, []string{"install", "upgrade"}, args[0])
-				args = append([]string{"template"}, slices.DeleteFunc(args[1:], func(a string) bool { return a == "--install" })...)
+				args = append(
+					[]string{"template"},
+					slices.DeleteFunc(args[1:], func(a string) bool { return a == "--install" })...)
 			}
 			out, err := helm(t, append(args, "--kube-version=1.33.0")...)
 			require.NoError(t, err, "%s", out)
@@ -88,7 +90,9 @@ func TestDocumentedCommandsAreValid(t *testing.T) {
 				}
 			}
 			chart := slices.IndexFunc(args, func(a string) bool { return strings.Contains(a, "trtllm-exporter") })
-			out, err = helm(t, append([]string{"lint", "--strict", "--kube-version=1.33.0", args[chart]}, args[chart+1:]...)...)
+			out, err = helm(t, append([]string{
+				"lint", "--strict", "--kube-version=1.33.0", args[chart],
+			}, args[chart+1:]...)...)
 			require.NoError(t, err, "%s", out)
 		})
 	}
@@ -103,7 +107,9 @@ func TestDocumentedCommandsAreValid(t *testing.T) {
 				require.Contains(t, services[args[len(args)-2]], int32(9802), "no such service in the chart")
 				require.Equal(t, "9802", args[len(args)-1])
 			default:
-				require.Equal(t, []string{"kubectl", "apply", "--dry-run=server", "--validate=strict", "-f", "-"}, args, "TestClusterDocumentedCommands runs what needs a cluster")
+				require.Equal(t, []string{
+					"kubectl", "apply", "--dry-run=server", "--validate=strict", "-f", "-",
+				}, args, "TestClusterDocumentedCommands runs what needs a cluster")
 			}
 		})
 	}
@@ -153,7 +159,10 @@ func requireRunLine(t *testing.T, line string) {
 		}
 	}
 	words := strings.Fields(line)
-	image := slices.IndexFunc(words, func(w string) bool { return strings.HasPrefix(w, "ghcr.io/trtllm-exporter/trtllm_exporter") })
+	image := slices.IndexFunc(
+		words,
+		func(w string) bool { return strings.HasPrefix(w, "ghcr.io/trtllm-exporter/trtllm_exporter") },
+	)
 	require.Positive(t, image)
 	if given := words[image+1:]; len(given) > 0 {
 		command = given
@@ -207,7 +216,14 @@ func runsUntilInterrupted(t *testing.T, args []string) {
 		text, _ := os.ReadFile(path)
 		return string(text)
 	}
-	require.Eventually(t, func() bool { return regexp.MustCompile(`Listening on|http://127\.0\.0\.1:\d+/`).MatchString(output()) }, 30*time.Second, 50*time.Millisecond, "%v", args)
+	require.Eventually(
+		t,
+		func() bool { return regexp.MustCompile(`Listening on|http://127\.0\.0\.1:\d+/`).MatchString(output()) },
+		30*time.Second,
+		50*time.Millisecond,
+		"%v",
+		args,
+	)
 	require.NoError(t, cmd.Process.Signal(os.Interrupt))
 	require.NoError(t, cmd.Wait(), output())
 }

@@ -52,14 +52,16 @@ func TestComposeFilesAreValid(t *testing.T) {
 			require.True(t, exporter.ReadOnly)
 			require.Equal(t, []string{"ALL"}, []string(exporter.CapDrop))
 			require.Equal(t, "CMD /trtllm_exporter healthcheck", strings.Join(exporter.HealthCheck.Test, " "))
-			out, err := exec.CommandContext(t.Context(), binary(t), append(exporter.Command, "--help")...).CombinedOutput()
+			out, err := exec.CommandContext(t.Context(), binary(t), append(exporter.Command, "--help")...).
+				CombinedOutput()
 			require.NoError(t, err, "%s", out)
 		})
 	}
 }
 
 func TestComposeConfigurationsAreValid(t *testing.T) {
-	out, err := exec.CommandContext(t.Context(), binary(t), "check-config", filepath.Join(root, "deploy/compose/triton.yml")).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), binary(t), "check-config", filepath.Join(root, "deploy/compose/triton.yml")).
+		CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	out, err = promtool(t, "check", "config", "--syntax-only", filepath.Join(root, "deploy/compose/prometheus.yml"))
 	require.NoError(t, err, "%s", out)

@@ -57,8 +57,16 @@ func TestFluxDeploysWholeRelease(t *testing.T) {
 	require.True(t, found)
 	from := object(t, first, "source.toolkit.fluxcd.io/v1 OCIRepository")
 	release := object(t, second, "helm.toolkit.fluxcd.io/v2 HelmRelease")
-	require.Contains(t, string(read(t, ".github/workflows/release.yml")), `"oci://ghcr.io/$OWNER/charts"`, "where releases put the chart")
+	require.Contains(
+		t,
+		string(read(t, ".github/workflows/release.yml")),
+		`"oci://ghcr.io/$OWNER/charts"`,
+		"where releases put the chart",
+	)
 	require.Equal(t, "oci://ghcr.io/trtllm-exporter/charts/trtllm-exporter", from("spec", "url"))
-	require.Equal(t, map[string]any{"kind": "OCIRepository", "name": from("metadata", "name")}, release("spec", "chartRef"))
+	require.Equal(t, map[string]any{
+		"kind": "OCIRepository",
+		"name": from("metadata", "name"),
+	}, release("spec", "chartRef"))
 	requireWholeRelease(t, release("spec", "values"))
 }

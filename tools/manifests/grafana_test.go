@@ -30,7 +30,11 @@ func (d *grafanaDashboard) DeepCopyObject() runtime.Object { return d }
 
 // addGrafana adds the kind to a scheme.
 func addGrafana(s *runtime.Scheme) {
-	s.AddKnownTypeWithName(schema.GroupVersionKind{Group: "grafana.integreatly.org", Version: "v1beta1", Kind: "GrafanaDashboard"}, &grafanaDashboard{})
+	s.AddKnownTypeWithName(schema.GroupVersionKind{
+		Group:   "grafana.integreatly.org",
+		Version: "v1beta1",
+		Kind:    "GrafanaDashboard",
+	}, &grafanaDashboard{})
 }
 
 func TestGrafanaOperatorDashboards(t *testing.T) {

@@ -42,7 +42,8 @@ func TestUnitIsValid(t *testing.T) {
 }
 
 func TestUnitIsHardened(t *testing.T) {
-	out, err := exec.CommandContext(t.Context(), have(t, "systemd-analyze"), "security", "--offline=true", "--threshold=20", filepath.Join(root, unit)).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), have(t, "systemd-analyze"), "security", "--offline=true", "--threshold=20", filepath.Join(root, unit)).
+		CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	level := regexp.MustCompile(`Overall exposure level for \S+: ([0-9.]+)`).FindSubmatch(out)
 	require.NotNil(t, level, "%s", out)
@@ -114,17 +115,27 @@ func requireDeb(t *testing.T, deb string) {
 	t.Helper()
 	tree := t.TempDir()
 	run(t, have(t, "dpkg-deb"), "-x", deb, tree)
-	run(t, filepath.Join(tree, "usr/bin/trtllm_exporter"), "check-config", filepath.Join(tree, "etc/trtllm_exporter/config.yml"))
+	run(
+		t,
+		filepath.Join(tree, "usr/bin/trtllm_exporter"),
+		"check-config",
+		filepath.Join(tree, "etc/trtllm_exporter/config.yml"),
+	)
 	packaged, err := os.ReadFile(filepath.Join(tree, "usr/lib/systemd/system/trtllm_exporter.service"))
 	require.NoError(t, err)
 	require.Equal(t, string(read(t, unit)), string(packaged))
 	manual := run(t, "gzip", "-dc", filepath.Join(tree, "usr/share/man/man1/trtllm_exporter.1.gz"))
-	require.Regexp(t, `\A\.TH trtllm_exporter 1 "\d{4}-\d\d-\d\d" "trtllm_exporter [^"\n]+" "User Commands"\n\.SH "NAME"\n`, manual)
+	require.Regexp(
+		t,
+		`\A\.TH trtllm_exporter 1 "\d{4}-\d\d-\d\d" "trtllm_exporter [^"\n]+" "User Commands"\n\.SH "NAME"\n`,
+		manual,
+	)
 	for _, command := range []string{"serve", "doctor", "top", "demo", "check-config"} {
 		require.Contains(t, manual, command)
 	}
 	run(t, "bash", "-n", filepath.Join(tree, "usr/share/bash-completion/completions/trtllm_exporter"))
-	require.Equal(t, "/etc/default/trtllm_exporter\n/etc/trtllm_exporter/config.yml\n", run(t, "dpkg-deb", "-I", deb, "conffiles"))
+	require.Equal(t, "/etc/default/trtllm_exporter\n"+
+		"/etc/trtllm_exporter/config.yml\n", run(t, "dpkg-deb", "-I", deb, "conffiles"))
 }
 
 func requireRPM(t *testing.T, rpm string) {

@@ -41,7 +41,8 @@ func kustomized(t *testing.T, path string) []byte {
 // allComponents returns a kustomization with an overlay and all components.
 func allComponents(t *testing.T, overlay string) string {
 	t.Helper()
-	text := "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [../overlays/" + overlay + "]\ncomponents:\n"
+	text := "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: " +
+		"[../overlays/" + overlay + "]\ncomponents:\n"
 	components, err := filepath.Glob(filepath.Join(root, "deploy/kubernetes/components/*"))
 	require.NoError(t, err)
 	for _, c := range components {
@@ -111,7 +112,10 @@ func requireGoodFlags(t *testing.T, c *corev1.Container) {
 func TestOverlaysAreValid(t *testing.T) {
 	for _, overlay := range overlays {
 		t.Run(overlay, func(t *testing.T) {
-			for _, manifest := range [][]byte{kustomized(t, "deploy/kubernetes/overlays/"+overlay), withComponents(t, overlay)} {
+			for _, manifest := range [][]byte{
+				kustomized(t, "deploy/kubernetes/overlays/"+overlay),
+				withComponents(t, overlay),
+			} {
 				o := decoded(t, manifest)
 				pods := o.pods()
 				require.NotEmpty(t, pods)

@@ -127,9 +127,17 @@ func requireHardened(t *testing.T, pod *corev1.PodTemplateSpec) {
 	t.Helper()
 	requireConfined(t, pod)
 	security := exporter(pod).SecurityContext
-	effective := corev1.SecurityContext{RunAsNonRoot: security.RunAsNonRoot, RunAsUser: security.RunAsUser, SeccompProfile: security.SeccompProfile}
+	effective := corev1.SecurityContext{
+		RunAsNonRoot:   security.RunAsNonRoot,
+		RunAsUser:      security.RunAsUser,
+		SeccompProfile: security.SeccompProfile,
+	}
 	if p := pod.Spec.SecurityContext; p != nil && effective.RunAsUser == nil {
-		effective = corev1.SecurityContext{RunAsNonRoot: p.RunAsNonRoot, RunAsUser: p.RunAsUser, SeccompProfile: p.SeccompProfile}
+		effective = corev1.SecurityContext{
+			RunAsNonRoot:   p.RunAsNonRoot,
+			RunAsUser:      p.RunAsUser,
+			SeccompProfile: p.SeccompProfile,
+		}
 	}
 	require.True(t, *effective.RunAsNonRoot)
 	require.EqualValues(t, 65532, *effective.RunAsUser)

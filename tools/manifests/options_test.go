@@ -53,7 +53,15 @@ func TestChartDashboardsMatchGeneratorOptions(t *testing.T) {
 			cmd.Dir = root
 			out, err := cmd.CombinedOutput()
 			require.NoError(t, err, "%s", out)
-			o := decoded(t, rendered(t, "--set-json=dashboards="+c.choices, "--set=dashboards.enabled=true", "--set=clusterLabel="+c.label))
+			o := decoded(
+				t,
+				rendered(
+					t,
+					"--set-json=dashboards="+c.choices,
+					"--set=dashboards.enabled=true",
+					"--set=clusterLabel="+c.label,
+				),
+			)
 			count := 0
 			for _, m := range all[*corev1.ConfigMap](o) {
 				for name, text := range m.Data {

@@ -94,7 +94,10 @@ type Outcome struct {
 
 // usual returns the outcome for a server that serves: a page, and an API that is ready.
 func usual() *Outcome {
-	return &Outcome{assess.Scrape{OK: true}, engine.Health{API: engine.APIReady, Live: true, LiveKnown: true, Detail: "the API says so"}}
+	return &Outcome{
+		assess.Scrape{OK: true},
+		engine.Health{API: engine.APIReady, Live: true, LiveKnown: true, Detail: "the API says so"},
+	}
 }
 
 // Scenario is a sequence of pages during a situation of a server.
@@ -129,7 +132,11 @@ type phase struct {
 
 // begin adds the pages of all phases.
 func (sc *Scenario) begin() {
-	sc.Pages = []Page{{Book: Book{}.add(sc.initial), Own: sc.phases[0].own, Outcome: cmp.Or(sc.phases[0].outcome, usual())}}
+	sc.Pages = []Page{{
+		Book:    Book{}.add(sc.initial),
+		Own:     sc.phases[0].own,
+		Outcome: cmp.Or(sc.phases[0].outcome, usual()),
+	}}
 	for _, p := range sc.phases {
 		sc.addPhase(p)
 	}
@@ -160,7 +167,13 @@ func (sc *Scenario) addPhase(s phase) {
 		}
 		book = book.add(s.each)
 		book.Now = now
-		sc.Pages = append(sc.Pages, Page{At: now, Book: book, Restarted: restarted, Own: s.own, Outcome: cmp.Or(s.outcome, usual())})
+		sc.Pages = append(sc.Pages, Page{
+			At:        now,
+			Book:      book,
+			Restarted: restarted,
+			Own:       s.own,
+			Outcome:   cmp.Or(s.outcome, usual()),
+		})
 		restarted = false
 	}
 }
@@ -180,7 +193,11 @@ func requests(class engine.Class, n int) Book { return ended(map[engine.Class]in
 // Scenarios returns all scenarios.
 func Scenarios() []Scenario {
 	well, failed := requests(engine.ClassOK, 10), requests(engine.ClassServer, 4)
-	long := Book{Ended: map[engine.Class]int{engine.ClassOK: 50000, engine.ClassServer: 700}, Steps: 900000, Tokens: 5000000}
+	long := Book{
+		Ended:  map[engine.Class]int{engine.ClassOK: 50000, engine.ClassServer: 700},
+		Steps:  900000,
+		Tokens: 5000000,
+	}
 	hung := Book{Running: 4, Waiting: 2}
 	besieged, batch := hung, Book{Running: 8, Waiting: 20, Steps: 50, Tokens: 400}
 	besieged.Arrived = 1
@@ -191,9 +208,16 @@ func Scenarios() []Scenario {
 	half := ended(map[engine.Class]int{engine.ClassOK: 5, engine.ClassServer: 5})
 	full := ended(map[engine.Class]int{engine.ClassOK: 6, engine.ClassOverload: 4})
 	full.Running, full.Waiting = 8, 5
-	once, twice := phase{pages: 1, each: requests(engine.ClassServer, 1)}, phase{pages: 1, each: requests(engine.ClassServer, 2)}
+	once, twice := phase{
+		pages: 1,
+		each:  requests(engine.ClassServer, 1),
+	}, phase{pages: 1, each: requests(engine.ClassServer, 2)}
 	mute := &Outcome{assess.Scrape{OK: true}, engine.Health{API: engine.APIFailed, Detail: "the API did not answer"}}
-	refused, silent := assess.Scrape{Unanswered: true, Refused: true, Error: "connect"}, engine.Health{API: engine.APIRefused, Detail: "the API refuses connections"}
+	refused, silent := assess.Scrape{
+		Unanswered: true,
+		Refused:    true,
+		Error:      "connect",
+	}, engine.Health{API: engine.APIRefused, Detail: "the API refuses connections"}
 	early := refused
 	early.MayStart = true
 	notReady := engine.Health{API: engine.APINotReady, FromServer: true, Detail: "the API answers Service Unavailable"}
@@ -208,41 +232,132 @@ func Scenarios() []Scenario {
 		{Name: "idle after work", phases: []phase{{pages: 3, each: well}, {pages: 9}}, Healthy: true},
 		{Name: "all fail from the start", phases: []phase{{pages: 4, each: failed}}},
 		{Name: "all fail after success", phases: []phase{{pages: 5, each: well}, {pages: 4, each: failed}}},
-		{Name: "all fail long after success", phases: []phase{{pages: 5, each: well}, {pages: 20}, {pages: 3, each: failed}}},
-		{Name: "two fail on a quiet replica", phases: []phase{{pages: 5, each: well}, once, {pages: 17}, once, {pages: 2}}, Healthy: true},
-		{Name: "all fail, seldom", phases: []phase{{pages: 5, each: well}, twice, {pages: 17}, twice, {pages: 17}, twice}, repeats: []phase{{pages: 17}, twice}},
-		{Name: "processes crashed", phases: []phase{{pages: 5, each: well}, {pages: 4, each: Book{Ended: map[engine.Class]int{engine.ClassServer: 4}, Crashed: 4}}}},
+		{
+			Name:   "all fail long after success",
+			phases: []phase{{pages: 5, each: well}, {pages: 20}, {pages: 3, each: failed}},
+		},
+		{
+			Name:    "two fail on a quiet replica",
+			phases:  []phase{{pages: 5, each: well}, once, {pages: 17}, once, {pages: 2}},
+			Healthy: true,
+		},
+		{
+			Name:    "all fail, seldom",
+			phases:  []phase{{pages: 5, each: well}, twice, {pages: 17}, twice, {pages: 17}, twice},
+			repeats: []phase{{pages: 17}, twice},
+		},
+		{
+			Name: "processes crashed",
+			phases: []phase{
+				{pages: 5, each: well},
+				{pages: 4, each: Book{Ended: map[engine.Class]int{engine.ClassServer: 4}, Crashed: 4}},
+			},
+		},
 		{Name: "half fail", phases: []phase{{pages: 8, each: half}}},
 		{Name: "failed, and recovered", phases: []phase{{pages: 4, each: failed}, {pages: 4, each: well}}},
 		{Name: "only client errors", phases: []phase{{pages: 6, each: requests(engine.ClassClient, 4)}}, Healthy: true},
-		{Name: "client errors after success", phases: []phase{{pages: 5, each: well}, {pages: 4, each: requests(engine.ClassClient, 4)}}, Healthy: true},
-		{Name: "client errors and failures", phases: []phase{{pages: 6, each: ended(map[engine.Class]int{engine.ClassClient: 3, engine.ClassServer: 1})}}},
+		{
+			Name:    "client errors after success",
+			phases:  []phase{{pages: 5, each: well}, {pages: 4, each: requests(engine.ClassClient, 4)}},
+			Healthy: true,
+		},
+		{
+			Name: "client errors and failures",
+			phases: []phase{{
+				pages: 6,
+				each:  ended(map[engine.Class]int{engine.ClassClient: 3, engine.ClassServer: 1}),
+			}},
+		},
 		{Name: "overload", phases: []phase{{pages: 8, each: full}}, Healthy: true},
 		{Name: "all refused", phases: []phase{{pages: 5, each: requests(engine.ClassOverload, 8)}}, Healthy: true},
 		{Name: "all canceled", phases: []phase{{pages: 6, each: requests(engine.ClassCanceled, 4)}}, Healthy: true},
 		{Name: "requests come and nothing moves", phases: []phase{{pages: 4, each: well}, {pages: 9, each: besieged}}},
-		{Name: "the same over missed scrapes", phases: []phase{{pages: 4, each: well}, {pages: 2, each: besieged}, {pages: 2, gap: time.Minute, each: besieged}}},
+		{
+			Name: "the same over missed scrapes",
+			phases: []phase{
+				{pages: 4, each: well},
+				{pages: 2, each: besieged},
+				{pages: 2, gap: time.Minute, each: besieged},
+			},
+		},
 		{Name: "the queue grows and nothing moves", phases: append([]phase{{pages: 4, each: well}}, queue...)},
 		{Name: "hung, and nobody comes", phases: []phase{{pages: 4, each: well}, {pages: 9, each: hung, own: Hangs}}},
-		{Name: "hung, a request gets nothing", phases: []phase{{pages: 4, each: well}, {pages: 9, each: hung, own: Hangs}}, Asking: Confirm},
-		{Name: "clients left, gauges are stale", phases: []phase{{pages: 4, each: well}, {pages: 9, each: Book{Running: 42, Waiting: 7}}}, Healthy: true},
-		{Name: "a long prefill", phases: []phase{{pages: 4, each: well}, {pages: 5, each: besieged}, {pages: 2, each: well}}, Healthy: true},
-		{Name: "a batch of long requests", phases: []phase{{pages: 4, each: well}, {pages: 20, each: batch}}, Healthy: true},
+		{
+			Name:   "hung, a request gets nothing",
+			phases: []phase{{pages: 4, each: well}, {pages: 9, each: hung, own: Hangs}},
+			Asking: Confirm,
+		},
+		{
+			Name:    "clients left, gauges are stale",
+			phases:  []phase{{pages: 4, each: well}, {pages: 9, each: Book{Running: 42, Waiting: 7}}},
+			Healthy: true,
+		},
+		{
+			Name:    "a long prefill",
+			phases:  []phase{{pages: 4, each: well}, {pages: 5, each: besieged}, {pages: 2, each: well}},
+			Healthy: true,
+		},
+		{
+			Name:    "a batch of long requests",
+			phases:  []phase{{pages: 4, each: well}, {pages: 20, each: batch}},
+			Healthy: true,
+		},
 		{Name: "API does not answer", phases: []phase{{pages: 8, each: well, outcome: mute}}, Healthy: true},
-		{Name: "API does not answer, all fail", phases: []phase{{pages: 5, each: well, outcome: mute}, {pages: 4, each: failed, outcome: mute}}},
-		{Name: "all fail, a canary asks", phases: []phase{{pages: 5, each: well}, {pages: 16, each: failed, own: Fails}}, Asking: Canary},
-		{Name: "restart", phases: []phase{{pages: 6, each: well}, {pages: 4, restart: true, each: well}}, Healthy: true},
-		{Name: "restart while all fail", phases: []phase{{pages: 5, each: well}, {pages: 3, each: failed}, {pages: 4, restart: true, each: failed}}},
-		{Name: "missed scrapes while all fail", phases: []phase{{pages: 5, each: well}, {pages: 3, each: failed}, {pages: 1, gap: 30 * time.Second, each: failed}}},
+		{
+			Name:   "API does not answer, all fail",
+			phases: []phase{{pages: 5, each: well, outcome: mute}, {pages: 4, each: failed, outcome: mute}},
+		},
+		{
+			Name:   "all fail, a canary asks",
+			phases: []phase{{pages: 5, each: well}, {pages: 16, each: failed, own: Fails}},
+			Asking: Canary,
+		},
+		{
+			Name:    "restart",
+			phases:  []phase{{pages: 6, each: well}, {pages: 4, restart: true, each: well}},
+			Healthy: true,
+		},
+		{
+			Name:   "restart while all fail",
+			phases: []phase{{pages: 5, each: well}, {pages: 3, each: failed}, {pages: 4, restart: true, each: failed}},
+		},
+		{
+			Name: "missed scrapes while all fail",
+			phases: []phase{
+				{pages: 5, each: well},
+				{pages: 3, each: failed},
+				{pages: 1, gap: 30 * time.Second, each: failed},
+			},
+		},
 		{Name: "exporter is new, idle server", initial: long, phases: []phase{{pages: 6}}, Healthy: true},
-		{Name: "exporter is new, healthy server", initial: long, phases: []phase{{pages: 6, each: well}}, Healthy: true},
+		{
+			Name:    "exporter is new, healthy server",
+			initial: long,
+			phases:  []phase{{pages: 6, each: well}},
+			Healthy: true,
+		},
 		{Name: "exporter is new, all fail", initial: long, phases: []phase{{pages: 4, each: failed}}},
 		{Name: "loading, nothing listens yet", phases: []phase{seeing(early, silent)}, Healthy: true},
-		{Name: "loading, as the API says", phases: []phase{seeing(assess.Scrape{Error: "http_status (503)"}, starting)}, Healthy: true},
+		{
+			Name:    "loading, as the API says",
+			phases:  []phase{seeing(assess.Scrape{Error: "http_status (503)"}, starting)},
+			Healthy: true,
+		},
 		{Name: "nothing listens any more", phases: []phase{{pages: 4, each: well}, seeing(refused, silent)}},
-		{Name: "the page cannot be read", phases: []phase{{pages: 4, each: well}, seeing(assess.Scrape{Error: "http_status (500)"}, usual().API)}, Healthy: true},
-		{Name: "not ready, as the API says", phases: []phase{{pages: 4, each: well}, seeing(assess.Scrape{OK: true}, notReady)}},
-		{Name: "draining, as the API says", phases: []phase{{pages: 4, each: well}, seeing(assess.Scrape{OK: true}, draining)}, Healthy: true},
+		{
+			Name:    "the page cannot be read",
+			phases:  []phase{{pages: 4, each: well}, seeing(assess.Scrape{Error: "http_status (500)"}, usual().API)},
+			Healthy: true,
+		},
+		{
+			Name:   "not ready, as the API says",
+			phases: []phase{{pages: 4, each: well}, seeing(assess.Scrape{OK: true}, notReady)},
+		},
+		{
+			Name:    "draining, as the API says",
+			phases:  []phase{{pages: 4, each: well}, seeing(assess.Scrape{OK: true}, draining)},
+			Healthy: true,
+		},
 	}
 	for i := range all {
 		all[i].begin()

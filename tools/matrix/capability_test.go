@@ -40,7 +40,12 @@ func TestStallMatchesCapability(t *testing.T) {
 			} else {
 				require.NotEqual(c, assess.Stalled, last.State, can.Reason)
 			}
-			require.Equal(c, is(last.State != assess.Stalled || last.Routes, "live"), is(last.Probes.Live, "live"), last.Reason)
+			require.Equal(
+				c,
+				is(last.State != assess.Stalled || last.Routes, "live"),
+				is(last.Probes.Live, "live"),
+				last.Reason,
+			)
 		case "requests come and nothing moves", "the same over missed scrapes", "the queue grows and nothing moves",
 			"hung, and nobody comes", "clients left, gauges are stale":
 			require.Equal(c, is(last.Still.InFlight > 0, "suspected"), is(last.Suspected, "suspected"), last.Reason)
@@ -72,15 +77,18 @@ func TestHealthyServersAreNeverBroken(t *testing.T) {
 // with the quantities that are derived from its pages.
 func TestQuantitiesMatchCapabilities(t *testing.T) {
 	families := map[string][]string{
-		engine.CanTokens:     {"generation_tokens_total"},
-		engine.CanLiveTokens: {"generation_tokens_live_per_second", "generation_tokens_per_second_estimate", "generation_tokens_per_second"},
-		engine.CanQueue:      {"queue_depth"},
-		engine.CanRunning:    {"requests_running"},
-		engine.CanTTFT:       {"time_to_first_token_average_seconds"},
-		engine.CanTPOT:       {"inter_token_latency_average_seconds", "time_per_output_token_average_seconds"},
-		engine.CanQuantiles:  {"request_duration_percentile_seconds"},
-		engine.CanKVCache:    {"kv_cache_utilization_ratio"},
-		engine.CanKVReuse:    {"kv_cache_reuse_ratio", "kv_cache_reuse_ratio_estimate", "prompt_cache_hit_ratio"},
+		engine.CanTokens: {"generation_tokens_total"},
+		engine.CanLiveTokens: {
+			"generation_tokens_live_per_second", "generation_tokens_per_second_estimate",
+			"generation_tokens_per_second",
+		},
+		engine.CanQueue:     {"queue_depth"},
+		engine.CanRunning:   {"requests_running"},
+		engine.CanTTFT:      {"time_to_first_token_average_seconds"},
+		engine.CanTPOT:      {"inter_token_latency_average_seconds", "time_per_output_token_average_seconds"},
+		engine.CanQuantiles: {"request_duration_percentile_seconds"},
+		engine.CanKVCache:   {"kv_cache_utilization_ratio"},
+		engine.CanKVReuse:   {"kv_cache_reuse_ratio", "kv_cache_reuse_ratio_estimate", "prompt_cache_hit_ratio"},
 	}
 	everyCell(t, func(c *cell) {
 		if c.scenario.Name != "healthy" && c.scenario.Name != "API does not answer" {
@@ -109,7 +117,14 @@ func TestRequestDurationMatchesCapability(t *testing.T) {
 			seconds, shown := c.seen[i].Value("request_duration_average_seconds")
 			can := c.seen[i].Capabilities[engine.CanE2E]
 			if shown {
-				require.Equal(c, "durations", is(can.OK, "durations"), "page %d shows one, the capability says: %s", i, can.Reason)
+				require.Equal(
+					c,
+					"durations",
+					is(can.OK, "durations"),
+					"page %d shows one, the capability says: %s",
+					i,
+					can.Reason,
+				)
 				require.InDelta(c, 2, seconds, 1e-9, "page %d", i)
 			}
 			if from := c.windowFrom(i); can.OK && c.grown(engine.ClassOK, from, i) > 0 {

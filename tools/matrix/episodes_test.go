@@ -72,9 +72,18 @@ func Life(asking Asking, all []Episode) Scenario {
 	for _, next := range all {
 		e := known[slices.IndexFunc(known, func(k episode) bool { return k.name == next.Name })]
 		if inFlight > 0 && !e.restart {
-			sc.phases = append(sc.phases, phase{pages: 1, each: Book{Ended: map[engine.Class]int{engine.ClassCanceled: inFlight}}})
+			sc.phases = append(sc.phases, phase{
+				pages: 1,
+				each:  Book{Ended: map[engine.Class]int{engine.ClassCanceled: inFlight}},
+			})
 		}
-		sc.phases = append(sc.phases, phase{pages: next.Pages, each: e.each, own: e.own, outcome: e.outcome, restart: e.restart})
+		sc.phases = append(sc.phases, phase{
+			pages:   next.Pages,
+			each:    e.each,
+			own:     e.own,
+			outcome: e.outcome,
+			restart: e.restart,
+		})
 		inFlight = e.each.Running + e.each.Waiting + next.Pages*e.each.Arrived
 	}
 	sc.begin()

@@ -76,7 +76,15 @@ func TestServedReplicaIsNeverBroken(t *testing.T) {
 			if l.others(i) == 0 || l.told(i) || l.server.Only {
 				continue // A server that counts accepted requests does not show how they end.
 			}
-			require.NotEqual(l, assess.Broken, l.seen[i].Severity, "page %d: %+v %s", i, l.seen[i].Witnesses, l.seen[i].Reason)
+			require.NotEqual(
+				l,
+				assess.Broken,
+				l.seen[i].Severity,
+				"page %d: %+v %s",
+				i,
+				l.seen[i].Witnesses,
+				l.seen[i].Reason,
+			)
 			require.Equal(l, "ready", is(l.seen[i].Probes.Ready, "ready"), "page %d: %s", i, l.seen[i].Reason)
 			require.Equal(l, "live", is(l.seen[i].Probes.Live, "live"), "page %d: %s", i, l.seen[i].Reason)
 		}
@@ -120,7 +128,8 @@ var showsHangs = sync.OnceValue(func() map[string]bool { return make(map[string]
 
 func TestEveryHangIsSeen(t *testing.T) {
 	for _, server := range matrix.Servers() {
-		showsHangs()[server.Name] = shown(t, &server, "the engine hangs with requests in flight") && shown(t, &server, "the engine hangs while idle, requests arrive")
+		showsHangs()[server.Name] = shown(t, &server, "the engine hangs with requests in flight") &&
+			shown(t, &server, "the engine hangs while idle, requests arrive")
 	}
 	const (
 		pages    = 5 * time.Second
@@ -144,7 +153,16 @@ func TestEveryHangIsSeen(t *testing.T) {
 					"page %d hangs since %s: %s, %+v %s", i, since, v.Severity, v.Witnesses, v.Reason)
 			}
 			if askable := l.seen[i].Asked > 0; askable && p.At-since >= suspect+question {
-				require.Equal(l, assess.Broken, v.Severity, "page %d hangs since %s: %+v %s", i, since, v.Witnesses, v.Reason)
+				require.Equal(
+					l,
+					assess.Broken,
+					v.Severity,
+					"page %d hangs since %s: %+v %s",
+					i,
+					since,
+					v.Witnesses,
+					v.Reason,
+				)
 				require.Equal(l, is(l.seen[i].Routes, "live"), is(v.Probes.Live, "live"),
 					"page %d hangs since %s: %+v %s", i, since, v.Witnesses, v.Reason)
 			}

@@ -19,31 +19,65 @@ func serves() []Server {
 	success := []engine.Class{engine.ClassOK}
 	all := []engine.Class{engine.ClassOK, engine.ClassClient, engine.ClassOverload, engine.ClassServer}
 	return []Server{
-		{Name: "trtllm-serve 1.1 and 1.2", Kind: engine.TRTLLMServe, Facts: singleModel("1.1.0"), Counts: success, page: func(b *Book, p *pageWriter) { serve(b, p, "", unnamed) }},
-		{Name: "trtllm-serve 1.3.0rc5", Kind: engine.TRTLLMServe, Facts: singleModel("1.3.0rc5"), Counts: success, page: func(b *Book, p *pageWriter) {
-			serve(b, p, "trtllm_", unnamed)
-			if b.ok() > 0 {
-				p.gauge("trtllm_kv_cache_utilization", unnamed+`,pid="7"`, 0.2)
-			}
-		}},
-		{Name: "trtllm-serve 1.3", Kind: engine.TRTLLMServe, Facts: singleModel("1.3.0rc14"), Counts: all, page: func(b *Book, p *pageWriter) {
-			serveNewest(b, p, named)
-			if b.ok() > 0 {
-				serveIterations(b, p, named+`,pid="7"`)
-			}
-		}},
-		{Name: "trtllm-serve 1.3 without iteration statistics", Kind: engine.TRTLLMServe, Facts: singleModel("1.3.0rc14"), Counts: all, page: func(b *Book, p *pageWriter) {
-			serveNewest(b, p, named)
-		}},
-		{Name: "trtllm-serve 1.3 with attention data parallelism", Kind: engine.TRTLLMServe, Facts: singleModel("1.3.0rc14"), Counts: all, page: func(b *Book, p *pageWriter) {
-			serveNewest(b, p, named)
-			if b.ok() > 0 {
-				serveRanks(b, p, named+`,pid="7"`)
-			}
-		}},
 		{
-			Name: "trtllm-serve, disaggregated orchestrator", Kind: engine.TRTLLMDisaggregated, Facts: singleModel("1.3.0rc14"),
-			Counts: all, TakenAsOK: []engine.Class{engine.ClassCanceled}, page: serveOrchestrator,
+			Name:   "trtllm-serve 1.1 and 1.2",
+			Kind:   engine.TRTLLMServe,
+			Facts:  singleModel("1.1.0"),
+			Counts: success,
+			page:   func(b *Book, p *pageWriter) { serve(b, p, "", unnamed) },
+		},
+		{
+			Name:   "trtllm-serve 1.3.0rc5",
+			Kind:   engine.TRTLLMServe,
+			Facts:  singleModel("1.3.0rc5"),
+			Counts: success,
+			page: func(b *Book, p *pageWriter) {
+				serve(b, p, "trtllm_", unnamed)
+				if b.ok() > 0 {
+					p.gauge("trtllm_kv_cache_utilization", unnamed+`,pid="7"`, 0.2)
+				}
+			},
+		},
+		{
+			Name:   "trtllm-serve 1.3",
+			Kind:   engine.TRTLLMServe,
+			Facts:  singleModel("1.3.0rc14"),
+			Counts: all,
+			page: func(b *Book, p *pageWriter) {
+				serveNewest(b, p, named)
+				if b.ok() > 0 {
+					serveIterations(b, p, named+`,pid="7"`)
+				}
+			},
+		},
+		{
+			Name:   "trtllm-serve 1.3 without iteration statistics",
+			Kind:   engine.TRTLLMServe,
+			Facts:  singleModel("1.3.0rc14"),
+			Counts: all,
+			page: func(b *Book, p *pageWriter) {
+				serveNewest(b, p, named)
+			},
+		},
+		{
+			Name:   "trtllm-serve 1.3 with attention data parallelism",
+			Kind:   engine.TRTLLMServe,
+			Facts:  singleModel("1.3.0rc14"),
+			Counts: all,
+			page: func(b *Book, p *pageWriter) {
+				serveNewest(b, p, named)
+				if b.ok() > 0 {
+					serveRanks(b, p, named+`,pid="7"`)
+				}
+			},
+		},
+		{
+			Name:      "trtllm-serve, disaggregated orchestrator",
+			Kind:      engine.TRTLLMDisaggregated,
+			Facts:     singleModel("1.3.0rc14"),
+			Counts:    all,
+			TakenAsOK: []engine.Class{engine.ClassCanceled},
+			page:      serveOrchestrator,
 		},
 	}
 }
@@ -102,9 +136,20 @@ func serveIterations(b *Book, p *pageWriter, l string) {
 	p.count("trtllm_kv_cache_reused_blocks_total", l, b.ok())
 	p.count("trtllm_kv_cache_missed_blocks_total", l, 3*b.ok())
 	all := map[string]float64{
-		"num_requests_running": float64(b.Running + b.Waiting), "num_scheduled_requests": float64(b.Running), "num_requests_waiting": float64(b.Waiting),
-		"max_num_active_requests": 8, "iteration_latency_seconds": 0.01, "kv_cache_max_blocks": 1000, "kv_cache_used_blocks": 30 * float64(b.Running),
-		"kv_cache_free_blocks": 1000 - 30*float64(b.Running), "kv_cache_tokens_per_block": 64, "kv_cache_utilization": 0.03 * float64(b.Running),
+		"num_requests_running": float64(
+			b.Running + b.Waiting,
+		),
+		"num_scheduled_requests":    float64(b.Running),
+		"num_requests_waiting":      float64(b.Waiting),
+		"max_num_active_requests":   8,
+		"iteration_latency_seconds": 0.01,
+		"kv_cache_max_blocks":       1000,
+		"kv_cache_used_blocks":      30 * float64(b.Running),
+		"kv_cache_free_blocks": 1000 - 30*float64(
+			b.Running,
+		),
+		"kv_cache_tokens_per_block": 64,
+		"kv_cache_utilization":      0.03 * float64(b.Running),
 	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		p.gauge("trtllm_"+name, l, all[name])
@@ -144,23 +189,59 @@ func nims() []Server {
 // dynamos returns Dynamo's frontends, and its workers by engine.
 func dynamos() []Server {
 	worker := func(with string, inside func(b *Book, p *pageWriter), counts ...engine.Class) Server {
-		return Server{Name: "Dynamo, worker with " + with, Kind: engine.Dynamo, Counts: counts, page: func(b *Book, p *pageWriter) {
-			dynamoWorker(b, p)
-			inside(b, p)
-		}}
+		return Server{
+			Name:   "Dynamo, worker with " + with,
+			Kind:   engine.Dynamo,
+			Counts: counts,
+			page: func(b *Book, p *pageWriter) {
+				dynamoWorker(b, p)
+				inside(b, p)
+			},
+		}
 	}
-	triton := worker("Triton", func(b *Book, p *pageWriter) { ensemble(b, p, true); executor(b, p, "tokens reuse") }, engine.ClassOK, engine.ClassServer)
+	triton := worker(
+		"Triton",
+		func(b *Book, p *pageWriter) { ensemble(b, p, true); executor(b, p, "tokens reuse") },
+		engine.ClassOK,
+		engine.ClassServer,
+	)
 	triton.TakenAsOK, triton.ShowsArrivals = []engine.Class{engine.ClassCanceled}, true
 	return []Server{
-		{Name: "Dynamo, frontend", Kind: engine.Dynamo, Facts: singleModel(""), Counts: engine.Classes(), ShowsArrivals: true, page: dynamoFrontend},
-		{Name: "Dynamo, frontend with the KV router", Kind: engine.Dynamo, Facts: singleModel(""), Counts: engine.Classes(), ShowsArrivals: true, page: func(b *Book, p *pageWriter) {
-			dynamoFrontend(b, p)
-			p.gauge("dynamo_frontend_router_queue_pending_requests", `model="llama",policy_class="default",worker_type="decode"`, 0)
-			for _, worker := range []string{"1", "2"} {
-				p.gauge("dynamo_frontend_worker_active_decode_blocks", fmt.Sprintf(`dp_rank="0",worker_id=%q,worker_type="decode"`, worker), 2*float64(b.Running))
-			}
-		}},
-		worker("TensorRT-LLM", func(b *Book, p *pageWriter) { serve(b, p, "trtllm_", `engine_type="trtllm",model_name="llama"`) }, engine.ClassOK),
+		{
+			Name:          "Dynamo, frontend",
+			Kind:          engine.Dynamo,
+			Facts:         singleModel(""),
+			Counts:        engine.Classes(),
+			ShowsArrivals: true,
+			page:          dynamoFrontend,
+		},
+		{
+			Name:          "Dynamo, frontend with the KV router",
+			Kind:          engine.Dynamo,
+			Facts:         singleModel(""),
+			Counts:        engine.Classes(),
+			ShowsArrivals: true,
+			page: func(b *Book, p *pageWriter) {
+				dynamoFrontend(b, p)
+				p.gauge(
+					"dynamo_frontend_router_queue_pending_requests",
+					`model="llama",policy_class="default",worker_type="decode"`,
+					0,
+				)
+				for _, worker := range []string{"1", "2"} {
+					p.gauge(
+						"dynamo_frontend_worker_active_decode_blocks",
+						fmt.Sprintf(`dp_rank="0",worker_id=%q,worker_type="decode"`, worker),
+						2*float64(b.Running),
+					)
+				}
+			},
+		},
+		worker(
+			"TensorRT-LLM",
+			func(b *Book, p *pageWriter) { serve(b, p, "trtllm_", `engine_type="trtllm",model_name="llama"`) },
+			engine.ClassOK,
+		),
 		worker("vLLM", func(b *Book, p *pageWriter) { vllmRank(b, p, "0", vllmNewest) }, engine.ClassOK),
 		worker("SGLang", func(b *Book, p *pageWriter) {
 			sglangScheduler(b, p, sglangRank)
@@ -184,7 +265,12 @@ func dynamoWorker(b *Book, p *pageWriter) {
 func dynamoFrontend(b *Book, p *pageWriter) {
 	const l, nobody, f = `model="llama"`, `model="unknown_model"`, "dynamo_frontend_"
 	request := func(model, status, kind string) string {
-		return fmt.Sprintf(`endpoint="chat_completions",error_type=%q,%s,request_type="stream",status=%q`, kind, model, status)
+		return fmt.Sprintf(
+			`endpoint="chat_completions",error_type=%q,%s,request_type="stream",status=%q`,
+			kind,
+			model,
+			status,
+		)
 	}
 	p.gauge(f+"model_ready", l, 1)
 	p.gauge(f+"model_max_num_seqs", l, 8)

@@ -25,7 +25,12 @@ type Quantity struct {
 // Quantities returns the quantities in the order of the documentation.
 func Quantities() []Quantity {
 	share := func(name string, class engine.Class) Quantity {
-		return Quantity{Name: name, Families: []string{"request_error_ratio"}, Class: class, Capability: engine.CanOutcomes}
+		return Quantity{
+			Name:       name,
+			Families:   []string{"request_error_ratio"},
+			Class:      class,
+			Capability: engine.CanOutcomes,
+		}
 	}
 	family := func(name, capability string, families ...string) Quantity {
 		return Quantity{Name: name, Families: families, Capability: capability}
@@ -45,10 +50,22 @@ func Quantities() []Quantity {
 		family("request headroom", engine.CanRunning, "headroom_requests"),
 		family("limiting resource", engine.CanQueue, "limited_by"),
 		family("generated tokens", engine.CanTokens, "generation_tokens_total"),
-		family("generated tokens/s while requests run", engine.CanLiveTokens, "generation_tokens_live_per_second", "generation_tokens_per_second_estimate", "generation_tokens_per_second"),
+		family(
+			"generated tokens/s while requests run",
+			engine.CanLiveTokens,
+			"generation_tokens_live_per_second",
+			"generation_tokens_per_second_estimate",
+			"generation_tokens_per_second",
+		),
 		family("KV cache utilization", engine.CanKVCache, "kv_cache_utilization_ratio"),
 		family("KV cache size", engine.CanKVCache, "kv_cache_capacity_tokens"),
-		family("KV cache reuse", engine.CanKVReuse, "kv_cache_reuse_ratio", "kv_cache_reuse_ratio_estimate", "prompt_cache_hit_ratio"),
+		family(
+			"KV cache reuse",
+			engine.CanKVReuse,
+			"kv_cache_reuse_ratio",
+			"kv_cache_reuse_ratio_estimate",
+			"prompt_cache_hit_ratio",
+		),
 		family("E2E, mean", engine.CanE2E, "request_duration_average_seconds"),
 		family("E2E, percentiles", engine.CanQuantiles, "request_duration_percentile_seconds"),
 		family("TTFT", engine.CanTTFT, "time_to_first_token_average_seconds"),
@@ -110,7 +127,8 @@ func (q Quantity) finding(pages []Result, usual map[string]Answer) Finding {
 		}
 	}
 	if answer := usual[q.Capability]; !g.Shown {
-		if g.Why, g.Cure = answer.Reason, answer.Cure; answer.OK && q.State == "" && !strings.Contains(answer.Reason, "not counted") {
+		if g.Why, g.Cure = answer.Reason, answer.Cure; answer.OK && q.State == "" &&
+			!strings.Contains(answer.Reason, "not counted") {
 			g.Why = "not on the page"
 		}
 	}

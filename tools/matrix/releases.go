@@ -16,28 +16,54 @@ func Releases() []Server {
 func vllmReleases() []Server {
 	var all []Server
 	for _, r := range []release{vllmOldestKnown, vllmKVNames, vllmITL, vllmTPOT, vllmNoOldITL, vllmCached, vllmNewest} {
-		all = append(all, Server{Name: "vLLM " + r.String(), Kind: engine.VLLM, Facts: singleModel(r.String()), page: r.page})
+		all = append(all, Server{
+			Name:  "vLLM " + r.String(),
+			Kind:  engine.VLLM,
+			Facts: singleModel(r.String()),
+			page:  r.page,
+		})
 	}
 	ranks := func(b *Book, p *pageWriter) {
 		first, second := b.halves()
-		p.interleave(func(p *pageWriter) { vllmRank(&first, p, "0", vllmNewest) }, func(p *pageWriter) { vllmRank(&second, p, "1", vllmNewest) })
+		p.interleave(
+			func(p *pageWriter) { vllmRank(&first, p, "0", vllmNewest) },
+			func(p *pageWriter) { vllmRank(&second, p, "1", vllmNewest) },
+		)
 		vllmRefused(b, p)
 		vllmHTTP(b, p, true)
 	}
 	return append(
 		all,
 		Server{Name: "vLLM 0.32.0, two ranks", Kind: engine.VLLM, Facts: singleModel("0.32.0"), page: ranks},
-		Server{Name: "vLLM 0.32.0, LoRA and drafts", Kind: engine.VLLM, Facts: singleModel("0.32.0"), page: func(b *Book, p *pageWriter) {
-			vllmNewest.page(b, p)
-			// Old label sets stay, with the time at which they were written.
-			p.gauge("vllm:lora_requests_info", `max_lora="2",running_lora_adapters="old",waiting_lora_adapters=""`, 1.7e9)
-			p.gauge("vllm:lora_requests_info", `max_lora="2",running_lora_adapters="new",waiting_lora_adapters=""`, 1.7e9+b.Now.Seconds())
-			const l = `engine="0",model_name="llama"`
-			p.count("vllm:spec_decode_num_drafts_total", l, b.Steps)
-			p.count("vllm:spec_decode_num_draft_tokens_total", l, 4*b.Steps)
-			p.count("vllm:spec_decode_num_accepted_tokens_total", l, 3*b.Steps)
-		}},
-		Server{Name: "NIM 2 with vLLM 0.8.5", Kind: engine.NIM, Facts: singleModel("2.0.0"), page: vllmOldestKnown.page},
+		Server{
+			Name:  "vLLM 0.32.0, LoRA and drafts",
+			Kind:  engine.VLLM,
+			Facts: singleModel("0.32.0"),
+			page: func(b *Book, p *pageWriter) {
+				vllmNewest.page(b, p)
+				// Old label sets stay, with the time at which they were written.
+				p.gauge(
+					"vllm:lora_requests_info",
+					`max_lora="2",running_lora_adapters="old",waiting_lora_adapters=""`,
+					1.7e9,
+				)
+				p.gauge(
+					"vllm:lora_requests_info",
+					`max_lora="2",running_lora_adapters="new",waiting_lora_adapters=""`,
+					1.7e9+b.Now.Seconds(),
+				)
+				const l = `engine="0",model_name="llama"`
+				p.count("vllm:spec_decode_num_drafts_total", l, b.Steps)
+				p.count("vllm:spec_decode_num_draft_tokens_total", l, 4*b.Steps)
+				p.count("vllm:spec_decode_num_accepted_tokens_total", l, 3*b.Steps)
+			},
+		},
+		Server{
+			Name:  "NIM 2 with vLLM 0.8.5",
+			Kind:  engine.NIM,
+			Facts: singleModel("2.0.0"),
+			page:  vllmOldestKnown.page,
+		},
 	)
 }
 
@@ -57,7 +83,10 @@ func sglangModes() []Server {
 			{&second, `dp_rank="1",moe_ep_rank="0",pp_rank="0",tp_rank="0"`},
 			{&second, `dp_rank="1",moe_ep_rank="0",pp_rank="0",tp_rank="1"`},
 		} {
-			ranks = append(ranks, func(p *pageWriter) { sglangScheduler(r.book, p, r.rank); sglangLive(r.book, p, r.rank) })
+			ranks = append(
+				ranks,
+				func(p *pageWriter) { sglangScheduler(r.book, p, r.rank); sglangLive(r.book, p, r.rank) },
+			)
 		}
 		p.interleave(ranks...)
 		sglangRequests(b, p)
@@ -66,7 +95,12 @@ func sglangModes() []Server {
 	facts := singleModel("0.5.23")
 	return []Server{
 		{Name: "SGLang 0.5.23", Kind: engine.SGLang, Facts: facts, page: sglang},
-		{Name: "SGLang without live counters", Kind: engine.SGLang, Facts: singleModel(""), page: func(b *Book, p *pageWriter) { sglangScheduler(b, p, rank); sglangRequests(b, p) }},
+		{
+			Name:  "SGLang without live counters",
+			Kind:  engine.SGLang,
+			Facts: singleModel(""),
+			page:  func(b *Book, p *pageWriter) { sglangScheduler(b, p, rank); sglangRequests(b, p) },
+		},
 		{Name: "SGLang 0.5.23, two ranks of two", Kind: engine.SGLang, Facts: facts, page: many},
 		{Name: "SGLang 0.5.23, priorities", Kind: engine.SGLang, Facts: facts, page: func(b *Book, p *pageWriter) {
 			// The series without priority is the total.

@@ -28,10 +28,13 @@ func (nobody) Do(context.Context, string, string, []byte, int64) (int, http.Head
 // vLLM and SGLang: the derived values are the same, except those without a name in a release.
 func TestReleasesShowSameResults(t *testing.T) {
 	families := []string{
-		"requests_per_second", "requests_running", "queue_depth", "engine_iterations_per_second", "generation_tokens_per_second",
-		"generation_tokens_live_per_second", "prompt_tokens_per_second", "prompt_cache_hit_ratio", "kv_cache_utilization_ratio",
+		"requests_per_second",
+		"requests_running", "queue_depth", "engine_iterations_per_second", "generation_tokens_per_second",
+		"generation_tokens_live_per_second",
+		"prompt_tokens_per_second", "prompt_cache_hit_ratio", "kv_cache_utilization_ratio",
 		"kv_cache_capacity_tokens", "time_to_first_token_average_seconds", "inter_token_latency_average_seconds",
-		"time_per_output_token_average_seconds", "request_duration_average_seconds", "request_queue_average_seconds", "spec_decode_acceptance_ratio",
+		"time_per_output_token_average_seconds",
+		"request_duration_average_seconds", "request_queue_average_seconds", "spec_decode_acceptance_ratio",
 	}
 	// Two ranks have more than one, or half of it.
 	ofRank := []string{"kv_cache_utilization_ratio", "kv_cache_capacity_tokens"}
@@ -66,7 +69,8 @@ func TestReleasesShowSameResults(t *testing.T) {
 		}
 		rows = append(rows, row)
 	}
-	fixture.RequireFile(t, "testdata/releases.txt", "The same requests on pages of vLLM and SGLang, by release and mode: what is derived, \"-\" for what is absent.\n\n"+columnsOf(transposed(rows)))
+	fixture.RequireFile(t, "testdata/releases.txt", "The same requests on pages of vLLM and SGLang, by release and "+
+		"mode: what is derived, \"-\" for what is absent.\n\n"+columnsOf(transposed(rows)))
 }
 
 // transposed swaps rows and columns, one kind of page below the other.

@@ -87,7 +87,13 @@ func Play(server *Server, scenario *Scenario) ([]Result, error) {
 	r.cache = exposition.NewCache(exposition.Options{Watch: engine.Watch(e)})
 	id := r.identity()
 	r.topology = id.Topology
-	r.deriver = derive.NewDeriver(derive.Options{Window: window, Interval: interval, Engine: e, Identity: id, Objectives: Promised()})
+	r.deriver = derive.NewDeriver(derive.Options{
+		Window:     window,
+		Interval:   interval,
+		Engine:     e,
+		Identity:   id,
+		Objectives: Promised(),
+	})
 	r.memory.Canary.Order(&canary.Order{Identity: server.Name, Question: canary.Question{Model: r.entry()}})
 	all := make([]Result, 0, len(scenario.Pages))
 	for i := range scenario.Pages {
@@ -143,8 +149,10 @@ func (r *run) identity() derive.Identity {
 		facts = *r.facts
 	}
 	return derive.Identity{
-		EngineVersion: facts.EngineVersion, Labels: labels.FromStrings("engine", string(r.server.Kind)), Source: engine.SourceUnknown,
-		Topology: engine.NewTopology(r.engine, r.read.NamedModels(), facts.Models, nil),
+		EngineVersion: facts.EngineVersion,
+		Labels:        labels.FromStrings("engine", string(r.server.Kind)),
+		Source:        engine.SourceUnknown,
+		Topology:      engine.NewTopology(r.engine, r.read.NamedModels(), facts.Models, nil),
 	}
 }
 
@@ -217,7 +225,12 @@ const (
 func (r *run) ask(p *Page) {
 	if h := r.hanging; h != nil && p.At >= h.until {
 		r.hanging = nil
-		r.answered(p, h.canary, canary.Report{Result: canary.NoFirstToken, Reason: "no text", Asked: at(h.asked), At: at(h.until)})
+		r.answered(p, h.canary, canary.Report{
+			Result: canary.NoFirstToken,
+			Reason: "no text",
+			Asked:  at(h.asked),
+			At:     at(h.until),
+		})
 	}
 	c := r.deriver.Conditions()
 	holds := r.previous.State != "" && assess.Holds(r.previous.State)
@@ -289,7 +302,12 @@ func (r *run) seen(p *Page, read *engine.Page, all []Series) Result {
 		Page: read, Facts: r.facts, Health: outcome.API,
 		Canary: r.asking == Canary, Confirms: r.asking == Confirm,
 	}
-	conclusions := assess.Examine(&assess.Basis{Engine: r.engine, Topology: r.topology, Knowledge: knowledge, Expect: &assess.Expectations{}})
+	conclusions := assess.Examine(&assess.Basis{
+		Engine:    r.engine,
+		Topology:  r.topology,
+		Knowledge: knowledge,
+		Expect:    &assess.Expectations{},
+	})
 	for _, c := range conclusions.List(assess.Capabilities) {
 		s.Capabilities[c.Name] = Answer{c.OK, c.Reason, c.Cure}
 	}

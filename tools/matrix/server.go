@@ -93,7 +93,8 @@ func (p *pageWriter) times(name, labels string, n int, value float64) {
 		}
 		fmt.Fprintf(&p.text, "%s_bucket{%sle=\"%g\"} %d\n", name, prefix, bound, within)
 	}
-	fmt.Fprintf(&p.text, "%s_bucket{%sle=\"+Inf\"} %d\n%s_sum{%s} %g\n%s_count{%s} %d\n", name, prefix, n, name, labels, float64(n)*value, name, labels, n)
+	fmt.Fprintf(&p.text, "%s_bucket{%sle=\"+Inf\"} %d\n%s_sum{%s} %g\n"+
+		"%s_count{%s} %d\n", name, prefix, n, name, labels, float64(n)*value, name, labels, n)
 }
 
 // latencies writes a histogram once it has an observation.

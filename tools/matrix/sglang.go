@@ -75,7 +75,11 @@ func sglangHTTP(b *Book, p *pageWriter) {
 	const v = "sglang:"
 	canceled := b.canceled()
 	answers := func(endpoint, method, status string, n int) {
-		p.event(v+"http_responses_total", fmt.Sprintf("endpoint=%q,method=%q,status_code=%q", endpoint, method, status), n)
+		p.event(
+			v+"http_responses_total",
+			fmt.Sprintf("endpoint=%q,method=%q,status_code=%q", endpoint, method, status),
+			n,
+		)
 	}
 	p.event(v+"http_requests_total", `endpoint="/v1/completions",method="POST"`, b.begun())
 	answers("/metrics", "GET", "200", 1)

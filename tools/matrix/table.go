@@ -29,7 +29,10 @@ If shares are absent although requests completed, the line below the server has 
 
 // columns returns the heads of the columns.
 func columns() []string {
-	return []string{"scenario", "state", "verdict", "requests/s", "client", "canceled", "overload", "server", "seconds", "alerts"}
+	return []string{
+		"scenario", "state", "verdict", "requests/s", "client", "canceled", "overload", "server", "seconds",
+		"alerts",
+	}
 }
 
 // Firing returns the alerts that fire in a cell of the table.

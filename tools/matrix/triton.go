@@ -13,16 +13,31 @@ func tritons() []Server {
 	cpp := deployment("tensorrtllm", false)
 	return []Server{
 		{
-			Name: "Triton, C++ backend of TensorRT-LLM", Kind: engine.Triton, Facts: version("2.64.0", cpp...), Counts: okAndFailed, TakenAsOK: canceled,
-			ShowsArrivals: true, page: func(b *Book, p *pageWriter) { ensemble(b, p, true); executor(b, p, "tokens reuse") },
+			Name:          "Triton, C++ backend of TensorRT-LLM",
+			Kind:          engine.Triton,
+			Facts:         version("2.64.0", cpp...),
+			Counts:        okAndFailed,
+			TakenAsOK:     canceled,
+			ShowsArrivals: true,
+			page:          func(b *Book, p *pageWriter) { ensemble(b, p, true); executor(b, p, "tokens reuse") },
 		},
 		{
-			Name: "Triton 24.03, failures without reasons", Kind: engine.Triton, Facts: version("2.44.0", cpp...), Counts: okAndFailed, TakenAsOK: canceled,
-			ShowsArrivals: true, page: func(b *Book, p *pageWriter) { ensemble(b, p, false); executor(b, p, "") },
+			Name:          "Triton 24.03, failures without reasons",
+			Kind:          engine.Triton,
+			Facts:         version("2.44.0", cpp...),
+			Counts:        okAndFailed,
+			TakenAsOK:     canceled,
+			ShowsArrivals: true,
+			page:          func(b *Book, p *pageWriter) { ensemble(b, p, false); executor(b, p, "") },
 		},
 		{
-			Name: "Triton, Python executor of TensorRT-LLM", Kind: engine.Triton, Facts: version("2.64.0", deployment("python", true)...), Counts: okAndFailed, TakenAsOK: canceled,
-			ShowsArrivals: true, page: func(b *Book, p *pageWriter) { ensemble(b, p, true); executor(b, p, "tokens") },
+			Name:          "Triton, Python executor of TensorRT-LLM",
+			Kind:          engine.Triton,
+			Facts:         version("2.64.0", deployment("python", true)...),
+			Counts:        okAndFailed,
+			TakenAsOK:     canceled,
+			ShowsArrivals: true,
+			page:          func(b *Book, p *pageWriter) { ensemble(b, p, true); executor(b, p, "tokens") },
 		},
 		{
 			Name: "Triton, LLM-API model", Kind: engine.Triton,
@@ -37,24 +52,47 @@ func tritons() []Server {
 			page: func(b *Book, p *pageWriter) { accepting(b, p, "tensorrt_llm"); module(b, p) },
 		},
 		{
-			Name: "Triton, ResNet", Kind: engine.Triton, Facts: version("2.64.0", config("resnet", "onnxruntime", false)),
-			Counts:        []engine.Class{engine.ClassOK, engine.ClassServer, engine.ClassCanceled, engine.ClassOverload},
+			Name:  "Triton, ResNet",
+			Kind:  engine.Triton,
+			Facts: version("2.64.0", config("resnet", "onnxruntime", false)),
+			Counts: []engine.Class{
+				engine.ClassOK, engine.ClassServer, engine.ClassCanceled, engine.ClassOverload,
+			},
 			ShowsArrivals: true,
 			page: func(b *Book, p *pageWriter) {
-				core(p, "resnet", b.ok(), b.failed(), true, map[string]int{"BACKEND": b.failed(), "CANCELED": b.canceled(), "REJECTED": b.overload()})
+				core(p, "resnet", b.ok(), b.failed(), true, map[string]int{
+					"BACKEND":  b.failed(),
+					"CANCELED": b.canceled(),
+					"REJECTED": b.overload(),
+				})
 				p.gauge("nv_inference_pending_request_count", ofModel("resnet"), float64(b.Running+b.Waiting+b.Arrived))
 			},
 		},
 		{
-			Name: "Triton, vLLM backend", Kind: engine.Triton, Facts: version("2.64.0", config("vllm_model", "vllm", true)),
-			Counts: okAndFailed, TakenAsOK: canceled, Only: true,
-			page: func(b *Book, p *pageWriter) { accepting(b, p, "vllm_model"); vllmBackend(b, p) },
+			Name:      "Triton, vLLM backend",
+			Kind:      engine.Triton,
+			Facts:     version("2.64.0", config("vllm_model", "vllm", true)),
+			Counts:    okAndFailed,
+			TakenAsOK: canceled,
+			Only:      true,
+			page:      func(b *Book, p *pageWriter) { accepting(b, p, "vllm_model"); vllmBackend(b, p) },
 		},
 		{
-			Name: "Triton behind its OpenAI frontend", Kind: engine.TritonOpenAI,
-			Facts:  engine.Facts{Listed: true, Models: []engine.ModelFacts{{Name: "ensemble"}, {Name: "preprocessing"}, {Name: "tensorrt_llm"}, {Name: "postprocessing"}}},
-			Counts: okAndFailed, TakenAsOK: canceled,
-			ShowsArrivals: true, page: func(b *Book, p *pageWriter) { ensemble(b, p, true); executor(b, p, "tokens reuse") },
+			Name: "Triton behind its OpenAI frontend",
+			Kind: engine.TritonOpenAI,
+			Facts: engine.Facts{
+				Listed: true,
+				Models: []engine.ModelFacts{
+					{Name: "ensemble"},
+					{Name: "preprocessing"},
+					{Name: "tensorrt_llm"},
+					{Name: "postprocessing"},
+				},
+			},
+			Counts:        okAndFailed,
+			TakenAsOK:     canceled,
+			ShowsArrivals: true,
+			page:          func(b *Book, p *pageWriter) { ensemble(b, p, true); executor(b, p, "tokens reuse") },
 		},
 	}
 }
@@ -66,7 +104,14 @@ func version(release string, models ...engine.ModelFacts) engine.Facts {
 
 // config returns a model with a config.
 func config(name, backend string, decoupled bool) engine.ModelFacts {
-	return engine.ModelFacts{Name: name, Version: "1", State: engine.ModelReady, Configured: true, Backend: backend, Decoupled: decoupled}
+	return engine.ModelFacts{
+		Name:       name,
+		Version:    "1",
+		State:      engine.ModelReady,
+		Configured: true,
+		Backend:    backend,
+		Decoupled:  decoupled,
+	}
 }
 
 // deployment returns the models of TensorRT-LLM's repository.
@@ -74,7 +119,9 @@ func deployment(backend string, decoupled bool) []engine.ModelFacts {
 	front, llm := config("ensemble", "", false), config("tensorrt_llm", backend, decoupled)
 	front.Platform, front.Steps = "ensemble", []string{"preprocessing", "tensorrt_llm", "postprocessing"}
 	llm.Parameters = map[string]string{"gpt_model_type": "inflight_fused_batching"}
-	return []engine.ModelFacts{front, config("preprocessing", "python", false), llm, config("postprocessing", "python", false)}
+	return []engine.ModelFacts{
+		front, config("preprocessing", "python", false), llm, config("postprocessing", "python", false),
+	}
 }
 
 // ofModel returns the labels of a model's series.
@@ -107,7 +154,14 @@ func ensemble(b *Book, p *pageWriter, reasons bool) {
 		fails *= 2
 	}
 	core(p, "ensemble", ok, fails, reasons, map[string]int{"OTHER": fails})
-	core(p, "preprocessing", ok+b.failed()+b.Arrived-b.Crashed, b.Crashed, reasons, map[string]int{"BACKEND": b.Crashed})
+	core(
+		p,
+		"preprocessing",
+		ok+b.failed()+b.Arrived-b.Crashed,
+		b.Crashed,
+		reasons,
+		map[string]int{"BACKEND": b.Crashed},
+	)
 	core(p, "tensorrt_llm", ok+b.failed()-b.Crashed, 0, reasons, nil)
 	core(p, "postprocessing", ok, 0, reasons, nil)
 	for _, name := range []string{"ensemble", "preprocessing", "tensorrt_llm", "postprocessing"} {
@@ -120,7 +174,9 @@ func ensemble(b *Book, p *pageWriter, reasons bool) {
 func executor(b *Book, p *pageWriter, newer string) {
 	l := ofModel("tensorrt_llm")
 	p.gauges("nv_trt_llm_request_metrics", l+`,request_type="%s"`, map[string]float64{
-		"active": float64(b.Running + b.Waiting), "scheduled": float64(b.Running), "waiting": float64(b.Waiting), "context": 0, "max": 8,
+		"active": float64(
+			b.Running + b.Waiting,
+		), "scheduled": float64(b.Running), "waiting": float64(b.Waiting), "context": 0, "max": 8,
 	})
 	used := 30 * float64(b.Running)
 	blocks := map[string]float64{"max": 1000, "used": used, "free": 1000 - used, "tokens_per": 64}
@@ -128,7 +184,11 @@ func executor(b *Book, p *pageWriter, newer string) {
 		blocks["reused"] = float64(b.ok())
 	}
 	p.gauges("nv_trt_llm_kv_cache_block_metrics", l+`,kv_cache_block_type="%s"`, blocks)
-	p.gauge("nv_trt_llm_inflight_batcher_metrics", l+`,inflight_batcher_specific_metric="generation_requests"`, float64(b.Running))
+	p.gauge(
+		"nv_trt_llm_inflight_batcher_metrics",
+		l+`,inflight_batcher_specific_metric="generation_requests"`,
+		float64(b.Running),
+	)
 	p.gauge("nv_trt_llm_general_metrics", l+`,general_type="iteration_counter"`, float64(b.Steps))
 	if strings.Contains(newer, "tokens") {
 		p.times("nv_llm_input_token_len", l+`,response_metric_type="total_input_tokens"`, b.ok(), 1)

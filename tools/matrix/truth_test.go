@@ -85,7 +85,9 @@ func (c *cell) whileAllFail(counts func(page int) bool, is func(page int)) {
 	pages, failed := 0, 0
 	for i := 1; i < len(c.seen); i++ {
 		switch {
-		case c.scenario.Pages[i].Restarted, c.grown(engine.ClassOK, i-1, i) > 0, c.grown(engine.ClassCanceled, i-1, i) > 0:
+		case c.scenario.Pages[i].Restarted,
+			c.grown(engine.ClassOK, i-1, i) > 0,
+			c.grown(engine.ClassCanceled, i-1, i) > 0:
 			pages, failed = 0, 0
 		case c.grown(engine.ClassServer, i-1, i) > 0 && counts(i):
 			pages++
@@ -124,7 +126,13 @@ func TestUnobservedFailuresAreMentioned(t *testing.T) {
 			}
 			require.Equal(c, "not able to show failures", is(!seen.Unshown, "able to show failures"),
 				"page %d: %s", page, seen.Reason)
-			require.Contains(c, seen.Reason, "whether its requests fail is unknown: "+seen.Capabilities[engine.CanOutcomes].Reason, "page %d", page)
+			require.Contains(
+				c,
+				seen.Reason,
+				"whether its requests fail is unknown: "+seen.Capabilities[engine.CanOutcomes].Reason,
+				"page %d",
+				page,
+			)
 		})
 	})
 }

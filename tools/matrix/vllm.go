@@ -29,12 +29,17 @@ func vllms() []Server {
 	return []Server{
 		{Name: "vLLM 0.9", Kind: engine.VLLM, Facts: singleModel("0.9.1"), Counts: http, page: release(901).page},
 		{
-			Name: "vLLM 0.32", Kind: engine.VLLM, Facts: singleModel("0.32.0"), Counts: []engine.Class{engine.ClassOK, engine.ClassClient, engine.ClassServer, engine.ClassOverload},
+			Name: "vLLM 0.32", Kind: engine.VLLM, Facts: singleModel("0.32.0"), Counts: []engine.Class{
+				engine.ClassOK, engine.ClassClient, engine.ClassServer, engine.ClassOverload,
+			},
 			page: vllmNewest.page,
 		},
 		{
-			Name: "vLLM 0.32, frontend in Rust", Kind: engine.VLLM, Facts: singleModel("0.32.0"), Counts: append(http, engine.ClassCanceled),
-			page: vllmRust,
+			Name:   "vLLM 0.32, frontend in Rust",
+			Kind:   engine.VLLM,
+			Facts:  singleModel("0.32.0"),
+			Counts: append(http, engine.ClassCanceled),
+			page:   vllmRust,
 		},
 		{
 			Name: "vLLM with --disable-log-stats", Kind: engine.VLLM, Facts: singleModel("0.32.0"),

@@ -56,11 +56,23 @@ func Troubles() []Trouble {
 		{Name: "the requests of one client fail, ours does not", Well: true, phases: during(phase{each: failed})},
 		{Name: "all requests fail", phases: during(phase{each: failed, own: Fails})},
 		{Name: "the engine hangs with requests in flight", phases: during(phase{each: hung, own: Hangs}), alone: true},
-		{Name: "the engine hangs while idle, requests arrive", phases: during(phase{each: arriving, own: Hangs}), alone: true},
+		{
+			Name:   "the engine hangs while idle, requests arrive",
+			phases: during(phase{each: arriving, own: Hangs}),
+			alone:  true,
+		},
 		{Name: "gauges are stale, the server is idle", Well: true, phases: during(phase{each: hung}), alone: true},
-		{Name: "it is paused, requests are in flight", phases: during(phase{each: hung, own: Hangs, outcome: paused}), alone: true},
+		{
+			Name:   "it is paused, requests are in flight",
+			phases: during(phase{each: hung, own: Hangs, outcome: paused}),
+			alone:  true,
+		},
 		{Name: "it says that it is not ready", phases: during(phase{outcome: notReady})},
-		{Name: "it hangs, and says that it is not ready", phases: during(phase{each: hung, own: Hangs, outcome: notReady}), alone: true},
+		{
+			Name:   "it hangs, and says that it is not ready",
+			phases: during(phase{each: hung, own: Hangs, outcome: notReady}),
+			alone:  true,
+		},
 		{Name: "the page does not come", Well: true, phases: during(phase{outcome: noPage})},
 		{Name: "neither page nor API answers", phases: during(phase{outcome: silent, own: Hangs}), alone: true},
 		{Name: "connections are refused", phases: during(phase{outcome: refused, own: Fails}), alone: true},
@@ -95,7 +107,8 @@ func both(a, b Book) Book {
 // state and both probes, with the servers for which this holds.
 func WitnessTable() (string, error) {
 	var b strings.Builder
-	b.WriteString("Verdicts in each trouble, after three minutes: with nobody else's requests or with others that succeed, and by what the\n" +
+	b.WriteString("Verdicts in each trouble, after three minutes: with nobody else's requests or with others that " +
+		"succeed, and by what the\n" +
 		"exporter may ask. Each line lists the servers of which it holds.\n")
 	for _, trouble := range Troubles() {
 		for _, succeed := range []bool{false, true} {
@@ -103,7 +116,10 @@ func WitnessTable() (string, error) {
 				continue
 			}
 			for _, asking := range []Asking{NoQuestions, Confirm, Canary} {
-				fmt.Fprintf(&b, "\n%s; %s; %s\n", trouble.Name, map[bool]string{true: "others succeed", false: "nobody else"}[succeed], asking)
+				fmt.Fprintf(&b, "\n%s; %s; %s\n", trouble.Name, map[bool]string{
+					true:  "others succeed",
+					false: "nobody else",
+				}[succeed], asking)
 				if err := writeVerdicts(&b, trouble.Scenario(asking, succeed)); err != nil {
 					return "", err
 				}

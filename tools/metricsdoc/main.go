@@ -92,7 +92,8 @@ func aliases(b *bytes.Buffer) {
 			b.WriteString(" |\n")
 		case "otel":
 			b.WriteString("\nThe required attributes are `gen_ai_provider_name`, the kind of server, " +
-				"and `gen_ai_operation_name`,\nwhich is `unknown`: no histogram of a server tells which requests were chats.\n")
+				"and `gen_ai_operation_name`,\nwhich is `unknown`: no histogram of a server tells which requests " +
+				"were chats.\n")
 		}
 	}
 }

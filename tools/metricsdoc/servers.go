@@ -43,7 +43,8 @@ func topics() []topic {
 			name: "latency",
 			all:  "all latencies",
 			quantities: []string{
-				"E2E, mean", "E2E, percentiles", "TTFT", "ITL, between tokens", "TPOT, mean of a request", "time in the queue",
+				"E2E, mean",
+				"E2E, percentiles", "TTFT", "ITL, between tokens", "TPOT, mean of a request", "time in the queue",
 			},
 		},
 	}

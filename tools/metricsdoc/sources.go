@@ -67,7 +67,14 @@ func (k *kindSources) rows(w *bytes.Buffer, all []derive.Family, notes map[strin
 		names[r] = append(names[r], f.Name)
 	}
 	for _, r := range order {
-		fmt.Fprintf(w, "| %s | %s | %s | %s |\n", strings.Join(k.kinds, ", "), words(names[r]), cell(r.from), cell(r.note))
+		fmt.Fprintf(
+			w,
+			"| %s | %s | %s | %s |\n",
+			strings.Join(k.kinds, ", "),
+			words(names[r]),
+			cell(r.from),
+			cell(r.note),
+		)
 	}
 }
 

@@ -11,9 +11,11 @@ func replica(i int) string { return fmt.Sprintf("replica-%04d", i) }
 
 func exporterConfig(j *job) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "global: {scrape_interval: %s, scrape_timeout: %s}\npools:\n  - pool_id: bench\n    engine: triton\n    static_configs:\n", milliseconds(j.interval), milliseconds(j.interval*9/10))
+	fmt.Fprintf(&b, "global: {scrape_interval: %s, scrape_timeout: %s}\npools:\n  - pool_id: bench\n    engine: "+
+		"triton\n    static_configs:\n", milliseconds(j.interval), milliseconds(j.interval*9/10))
 	for i, address := range j.fleet.addresses {
-		fmt.Fprintf(&b, "      - targets: [%q]\n        labels: {__api_address__: %q, replica_id: %s}\n", address, address, replica(i))
+		fmt.Fprintf(&b, "      - targets: [%q]\n        labels: {__api_address__: %q, "+
+			"replica_id: %s}\n", address, address, replica(i))
 	}
 	return b.String()
 }
@@ -31,7 +33,8 @@ func prometheusConfig(j *job, indent string) string {
 	line("    static_configs:")
 	for i, address := range j.fleet.addresses {
 		line("      - targets: [%q]", address)
-		line("        labels: {engine: triton, engine_version: 2.51.0, trtllm_version: 0.14.0, pool_id: bench, replica_id: %s}", replica(i))
+		line("        labels: {engine: triton, engine_version: 2.51.0, trtllm_version: 0.14.0, pool_id: bench, "+
+			"replica_id: %s}", replica(i))
 	}
 	return b.String()
 }
@@ -39,8 +42,10 @@ func prometheusConfig(j *job, indent string) string {
 // collectorConfig returns a configuration with one receiver and a page with the servers' names.
 func collectorConfig(j *job) string {
 	return "receivers:\n  prometheus:\n    config:\n" + prometheusConfig(j, "      ") +
-		fmt.Sprintf("exporters:\n  prometheus: {endpoint: %q, translation_strategy: UnderscoreEscapingWithoutSuffixes, without_scope_info: true, metric_expiration: 5m}\n", j.address) +
-		"service:\n  telemetry: {metrics: {level: none}, logs: {level: fatal}}\n  pipelines:\n    metrics: {receivers: [prometheus], exporters: [prometheus]}\n"
+		fmt.Sprintf("exporters:\n  prometheus: {endpoint: %q, translation_strategy: "+
+			"UnderscoreEscapingWithoutSuffixes, without_scope_info: true, metric_expiration: 5m}\n", j.address) +
+		"service:\n  telemetry: {metrics: {level: none}, logs: {level: fatal}}\n  pipelines:\n    metrics: " +
+		"{receivers: [prometheus], exporters: [prometheus]}\n"
 }
 
 // milliseconds formats a duration for all configurations.

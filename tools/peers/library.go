@@ -32,7 +32,10 @@ type scrapeTarget struct {
 func serveOrdinary(ctx context.Context, from io.Reader, address string, interval time.Duration) error {
 	var all prometheus.Gatherers
 	lines := bufio.NewScanner(from)
-	client := &http.Client{Timeout: interval, Transport: &http.Transport{MaxIdleConnsPerHost: 1, DisableCompression: true}}
+	client := &http.Client{
+		Timeout:   interval,
+		Transport: &http.Transport{MaxIdleConnsPerHost: 1, DisableCompression: true},
+	}
 	for i := 0; lines.Scan(); i++ {
 		t := &scrapeTarget{url: "http://" + lines.Text() + "/metrics", replica: replica(i)}
 		all = append(all, t)
@@ -40,7 +43,10 @@ func serveOrdinary(ctx context.Context, from io.Reader, address string, interval
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", promhttp.HandlerFor(all, promhttp.HandlerOpts{}))
-	return fmt.Errorf("library: %w", http.ListenAndServe(address, mux)) //nolint:gosec // its one reader is this program.
+	return fmt.Errorf(
+		"library: %w",
+		http.ListenAndServe(address, mux),
+	) //nolint:gosec // its one reader is this program.
 }
 
 // run scrapes the target periodically.
@@ -94,7 +100,13 @@ func (t *scrapeTarget) label(m *dto.Metric) {
 			break
 		}
 	}
-	for _, l := range [][2]string{{"engine", "triton"}, {"engine_version", "2.51.0"}, {"trtllm_version", "0.14.0"}, {"pool_id", "bench"}, {"replica_id", t.replica}} {
+	for _, l := range [][2]string{
+		{"engine", "triton"},
+		{"engine_version", "2.51.0"},
+		{"trtllm_version", "0.14.0"},
+		{"pool_id", "bench"},
+		{"replica_id", t.replica},
+	} {
 		m.Label = append(m.Label, &dto.LabelPair{Name: new(l[0]), Value: new(l[1])})
 	}
 	slices.SortFunc(m.Label, func(a, b *dto.LabelPair) int { return strings.Compare(a.GetName(), b.GetName()) })

@@ -22,7 +22,12 @@ func main() {
 	flag.BoolVar(&o.serveOrdinary, "library", false, "run the ordinary exporter for the targets on stdin")
 	flag.StringVar(&o.address, "address", "", "listen address of -library")
 	flag.DurationVar(&o.plan.interval, "interval", time.Second, "scrape interval, and interval of each reader")
-	flag.DurationVar(&o.plan.window, "window", 6*time.Second, "duration of measuring scrapes, and reads of each encoding")
+	flag.DurationVar(
+		&o.plan.window,
+		"window",
+		6*time.Second,
+		"duration of measuring scrapes, and reads of each encoding",
+	)
 	flag.IntVar(&o.targets, "targets", 100, "number of targets")
 	flag.StringVar(&o.programs.exporter, "exporter", "bin/trtllm_exporter", "the exporter")
 	flag.StringVar(&o.programs.prometheus, "prometheus", ".cache/bin/prometheus", "Prometheus")
@@ -98,5 +103,8 @@ func (p *peer) chosen(only string, targets int) bool {
 	if only == "" {
 		return p.minTargets <= targets && targets <= p.maxTargets
 	}
-	return slices.ContainsFunc(strings.Split(only, ","), func(part string) bool { return strings.Contains(p.name, part) })
+	return slices.ContainsFunc(
+		strings.Split(only, ","),
+		func(part string) bool { return strings.Contains(p.name, part) },
+	)
 }

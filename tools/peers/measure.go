@@ -136,7 +136,8 @@ func (r *result) byMany(ctx context.Context, running *run, url string, plan *pla
 func (running *run) warm(ctx context.Context) error {
 	const pollInterval = 50 * time.Millisecond
 	for {
-		if _, fewest := running.fleet.scrapesSince(running.before); fewest >= warmScrapes || time.Since(running.begin) >= warmTime {
+		if _, fewest := running.fleet.scrapesSince(running.before); fewest >= warmScrapes ||
+			time.Since(running.begin) >= warmTime {
 			return nil
 		}
 		if err := pause(ctx, pollInterval); err != nil {

@@ -46,28 +46,74 @@ const (
 func peers(p programs) []peer {
 	self, _ := os.Executable()
 	return []peer{
-		{name: "exporter", path: "/metrics", maxTargets: unlimited, version: built(p.exporter, "github.com/trtllm-exporter/trtllm_exporter"), command: p.runExporter},
-		{name: "ordinary Go", path: "/metrics", maxTargets: unlimited, version: built(self, "github.com/prometheus/client_golang", "github.com/prometheus/common"), command: runLibrary},
-		{name: "Prometheus, /federate", path: federate, maxTargets: unlimited, version: built(p.prometheus, "github.com/prometheus/prometheus"), command: p.runPrometheus},
-		{name: "OTel Collector, /metrics", path: "/metrics", minTargets: 100, maxTargets: 1000, version: built(p.otelcol, receiver), command: p.runCollector},
+		{
+			name:       "exporter",
+			path:       "/metrics",
+			maxTargets: unlimited,
+			version:    built(p.exporter, "github.com/trtllm-exporter/trtllm_exporter"),
+			command:    p.runExporter,
+		},
+		{
+			name:       "ordinary Go",
+			path:       "/metrics",
+			maxTargets: unlimited,
+			version:    built(self, "github.com/prometheus/client_golang", "github.com/prometheus/common"),
+			command:    runLibrary,
+		},
+		{
+			name:       "Prometheus, /federate",
+			path:       federate,
+			maxTargets: unlimited,
+			version:    built(p.prometheus, "github.com/prometheus/prometheus"),
+			command:    p.runPrometheus,
+		},
+		{
+			name:       "OTel Collector, /metrics",
+			path:       "/metrics",
+			minTargets: 100,
+			maxTargets: 1000,
+			version:    built(p.otelcol, receiver),
+			command:    p.runCollector,
+		},
 	}
 }
 
 func (p *programs) runExporter(ctx context.Context, j *job) (*exec.Cmd, error) {
 	name, err := j.write("exporter.yml", exporterConfig(j))
-	return exec.CommandContext(ctx, p.exporter, "--config.file="+name, "--web.listen-address="+j.address, "--log.level=error"), err //nolint:gosec // the program that is measured.
+	return exec.CommandContext(
+		ctx,
+		p.exporter,
+		"--config.file="+name,
+		"--web.listen-address="+j.address,
+		"--log.level=error",
+	), err //nolint:gosec // the program that is measured.
 }
 
 func runLibrary(ctx context.Context, j *job) (*exec.Cmd, error) {
 	self, err := os.Executable()
-	cmd := exec.CommandContext(ctx, self, "-library", "-address", j.address, "-interval", j.interval.String()) //nolint:gosec // this program.
+	cmd := exec.CommandContext(
+		ctx,
+		self,
+		"-library",
+		"-address",
+		j.address,
+		"-interval",
+		j.interval.String(),
+	) //nolint:gosec // this program.
 	cmd.Stdin = strings.NewReader(strings.Join(j.fleet.addresses, "\n"))
 	return cmd, err
 }
 
 func (p *programs) runPrometheus(ctx context.Context, j *job) (*exec.Cmd, error) {
 	name, err := j.write("prometheus.yml", prometheusConfig(j, ""))
-	return exec.CommandContext(ctx, p.prometheus, "--config.file="+name, "--storage.tsdb.path="+filepath.Join(j.dir, "data"), "--web.listen-address="+j.address, "--log.level=error"), err //nolint:gosec // the program that is measured.
+	return exec.CommandContext(
+		ctx,
+		p.prometheus,
+		"--config.file="+name,
+		"--storage.tsdb.path="+filepath.Join(j.dir, "data"),
+		"--web.listen-address="+j.address,
+		"--log.level=error",
+	), err //nolint:gosec // the program that is measured.
 }
 
 // runCollector runs the collector if it could be built.
@@ -76,7 +122,11 @@ func (p *programs) runCollector(ctx context.Context, j *job) (*exec.Cmd, error) 
 		return nil, errNoCollector
 	}
 	name, err := j.write("otelcol.yml", collectorConfig(j))
-	return exec.CommandContext(ctx, p.otelcol, "--config=file:"+name), err //nolint:gosec // the program that is measured.
+	return exec.CommandContext(
+		ctx,
+		p.otelcol,
+		"--config=file:"+name,
+	), err //nolint:gosec // the program that is measured.
 }
 
 // errNoCollector does not name the file, because it may appear in a document.

@@ -107,7 +107,14 @@ type reads struct {
 
 // together runs readers concurrently, each for at least one read, and checks the last page of
 // one of them. Scrapes use scrapeRate seconds of CPU per second meanwhile.
-func (r *result) together(ctx context.Context, p *process, url, coding string, readers int, during time.Duration, scrapeRate float64) (reads, error) {
+func (r *result) together(
+	ctx context.Context,
+	p *process,
+	url, coding string,
+	readers int,
+	during time.Duration,
+	scrapeRate float64,
+) (reads, error) {
 	m := reads{Readers: readers}
 	before, err := p.processorTime()
 	if err != nil {
@@ -160,7 +167,11 @@ func eachInterval(readers int, read func(i int) ([]time.Duration, error)) ([]tim
 }
 
 // repeat reads once per interval until the time is over, skipping intervals during long reads.
-func (c *client) repeat(ctx context.Context, url, coding string, phase, interval, during time.Duration) (durations []time.Duration, err error) {
+func (c *client) repeat(
+	ctx context.Context,
+	url, coding string,
+	phase, interval, during time.Duration,
+) (durations []time.Duration, err error) {
 	begin := time.Now()
 	for due := phase; len(durations) == 0 || due < during; {
 		if err := pause(ctx, time.Until(begin.Add(due))); err != nil {

@@ -41,7 +41,8 @@ func (r *result) line() string {
 	if r.Failed != "" {
 		return fmt.Sprintf("%s, %d targets: %s", r.Peer, r.Targets, r.Failed)
 	}
-	return fmt.Sprintf("%s, %d targets: scrape %.2f, plain read %.2f, gzip read %.2f µs a sample; %.0f MB; complete after %.1f s",
+	return fmt.Sprintf("%s, %d targets: scrape %.2f, plain read %.2f, gzip read %.2f µs a sample; %.0f MB; "+
+		"complete after %.1f s",
 		r.Peer, r.Targets, r.Scrape, r.Plain.Cost, r.Gzip.Cost, float64(r.memory())/mega, r.Start.Seconds())
 }
 
@@ -56,19 +57,33 @@ type table struct {
 func tables() []table {
 	return []table{
 		{"", []string{
-			"program", "targets", "interval, s", "scrape", "plain read", "gzip read", "scrape and gzip read", "plain p50 / p99, ms", "gzip p50 / p99, ms",
+			"program",
+			"targets",
+			"interval, s",
+			"scrape", "plain read", "gzip read", "scrape and gzip read", "plain p50 / p99, ms", "gzip p50 / p99, ms",
 			"MB plain / gzip", "peak memory, MB", "complete after, s",
 		}, (*result).page},
 		{"Gzip reads by 1, 4 and 40 readers:\n\n", []string{
-			"program", "targets", "read, by 1", "by 4", "by 40", "p50 / p99, ms, by 1", "by 4", "by 40", "peak memory, MB, by 1", "by 4", "by 40",
+			"program",
+			"targets",
+			"read, by 1",
+			"by 4", "by 40", "p50 / p99, ms, by 1", "by 4", "by 40", "peak memory, MB, by 1", "by 4", "by 40",
 		}, (*result).readers},
 	}
 }
 
 func (r *result) page() []string {
 	return []string{
-		r.Peer, strconv.Itoa(r.Targets), fmt.Sprintf("%g", r.Interval.Seconds()), number(r.Scrape), number(r.Plain.Cost), number(r.Gzip.Cost), number(r.cost()),
-		times(r.Plain.P50, r.Plain.P99), times(r.Gzip.P50, r.Gzip.P99), fmt.Sprintf("%.1f / %.2f", float64(r.Plain.Bytes)/mega, float64(r.Gzip.Bytes)/mega),
+		r.Peer,
+		strconv.Itoa(r.Targets),
+		fmt.Sprintf("%g", r.Interval.Seconds()),
+		number(r.Scrape), number(r.Plain.Cost), number(r.Gzip.Cost), number(r.cost()),
+		times(
+			r.Plain.P50,
+			r.Plain.P99,
+		),
+		times(r.Gzip.P50, r.Gzip.P99),
+		fmt.Sprintf("%.1f / %.2f", float64(r.Plain.Bytes)/mega, float64(r.Gzip.Bytes)/mega),
 		megabytes(r.memory()), fmt.Sprintf("%.1f", r.Start.Seconds()),
 	}
 }
@@ -112,7 +127,13 @@ func (t *table) render(all []result) string {
 	if rows.Len() == 0 {
 		return ""
 	}
-	return t.heading + "| " + strings.Join(t.columns, " | ") + " |\n" + strings.Repeat("|---", len(t.columns)) + "|\n" + rows.String() + "\n"
+	return t.heading + "| " + strings.Join(
+		t.columns,
+		" | ",
+	) + " |\n" + strings.Repeat(
+		"|---",
+		len(t.columns),
+	) + "|\n" + rows.String() + "\n"
 }
 
 // report returns the tables, comparisons with the first peer, failures and versions in Markdown.
@@ -141,7 +162,14 @@ func ratios(all []result) string {
 			}
 		}
 		if len(parts) > 0 {
-			fmt.Fprintf(&b, "- %s every %g s: the %s took %s.\n", targetCount(first.Targets), first.Interval.Seconds(), first.Peer, strings.Join(parts, "; "))
+			fmt.Fprintf(
+				&b,
+				"- %s every %g s: the %s took %s.\n",
+				targetCount(first.Targets),
+				first.Interval.Seconds(),
+				first.Peer,
+				strings.Join(parts, "; "),
+			)
 		}
 	}
 	return b.String()
@@ -173,11 +201,24 @@ func failures(all []result) string {
 	for i := range all {
 		r := &all[i]
 		if r.Failed != "" {
-			fmt.Fprintf(&b, "- Omitted: %s with %d targets: %s.\n", r.Peer, r.Targets, strings.ReplaceAll(r.Failed, "\n", ", "))
+			fmt.Fprintf(
+				&b,
+				"- Omitted: %s with %d targets: %s.\n",
+				r.Peer,
+				r.Targets,
+				strings.ReplaceAll(r.Failed, "\n", ", "),
+			)
 		}
 		for _, m := range r.Many {
 			if m.Failed != "" {
-				fmt.Fprintf(&b, "- Omitted: %d readers of %s with %d targets: %s.\n", m.Readers, r.Peer, r.Targets, m.Failed)
+				fmt.Fprintf(
+					&b,
+					"- Omitted: %d readers of %s with %d targets: %s.\n",
+					m.Readers,
+					r.Peer,
+					r.Targets,
+					m.Failed,
+				)
 			}
 		}
 	}

@@ -27,7 +27,8 @@ func TestBalancerRemovesFailingServer(t *testing.T) {
 				after := e.waitFor(t, 1, true, c.limit+5*time.Second)
 				time.Sleep(time.Second) // Earlier requests may still be answered.
 				_, before, waiting := l.counts()
-				t.Logf("%s, %s: out after %.1f s; until then %d requests failed, %d wait", file, c.name, after.Seconds(), before, waiting)
+				t.Logf("%s, %s: out after %.1f s; until then %d requests "+
+					"failed, %d wait", file, c.name, after.Seconds(), before, waiting)
 				e.requireRequests(t, 1, false, 10*time.Second)
 				_, failed, _ = l.counts()
 				require.Equal(t, before, failed, "a request failed while the server was out")
@@ -66,7 +67,8 @@ func TestBalancerTriesRemovedServer(t *testing.T) {
 	again := e.waitFor(t, 1, false, 90*time.Second)
 	back := e.waitFor(t, 1, true, 30*time.Second)
 	_, after, _ := l.counts()
-	t.Logf("a server that still fails is tried after %.0f s, for %.0f s and %d failed requests", again.Seconds(), back.Seconds(), after-before)
+	t.Logf("a server that still fails is tried after %.0f s, for %.0f s and %d "+
+		"failed requests", again.Seconds(), back.Seconds(), after-before)
 }
 
 // TestBalancerWithQuestionsSparesClients requires that no client's request tries a failing server
@@ -148,17 +150,34 @@ func TestBalancerKeepsLoadedServers(t *testing.T) {
 // Envoy requires an HTTP/2 cluster, like Triton's gRPC port.
 func TestBalancerOverGRPC(t *testing.T) {
 	for _, c := range []struct{ file, http, grpc string }{
-		{"central.yaml", "http_health_check: { path: /-/replicas/llama-70b-prod/ready }", "grpc_health_check: { service_name: replicas/llama-70b-prod/ready }"},
-		{"sidecars.yaml", "http_health_check: { path: /-/replica/ready }", "grpc_health_check: { service_name: replica/ready }"},
+		{
+			"central.yaml",
+			"http_health_check: { path: /-/replicas/llama-70b-prod/ready }",
+			"grpc_health_check: { service_name: replicas/llama-70b-prod/ready }",
+		},
+		{
+			"sidecars.yaml", "http_health_check: { path: /-/replica/ready }",
+			"grpc_health_check: { service_name: replica/ready }",
+		},
 	} {
 		t.Run(c.file, func(t *testing.T) {
 			t.Parallel()
 			require.Contains(t, read(t, "docs", "probes.md"), "`"+c.grpc+"`")
-			p, e := balanced(t, c.file, simulate.Engine{}, c.http, c.grpc, "port_value: 9802", "port_value: 9803", "type: STRICT_DNS", `type: STRICT_DNS
+			p, e := balanced(
+				t,
+				c.file,
+				simulate.Engine{},
+				c.http,
+				c.grpc,
+				"port_value: 9802",
+				"port_value: 9803",
+				"type: STRICT_DNS",
+				`type: STRICT_DNS
       typed_extension_protocol_options:
         envoy.extensions.upstreams.http.v3.HttpProtocolOptions:
           "@type": type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions
-          explicit_http_config: { http2_protocol_options: {} }`)
+          explicit_http_config: { http2_protocol_options: {} }`,
+			)
 			during(t, 12*time.Second, "all servers are in", e.allIn(t, true))
 			p.replicas[1].Stop()
 			t.Logf("%s over gRPC: out after %.1f s", c.file, e.waitFor(t, 1, true, 35*time.Second).Seconds())

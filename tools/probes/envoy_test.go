@@ -51,7 +51,21 @@ func startEnvoy(t *testing.T, p *pool, file string, replace ...string) *envoy {
 	}
 	config := filepath.Join(t.TempDir(), file)
 	require.NoError(t, os.WriteFile(config, []byte(strings.NewReplacer(pairs...).Replace(given)), 0o600))
-	e := &envoy{startProcess(t, "envoy", os.Getenv("ENVOY"), "-c", config, "--concurrency", "1", "--disable-hot-restart", "--log-level", "warn"), p}
+	e := &envoy{
+		startProcess(
+			t,
+			"envoy",
+			os.Getenv("ENVOY"),
+			"-c",
+			config,
+			"--concurrency",
+			"1",
+			"--disable-hot-restart",
+			"--log-level",
+			"warn",
+		),
+		p,
+	}
 	within(t, time.Minute, "Envoy is ready", func() bool {
 		require.False(t, e.ended(), "Envoy ended")
 		return statusOf(t.Context(), e.admin("/ready")) == http.StatusOK

@@ -55,7 +55,10 @@ func documented(t *testing.T) *corev1.Container {
 func ofOverlay(t *testing.T) *corev1.Container {
 	t.Helper()
 	var server appsv1.Deployment
-	require.NoError(t, yaml.UnmarshalStrict([]byte(read(t, "deploy", "kubernetes", "overlays", "sidecar", "triton.yaml")), &server))
+	require.NoError(
+		t,
+		yaml.UnmarshalStrict([]byte(read(t, "deploy", "kubernetes", "overlays", "sidecar", "triton.yaml")), &server),
+	)
 	return &server.Spec.Template.Spec.Containers[0]
 }
 
@@ -65,11 +68,23 @@ func ofChart(t *testing.T) *corev1.Container {
 	t.Helper()
 	helm := os.Getenv("HELM")
 	require.NotEmpty(t, helm, "run by `make e2e-probes`")
-	require.Contains(t, read(t, "deploy", "helm", "trtllm-exporter", "templates", "NOTES.txt"), `include "trtllm-exporter.readiness" .`)
+	require.Contains(
+		t,
+		read(t, "deploy", "helm", "trtllm-exporter", "templates", "NOTES.txt"),
+		`include "trtllm-exporter.readiness" .`,
+	)
 	values := filepath.Join(t.TempDir(), "values.yaml")
-	require.NoError(t, os.WriteFile(values, []byte(`extraObjects: [ { offered: '{{ include "trtllm-exporter.readiness" . | b64enc }}' } ]`), 0o600))
+	require.NoError(
+		t,
+		os.WriteFile(
+			values,
+			[]byte(`extraObjects: [ { offered: '{{ include "trtllm-exporter.readiness" . | b64enc }}' } ]`),
+			0o600,
+		),
+	)
 	out, err := exec.CommandContext(t.Context(), helm, "template", "exporter", "--kube-version", "1.36.0", root("deploy", "helm", "trtllm-exporter"),
-		"--set", "mode=sidecar", "--values", values, "--show-only", "templates/extra.yaml").Output()
+		"--set", "mode=sidecar", "--values", values, "--show-only", "templates/extra.yaml").
+		Output()
 	require.NoError(t, err, "%s", out)
 	var object struct {
 		Offered []byte `json:"offered"`

@@ -49,11 +49,18 @@ func startPool(t *testing.T, replicas int, engine simulate.Engine) *pool {
 		spec := simulate.PoolSpec{Name: poolID}
 		for i := range replicas {
 			spec.Replicas = append(spec.Replicas, simulate.Spec{
-				Name: replicaID(i), Kind: simulate.KindTriton, Speed: 1, Seed: uint64(i + 1), Ports: simulate.Ports{Host: p.server(i), APIPort: apiPort, MetricsPort: pagePort},
+				Name: replicaID(i), Kind: simulate.KindTriton, Speed: 1, Seed: uint64(i + 1), Ports: simulate.Ports{
+					Host:        p.server(i),
+					APIPort:     apiPort,
+					MetricsPort: pagePort,
+				},
 				Workload: simulate.Workload{Rate: 1e-9, PromptTokens: 50, OutputTokens: 20}, Engine: engine,
 			})
 		}
-		fleet, err := simulate.StartFleet(context.WithoutCancel(t.Context()), simulate.FleetSpec{Pools: []simulate.PoolSpec{spec}})
+		fleet, err := simulate.StartFleet(
+			context.WithoutCancel(t.Context()),
+			simulate.FleetSpec{Pools: []simulate.PoolSpec{spec}},
+		)
 		if err != nil {
 			t.Log(err) // Another pool may use the same addresses.
 			continue
@@ -83,7 +90,10 @@ func (p *pool) central(t *testing.T, more ...string) *process {
 	t.Helper()
 	var targets []string
 	for i := range p.replicas {
-		targets = append(targets, fmt.Sprintf("{ targets: ['%s:%d'], labels: { replica_id: %s } }", p.server(i), pagePort, replicaID(i)))
+		targets = append(
+			targets,
+			fmt.Sprintf("{ targets: ['%s:%d'], labels: { replica_id: %s } }", p.server(i), pagePort, replicaID(i)),
+		)
 	}
 	return startExporter(t, p.exporter(), "--config.file", configFile(t, targets, more))
 }
@@ -118,8 +128,13 @@ func configFile(t *testing.T, targets, more []string) string {
 // startExporter starts an exporter and waits until it is ready.
 func startExporter(t *testing.T, host string, flags ...string) *process {
 	t.Helper()
-	e := startProcess(t, "exporter", os.Getenv("TRTLLM_EXPORTER_BIN"), append(flags,
-		"--web.listen-address", net.JoinHostPort(host, fmt.Sprint(exporterPort)), "--web.grpc-health-address", net.JoinHostPort(host, fmt.Sprint(healthPort)))...)
+	e := startProcess(t, "exporter", os.Getenv("TRTLLM_EXPORTER_BIN"), append(
+		flags,
+		"--web.listen-address",
+		net.JoinHostPort(host, fmt.Sprint(exporterPort)),
+		"--web.grpc-health-address",
+		net.JoinHostPort(host, fmt.Sprint(healthPort)),
+	)...)
 	within(t, time.Minute, "the exporter is ready", func() bool {
 		require.False(t, e.ended(), "the exporter ended")
 		return statusOf(t.Context(), fmt.Sprintf("http://%s:%d/-/ready", host, exporterPort)) == http.StatusOK

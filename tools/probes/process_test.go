@@ -21,7 +21,11 @@ type process struct {
 func startProcess(t *testing.T, name, program string, args ...string) *process {
 	t.Helper()
 	require.NotEmpty(t, program, "run by `make e2e-probes`")
-	p := &process{cmd: exec.Command(program, args...), output: filepath.Join(t.TempDir(), name+".log"), done: make(chan struct{})}
+	p := &process{
+		cmd:    exec.Command(program, args...),
+		output: filepath.Join(t.TempDir(), name+".log"),
+		done:   make(chan struct{}),
+	}
 	file, err := os.Create(p.output)
 	require.NoError(t, err)
 	defer file.Close()

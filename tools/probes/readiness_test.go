@@ -26,8 +26,18 @@ func faults() []fault {
 	return []fault{
 		{"every request fails", func(r *simulate.Replica) { r.FailRequests(true) }, repair, 25 * time.Second, true},
 		{"the executor is frozen", freezeBusy, func(r *simulate.Replica) { r.Stall(false) }, 65 * time.Second, true},
-		{"the model is unloaded", func(r *simulate.Replica) { r.Unload("tensorrt_llm") }, func(r *simulate.Replica) { r.Load("tensorrt_llm") }, 25 * time.Second, false},
-		{"the server has exited", func(r *simulate.Replica) { r.Stop() }, func(r *simulate.Replica) { r.Restart(0) }, 30 * time.Second, false},
+		{
+			"the model is unloaded",
+			func(r *simulate.Replica) { r.Unload("tensorrt_llm") },
+			func(r *simulate.Replica) { r.Load("tensorrt_llm") },
+			25 * time.Second, false,
+		},
+		{
+			"the server has exited",
+			func(r *simulate.Replica) { r.Stop() },
+			func(r *simulate.Replica) { r.Restart(0) },
+			30 * time.Second, false,
+		},
 	}
 }
 
@@ -69,7 +79,8 @@ func TestKubeletRemovesFailingServer(t *testing.T) {
 			c.begin(p.replicas[0])
 			for i, a := range readiness {
 				first, last := a.waitFailing(t, start, c.limit+40*time.Second)
-				t.Logf("%s: the first probe fails after %.0f s, the server is out after %.0f s: %s", c.name, first.Seconds(), last.Seconds(), all[i].name)
+				t.Logf("%s: the first probe fails after %.0f s, the server is out "+
+					"after %.0f s: %s", c.name, first.Seconds(), last.Seconds(), all[i].name)
 				require.Less(t, first, c.limit, all[i].name)
 			}
 			passes, missed := live.state()
@@ -80,7 +91,12 @@ func TestKubeletRemovesFailingServer(t *testing.T) {
 			start = time.Now()
 			for i, a := range readiness {
 				a.waitPassing(t, 40*time.Second)
-				t.Logf("%s: recovered, the server is in after %.0f s: %s", c.name, time.Since(start).Seconds(), all[i].name)
+				t.Logf(
+					"%s: recovered, the server is in after %.0f s: %s",
+					c.name,
+					time.Since(start).Seconds(),
+					all[i].name,
+				)
 			}
 			within(t, 40*time.Second, "the liveness passes", func() bool {
 				_, missed := live.state()
@@ -112,17 +128,25 @@ func TestKubeletKeepsServer(t *testing.T) {
 			_, _, open := l.counts()
 			require.Greater(t, open, 20, "requests wait")
 		}},
-		{"with long prefills", simulate.Engine{PerContextToken: 300 * time.Millisecond}, false, func(t *testing.T, p *pool, _ *process) {
-			p.send(t, p.server(0), 0.2, 5)
-			time.Sleep(length)
-		}},
-		{"while its exporter is stopped for a moment", simulate.Engine{}, true, func(t *testing.T, p *pool, e *process) {
-			p.send(t, p.server(0), 3, 20)
-			require.NoError(t, e.cmd.Process.Signal(syscall.SIGSTOP))
-			time.Sleep(20 * time.Second)
-			require.NoError(t, e.cmd.Process.Signal(syscall.SIGCONT))
-			time.Sleep(length - 20*time.Second)
-		}},
+		{
+			"with long prefills",
+			simulate.Engine{PerContextToken: 300 * time.Millisecond},
+			false, func(t *testing.T, p *pool, _ *process) {
+				p.send(t, p.server(0), 0.2, 5)
+				time.Sleep(length)
+			},
+		},
+		{
+			"while its exporter is stopped for a moment",
+			simulate.Engine{},
+			true, func(t *testing.T, p *pool, e *process) {
+				p.send(t, p.server(0), 3, 20)
+				require.NoError(t, e.cmd.Process.Signal(syscall.SIGSTOP))
+				time.Sleep(20 * time.Second)
+				require.NoError(t, e.cmd.Process.Signal(syscall.SIGCONT))
+				time.Sleep(length - 20*time.Second)
+			},
+		},
 		{"while its exporter restarts", simulate.Engine{}, true, func(t *testing.T, p *pool, e *process) {
 			p.send(t, p.server(0), 3, 20)
 			e.kill()

@@ -37,7 +37,12 @@ type cost struct {
 }
 
 func TestPanelsAreCheap(t *testing.T) {
-	engine := promql.NewEngine(promql.EngineOpts{MaxSamples: 100_000_000, Timeout: time.Minute, EnableAtModifier: true, Parser: parser.NewParser(parser.Options{})})
+	engine := promql.NewEngine(promql.EngineOpts{
+		MaxSamples:       100_000_000,
+		Timeout:          time.Minute,
+		EnableAtModifier: true,
+		Parser:           parser.NewParser(parser.Options{}),
+	})
 	block := newFleet(withRules(t), replicas)
 	var costs []cost
 	for _, d := range dashboards.All() {
@@ -61,7 +66,14 @@ func TestPanelsAreCheap(t *testing.T) {
 			t.Logf("%9d samples %7s  %s", c.samples, c.took.Round(time.Millisecond), c.panel)
 		}
 		if c.samples > samplesMost || c.took > timeMost {
-			t.Errorf("%s reads %d samples in %s; %d and %s are allowed", c.panel, c.samples, c.took.Round(time.Millisecond), samplesMost, timeMost)
+			t.Errorf(
+				"%s reads %d samples in %s; %d and %s are allowed",
+				c.panel,
+				c.samples,
+				c.took.Round(time.Millisecond),
+				samplesMost,
+				timeMost,
+			)
 		}
 	}
 }
@@ -78,7 +90,13 @@ func dayOf(expr, dashboard string) string {
 }
 
 // askFleet evaluates a query over the day, or at its end.
-func askFleet(t *testing.T, engine *promql.Engine, block *fleet, expr string, instant bool) (samples int64, took time.Duration) {
+func askFleet(
+	t *testing.T,
+	engine *promql.Engine,
+	block *fleet,
+	expr string,
+	instant bool,
+) (samples int64, took time.Duration) {
 	t.Helper()
 	end := time.Unix(1_700_000_000, 0)
 	// The fleet makes the series of a metric once, which is no cost of the query.
@@ -135,7 +153,12 @@ func processorTime(t *testing.T) time.Duration {
 }
 
 func TestRulesAreCheap(t *testing.T) {
-	engine := promql.NewEngine(promql.EngineOpts{MaxSamples: 100_000_000, Timeout: time.Minute, EnableAtModifier: true, Parser: parser.NewParser(parser.Options{})})
+	engine := promql.NewEngine(promql.EngineOpts{
+		MaxSamples:       100_000_000,
+		Timeout:          time.Minute,
+		EnableAtModifier: true,
+		Parser:           parser.NewParser(parser.Options{}),
+	})
 	block := newFleet(withRules(t), replicas)
 	var all time.Duration
 	var read int64

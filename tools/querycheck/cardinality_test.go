@@ -72,14 +72,23 @@ func (s *setting) begin(t *testing.T) *running {
 	require.NoError(t, err)
 	t.Cleanup(fleet.Close)
 	var b strings.Builder
-	b.WriteString(cmp.Or(s.global, "global: { scrape_interval: 2s, scrape_timeout: 2s, window: 10s }") + "\n" + s.file + "\npools:\n  - pool_id: p\n    identity_interval: 2s\n    static_configs:\n")
+	b.WriteString(cmp.Or(s.global, "global: { scrape_interval: 2s, scrape_timeout: 2s, "+
+		"window: 10s }") + "\n" + s.file + "\npools:\n  - pool_id: p\n    identity_interval: 2s\n    static_configs:\n")
 	for _, r := range fleet.Pools()[0].Replicas {
-		fmt.Fprintf(&b, "      - { targets: [%q], labels: { replica_id: %s, __metrics_path__: %q, __api_address__: %q } }\n", r.MetricsAddr(), r.Name(), r.MetricsPath(), r.APIAddr())
+		fmt.Fprintf(&b, "      - { targets: [%q], labels: { replica_id: %s, __metrics_path__: %q, "+
+			"__api_address__: %q } }\n", r.MetricsAddr(), r.Name(), r.MetricsPath(), r.APIAddr())
 	}
 	path := filepath.Join(t.TempDir(), "exporter.yml")
 	require.NoError(t, os.WriteFile(path, []byte(b.String()), 0o600))
 	address := fixture.FreeAddress(t, "127.0.0.1")
-	cmd := exec.CommandContext(t.Context(), binary, "serve", "--config.file="+path, "--web.listen-address="+address, "--log.level=error")
+	cmd := exec.CommandContext(
+		t.Context(),
+		binary,
+		"serve",
+		"--config.file="+path,
+		"--web.listen-address="+address,
+		"--log.level=error",
+	)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Signal(syscall.SIGTERM); _ = cmd.Wait() })
@@ -119,7 +128,8 @@ func (r *running) settled(t *testing.T, version string, replicas int) []byte {
 				continue
 			}
 			lines++
-			if strings.HasPrefix(line, "trtllm_exporter_target_up{") && strings.HasSuffix(line, "} 1\n") && version == "" ||
+			if strings.HasPrefix(line, "trtllm_exporter_target_up{") && strings.HasSuffix(line, "} 1\n") &&
+				version == "" ||
 				strings.HasPrefix(line, "llm_server_info{") && version != "" && strings.Contains(line, `engine_version="`+version) {
 				identified++
 			}
@@ -225,7 +235,8 @@ func TestRolloutSeriesWithInfo(t *testing.T) {
 			}
 			after := scraped(r.settled(t, "2.65.0", replicas))
 			grown := after/before - 1
-			t.Logf("versions: %s: %.0f series in the head, %.0f after the rollout: %+.1f %%", c.versions, before, after, 100*grown)
+			t.Logf("versions: %s: %.0f series in the head, %.0f after the "+
+				"rollout: %+.1f %%", c.versions, before, after, 100*grown)
 			require.LessOrEqual(t, grown, c.most)
 			require.Positive(t, grown)
 		})

@@ -64,7 +64,10 @@ func requirePanels(t *testing.T, v vocabulary.Vocabulary) {
 		}
 		for _, c := range d.Templating.List {
 			if c.Type == "query" {
-				of, name, found := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(c.Definition, "label_values("), ")"), ", ")
+				of, name, found := strings.Cut(
+					strings.TrimSuffix(strings.TrimPrefix(c.Definition, "label_values("), ")"),
+					", ",
+				)
 				require.True(t, found, c.Definition)
 				result, problems := querycheck.Check(v, asGrafanaSends(of))
 				require.Empty(t, problems, c.Definition)
@@ -85,7 +88,10 @@ func withoutVersions(t *testing.T) vocabulary.Vocabulary {
 			require.Subset(t, m.Labels, []string{"engine_version", "trtllm_version"})
 			continue
 		}
-		names := slices.DeleteFunc(slices.Clone(m.Labels), func(l string) bool { return l == "engine_version" || l == "trtllm_version" })
+		names := slices.DeleteFunc(
+			slices.Clone(m.Labels),
+			func(l string) bool { return l == "engine_version" || l == "trtllm_version" },
+		)
 		removed += len(m.Labels) - len(names)
 		v[name] = vocabulary.Metric{Type: m.Type, Labels: names}
 	}

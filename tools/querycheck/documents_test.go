@@ -41,7 +41,8 @@ func queriesOf(text string) (all []string) {
 	for _, m := range regexp.MustCompile("(?m)^\\| `llm_server_\\w+` \\| `([^`]+)` \\|$").FindAllStringSubmatch(text, -1) {
 		all = append(all, m[1])
 	}
-	call := regexp.MustCompile("`((?:sum|max|min|avg|count|rate|increase|histogram_quantile|topk|absent)(?: by)? ?\\([^`]*\\)[^`]*)`")
+	call := regexp.MustCompile("`((?:sum|max|min|avg|count|rate|increase|histogram_quantile|topk|absent)(?: by)? " +
+		"?\\([^`]*\\)[^`]*)`")
 	for _, m := range call.FindAllStringSubmatch(text, -1) {
 		if strings.Contains(m[1], "llm_server_") && !strings.Contains(m[1], "...") {
 			all = append(all, m[1])

@@ -42,14 +42,31 @@ func newFleet(v vocabulary.Vocabulary, replicas int) *fleet {
 // valuesOf returns the values of a label, by default one.
 func valuesOf(metric, label string) []string {
 	n := map[string]int{
-		"le": 20, "gpu_uuid": 8, "class": 5, "reason": 3, "slo": 3, "signal": 4, "phase": 3, "queue": 2, "memory": 3, "resource": 4,
-		"capability": 12, "finish_reason": 3, "check": 8, "fact": 6, "mechanism": 1, "code": 4,
+		"le":            20,
+		"gpu_uuid":      8,
+		"class":         5,
+		"reason":        3,
+		"slo":           3,
+		"signal":        4,
+		"phase":         3,
+		"queue":         2,
+		"memory":        3,
+		"resource":      4,
+		"capability":    12,
+		"finish_reason": 3,
+		"check":         8,
+		"fact":          6,
+		"mechanism":     1,
+		"code":          4,
 	}[label]
 	switch {
 	case label == "state" && strings.Contains(metric, "model_state"):
 		return []string{"ready", "loading", "unloading", "unavailable"}
 	case label == "state":
-		return []string{"ready", "unknown", "blind", "starting", "draining", "not_ready", "unserved", "failing", "stalled", "down"}
+		return []string{
+			"ready", "unknown", "blind", "starting", "draining", "not_ready", "unserved", "failing", "stalled",
+			"down",
+		}
 	case label == "percentile":
 		return []string{"50", "95", "99"}
 	case label == "bound":
@@ -138,7 +155,12 @@ type reader struct {
 }
 
 // Select implements [storage.Querier].
-func (r *reader) Select(_ context.Context, _ bool, hints *storage.SelectHints, matchers ...*labels.Matcher) storage.SeriesSet {
+func (r *reader) Select(
+	_ context.Context,
+	_ bool,
+	hints *storage.SelectHints,
+	matchers ...*labels.Matcher,
+) storage.SeriesSet {
 	from, to := r.from, r.to
 	if hints != nil {
 		from, to = hints.Start, hints.End
@@ -154,19 +176,34 @@ func (r *reader) Select(_ context.Context, _ bool, hints *storage.SelectHints, m
 			}
 			counter := r.vocabulary[m.Value].Type == model.MetricTypeCounter
 			found.all = append(found.all, storage.NewListSeries(l, nil))
-			found.samples = append(found.samples, samples{from: from, to: to, every: every(m.Value), counter: counter, seed: seed(l)})
+			found.samples = append(found.samples, samples{
+				from:    from,
+				to:      to,
+				every:   every(m.Value),
+				counter: counter,
+				seed:    seed(l),
+			})
 		}
 	}
 	return found
 }
 
 // LabelValues implements [storage.Querier]. Queries of panels do not use it.
-func (*reader) LabelValues(context.Context, string, *storage.LabelHints, ...*labels.Matcher) ([]string, annotations.Annotations, error) {
+func (*reader) LabelValues(
+	context.Context,
+	string,
+	*storage.LabelHints,
+	...*labels.Matcher,
+) ([]string, annotations.Annotations, error) {
 	return nil, nil, nil
 }
 
 // LabelNames implements [storage.Querier]. Queries of panels do not use it.
-func (*reader) LabelNames(context.Context, *storage.LabelHints, ...*labels.Matcher) ([]string, annotations.Annotations, error) {
+func (*reader) LabelNames(
+	context.Context,
+	*storage.LabelHints,
+	...*labels.Matcher,
+) ([]string, annotations.Annotations, error) {
 	return nil, nil, nil
 }
 
@@ -175,7 +212,8 @@ func (*reader) Close() error { return nil }
 
 // every returns the time between two samples of a metric.
 func every(metric string) int64 {
-	if strings.HasPrefix(metric, "pool_model:llm_server_slo_") && strings.HasSuffix(metric, ":sum") || strings.HasSuffix(metric, ":rate5m") {
+	if strings.HasPrefix(metric, "pool_model:llm_server_slo_") && strings.HasSuffix(metric, ":sum") ||
+		strings.HasSuffix(metric, ":rate5m") {
 		return slow
 	}
 	return scrape

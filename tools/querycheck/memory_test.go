@@ -32,7 +32,11 @@ func TestFleetMemory(t *testing.T) {
 		t.Run(strconv.Itoa(n), func(t *testing.T) {
 			like := triton()
 			like.Workload.Rate = 0.1
-			s := setting{like: like, replicas: n, global: "global: { scrape_interval: 5s, scrape_timeout: 4s, window: 1m }"}
+			s := setting{
+				like:     like,
+				replicas: n,
+				global:   "global: { scrape_interval: 5s, scrape_timeout: 4s, window: 1m }",
+			}
 			r := s.begin(t)
 			series := len(seriesOf(t, r.settled(t, "2.64.0", n)))
 			for range 15 {

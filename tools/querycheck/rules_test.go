@@ -38,7 +38,13 @@ func groups(t *testing.T) []rulefmt.RuleGroup {
 	v["grafana"], v["exporter"] = "https://grafana.example", "http://exporter.example:9802"
 	text, err := alerts.Render(v)
 	require.NoError(t, err)
-	all, errs := rulefmt.Parse(text, false, model.UTF8Validation, parser.NewParser(parser.Options{}), promslog.NewNopLogger())
+	all, errs := rulefmt.Parse(
+		text,
+		false,
+		model.UTF8Validation,
+		parser.NewParser(parser.Options{}),
+		promslog.NewNopLogger(),
+	)
 	require.Empty(t, errs)
 	return all.Groups
 }
@@ -72,14 +78,27 @@ func TestRulesUseServedMetrics(t *testing.T) {
 		for _, field := range []string{"summary", "description", "runbook_url", "dashboard_url", "status_url"} {
 			require.NotEmpty(t, r.Annotations[field], "%s has no %s", r.Alert, field)
 			for _, used := range regexp.MustCompile(`\$labels\.(\w+)`).FindAllStringSubmatch(r.Annotations[field], -1) {
-				require.Contains(t, result, used[1], "%s of %s names a label that its expression does not keep", field, r.Alert)
+				require.Contains(
+					t,
+					result,
+					used[1],
+					"%s of %s names a label that its expression does not keep",
+					field,
+					r.Alert,
+				)
 			}
 		}
 		require.Contains(t, []string{"critical", "warning", "info"}, r.Labels["severity"], r.Alert)
 		require.Contains(t, []string{"pool", "replica", "exporter"}, r.Labels["scope"], r.Alert)
 		switch r.Labels["scope"] {
 		case "replica":
-			require.Subset(t, result, []string{"pool_id", "replica_id"}, "%s cannot be inhibited by its replica", r.Alert)
+			require.Subset(
+				t,
+				result,
+				[]string{"pool_id", "replica_id"},
+				"%s cannot be inhibited by its replica",
+				r.Alert,
+			)
 		case "pool":
 			require.Contains(t, result, "pool_id", "%s cannot be inhibited by its pool", r.Alert)
 		}
@@ -109,7 +128,14 @@ func TestRulesAndAutoscalersNeedNoWindowGauge(t *testing.T) {
 		}
 		named := regexp.MustCompile(`\b` + f.Name + `\b`)
 		for name, text := range texts {
-			require.False(t, named.MatchString(text), "%s reads %s, of which a query gives the same: %s", name, f.Name, f.InPromQL.Query)
+			require.False(
+				t,
+				named.MatchString(text),
+				"%s reads %s, of which a query gives the same: %s",
+				name,
+				f.Name,
+				f.InPromQL.Query,
+			)
 		}
 	}
 }
@@ -140,7 +166,8 @@ func TestRatesOfPairArePerSeries(t *testing.T) {
 					if !isTaken || by.Op != parser.MAX && by.Op != parser.AVG {
 						continue
 					}
-					if compared, isCompared := path[max(i-1, 0)].(*parser.BinaryExpr); isCompared && compared.Op.IsComparisonOperator() {
+					if compared, isCompared := path[max(i-1, 0)].(*parser.BinaryExpr); isCompared &&
+						compared.Op.IsComparisonOperator() {
 						return nil // Whether any rate is above a limit.
 					}
 					seen++
@@ -148,8 +175,13 @@ func TestRatesOfPairArePerSeries(t *testing.T) {
 						if l == "replica_id" && slices.Contains(by.Grouping, "gpu_uuid") {
 							continue // Two servers on a host show the same GPU.
 						}
-						if !slices.Contains(common, l) && !slices.Contains(by.Grouping, l) && !slices.ContainsFunc(s.LabelMatchers, func(m *labels.Matcher) bool { return m.Name == l && m.Type == labels.MatchEqual }) {
-							t.Errorf("%s: of %s that differ in %s the largest or the mean is taken, not all", r.Record+r.Alert, s.Name, l)
+						if !slices.Contains(common, l) && !slices.Contains(by.Grouping, l) &&
+							!slices.ContainsFunc(
+								s.LabelMatchers,
+								func(m *labels.Matcher) bool { return m.Name == l && m.Type == labels.MatchEqual },
+							) {
+							t.Errorf("%s: of %s that differ in %s the largest or the mean is "+
+								"taken, not all", r.Record+r.Alert, s.Name, l)
 						}
 					}
 					return nil

@@ -52,18 +52,35 @@ func servers() []recorded {
 	slow.Rate, slow.OutputTokens = 30, 600
 	server := func(name string, kind engine.Name, as simulate.Kind, load simulate.Workload, models ...engine.ModelFacts) recorded {
 		return recorded{name: name, kind: kind, models: models, spec: simulate.Spec{
-			Kind: as, Streaming: true, Setup: simulate.Setup{Histograms: true}, Seed: 1, Workload: load, Engine: simulate.Engine{MaxActive: 16, KVBlocks: 1200},
+			Kind:      as,
+			Streaming: true,
+			Setup:     simulate.Setup{Histograms: true},
+			Seed:      1,
+			Workload:  load,
+			Engine:    simulate.Engine{MaxActive: 16, KVBlocks: 1200},
 		}}
 	}
 	model := func(name, backend string, decoupled bool, steps ...string) engine.ModelFacts {
-		return engine.ModelFacts{Name: name, State: "READY", Configured: true, Backend: backend, Decoupled: decoupled, Steps: steps}
+		return engine.ModelFacts{
+			Name:       name,
+			State:      "READY",
+			Configured: true,
+			Backend:    backend,
+			Decoupled:  decoupled,
+			Steps:      steps,
+		}
 	}
 	ensemble := model("ensemble", "", true, "preprocessing", "tensorrt_llm", "postprocessing")
 	ensemble.Platform = "ensemble"
-	triton := []engine.ModelFacts{ensemble, model("preprocessing", "python", false), model("tensorrt_llm", "tensorrtllm", true), model("postprocessing", "python", false)}
+	triton := []engine.ModelFacts{
+		ensemble, model("preprocessing", "python", false), model("tensorrt_llm", "tensorrtllm", true),
+		model("postprocessing", "python", false),
+	}
 	drafts := server("vLLM with speculative decoding", engine.VLLM, simulate.KindVLLM, busy)
-	drafts.extra = "# TYPE vllm:spec_decode_num_draft_tokens_total counter\nvllm:spec_decode_num_draft_tokens_total{engine=\"0\",model_name=\"llama\"} %[1]d00\n" +
-		"# TYPE vllm:spec_decode_num_accepted_tokens_total counter\nvllm:spec_decode_num_accepted_tokens_total{engine=\"0\",model_name=\"llama\"} %[1]d7\n"
+	drafts.extra = "# TYPE vllm:spec_decode_num_draft_tokens_total counter\n" +
+		"vllm:spec_decode_num_draft_tokens_total{engine=\"0\",model_name=\"llama\"} %[1]d00\n" +
+		"# TYPE vllm:spec_decode_num_accepted_tokens_total counter\n" +
+		"vllm:spec_decode_num_accepted_tokens_total{engine=\"0\",model_name=\"llama\"} %[1]d7\n"
 	return []recorded{
 		drafts,
 		server("Triton", engine.Triton, simulate.KindTriton, busy, triton...),
@@ -123,8 +140,20 @@ type answers map[string]map[int64]float64
 // ask evaluates a query at each page from whole on.
 func ask(ctx context.Context, t *testing.T, db *tsdb.DB, query string) answers {
 	t.Helper()
-	e := promql.NewEngine(promql.EngineOpts{MaxSamples: 10_000_000, Timeout: time.Minute, Parser: parser.NewParser(parser.Options{})})
-	q, err := e.NewRangeQuery(ctx, db, nil, query, time.UnixMilli(whole*pageEvery.Milliseconds()), time.UnixMilli(pages*pageEvery.Milliseconds()), pageEvery)
+	e := promql.NewEngine(promql.EngineOpts{
+		MaxSamples: 10_000_000,
+		Timeout:    time.Minute,
+		Parser:     parser.NewParser(parser.Options{}),
+	})
+	q, err := e.NewRangeQuery(
+		ctx,
+		db,
+		nil,
+		query,
+		time.UnixMilli(whole*pageEvery.Milliseconds()),
+		time.UnixMilli(pages*pageEvery.Milliseconds()),
+		pageEvery,
+	)
 	require.NoError(t, err, query)
 	defer q.Close()
 	result, err := q.Exec(ctx).Matrix()
@@ -158,12 +187,24 @@ func TestCatalogQueriesMatchGauges(t *testing.T) {
 			}
 			query := strings.ReplaceAll(f.InPromQL.Query, "[1m]", "[65s]")
 			if !strings.HasSuffix(f.Name, "_percentile_seconds") {
-				compared[f.Name] += requireSame(t, r.name+": "+f.Name, ask(t.Context(), t, db, f.Name), ask(t.Context(), t, db, query), true)
+				compared[f.Name] += requireSame(
+					t,
+					r.name+": "+f.Name,
+					ask(t.Context(), t, db, f.Name),
+					ask(t.Context(), t, db, query),
+					true,
+				)
 				continue
 			}
 			for percent, quantile := range map[string]string{"50": "0.5", "95": "0.95", "99": "0.99"} {
 				gauge := ask(t.Context(), t, db, f.Name+`{percentile="`+percent+`"}`)
-				compared[f.Name] += requireSame(t, r.name+": "+f.Name+" "+percent, gauge, ask(t.Context(), t, db, strings.ReplaceAll(query, "0.95", quantile)), false)
+				compared[f.Name] += requireSame(
+					t,
+					r.name+": "+f.Name+" "+percent,
+					gauge,
+					ask(t.Context(), t, db, strings.ReplaceAll(query, "0.95", quantile)),
+					false,
+				)
 			}
 		}
 		require.NoError(t, db.Close())
@@ -184,7 +225,16 @@ func requireSame(t *testing.T, name string, gauge, query answers, both bool) (n 
 		for ms, want := range values {
 			got, found := query[series][ms]
 			require.True(t, found, "%s: the query has no value of %s at %d", name, series, ms)
-			require.InDelta(t, want, got, tolerance*math.Max(math.Abs(want), tolerance), "%s: %s at %d", name, series, ms)
+			require.InDelta(
+				t,
+				want,
+				got,
+				tolerance*math.Max(math.Abs(want), tolerance),
+				"%s: %s at %d",
+				name,
+				series,
+				ms,
+			)
 			n++
 		}
 	}

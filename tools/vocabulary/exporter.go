@@ -13,11 +13,14 @@ import (
 func Own() Vocabulary {
 	gauge, counter := model.MetricTypeGauge, model.MetricTypeCounter
 	v := Vocabulary{
-		assess.MetricPrefix + "build_info": {Type: gauge, Labels: []string{"branch", "goarch", "goos", "goversion", "revision", "tags", "version"}},
-		"go_goroutines":                    {Type: gauge},
-		"process_cpu_seconds_total":        {Type: counter},
-		"process_resident_memory_bytes":    {Type: gauge},
-		"process_start_time_seconds":       {Type: gauge},
+		assess.MetricPrefix + "build_info": {
+			Type:   gauge,
+			Labels: []string{"branch", "goarch", "goos", "goversion", "revision", "tags", "version"},
+		},
+		"go_goroutines":                 {Type: gauge},
+		"process_cpu_seconds_total":     {Type: counter},
+		"process_resident_memory_bytes": {Type: gauge},
+		"process_start_time_seconds":    {Type: gauge},
 	}
 	for _, m := range assess.ExporterMetrics() {
 		labels := m.Labels()

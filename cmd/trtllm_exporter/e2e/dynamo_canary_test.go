@@ -14,7 +14,8 @@ import (
 func canaried(t *testing.T) {
 	t.Helper()
 	const tokens = 5
-	canary := fmt.Sprintf("canary: { enabled: true, interval: 10s, endpoint: completions, prompt: w1 w2 w3, max_tokens: %d }", tokens)
+	canary := fmt.Sprintf("canary: { enabled: true, interval: 10s, endpoint: completions, prompt: w1 w2 w3, "+
+		"max_tokens: %d }", tokens)
 	e := startConfigured(t, fmt.Sprintf(`
 global: { scrape_interval: %[1]s, scrape_timeout: %[1]s }
 pools:

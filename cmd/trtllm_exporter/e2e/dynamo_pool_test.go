@@ -48,7 +48,8 @@ func (s *scene) waitsOnce(t *testing.T) {
 	var full page
 	within(t, 15*time.Second, "the load is seen", func() bool {
 		full = s.exporter.page(t)
-		return full.sum("llm_server_requests_running", "tier", "worker") == bothRun && full.sum("llm_server_queue_depth", "tier", "frontend") == bothWait
+		return full.sum("llm_server_requests_running", "tier", "worker") == bothRun &&
+			full.sum("llm_server_queue_depth", "tier", "frontend") == bothWait
 	})
 	var fleet struct {
 		Pools []struct {
@@ -59,7 +60,11 @@ func (s *scene) waitsOnce(t *testing.T) {
 		require.NoError(t, json.Unmarshal(s.exporter.body(t, "/?format=json"), &fleet))
 		return fleet.Pools[0].Waiting != nil && *fleet.Pools[0].Waiting == bothWait
 	})
-	require.Empty(t, full.named("llm_server_kv_cache_utilization_ratio", "replica_id", "f0"), "its router knows blocks of prompts only")
+	require.Empty(
+		t,
+		full.named("llm_server_kv_cache_utilization_ratio", "replica_id", "f0"),
+		"its router knows blocks of prompts only",
+	)
 	require.Positive(t, full.sum("llm_server_kv_cache_utilization_ratio", "tier", "worker"))
 	require.NotEmpty(t, full.named("llm_server_inter_token_latency_seconds_count", "replica_id", "w0"))
 	load.requireWords(t, (bothRun+bothWait)*2*bothTokens)
@@ -83,15 +88,27 @@ func (s *scene) mistakes(t *testing.T) {
 	t.Helper()
 	const asJSON, chat = "application/json", "/v1/chat/completions"
 	before, server := s.ended(t, "client"), s.ended(t, "server")
-	for _, body := range []string{`{`, ``, `{"model":"tiny-llama"}`, `{"model":"tiny-llama","messages":[]}`, `{"model":"tiny-llama","messages":[{"role":"user","content":"w1"}],"max_tokens":0}`} {
+	for _, body := range []string{
+		`{`, ``, `{"model":"tiny-llama"}`, `{"model":"tiny-llama","messages":[]}`,
+		`{"model":"tiny-llama","messages":[{"role":"user","content":"w1"}],"max_tokens":0}`,
+	} {
 		require.Equal(t, http.StatusBadRequest, post(t, chat, asJSON, body), body)
 	}
 	require.Equal(t, http.StatusUnsupportedMediaType, post(t, chat, "text/plain", `{}`))
 	for range 2 {
-		require.Equal(t, http.StatusNotFound, post(t, chat, asJSON, `{"model":"other","messages":[{"role":"user","content":"w1"}]}`))
+		require.Equal(
+			t,
+			http.StatusNotFound,
+			post(t, chat, asJSON, `{"model":"other","messages":[{"role":"user","content":"w1"}]}`),
+		)
 	}
 	require.Equal(t, http.StatusNotFound, post(t, "/v1/nowhere", asJSON, `{}`), "it is not a request to a model")
-	within(t, 10*dynamoInterval, "the client's mistakes are counted", func() bool { return s.ended(t, "client")-before == 5+1+2 })
+	within(
+		t,
+		10*dynamoInterval,
+		"the client's mistakes are counted",
+		func() bool { return s.ended(t, "client")-before == 5+1+2 },
+	)
 	pause(t.Context(), 3*dynamoInterval)
 	require.Equal(t, 5.0+1+2, s.ended(t, "client")-before, "each once")
 	require.Zero(t, s.ended(t, "server")-server)
@@ -129,7 +146,12 @@ func (s *scene) workless(t *testing.T, second *process) {
 		}
 		pause(t.Context(), dynamoInterval/2)
 	}
-	within(t, 10*dynamoInterval, "what failed is counted", func() bool { return s.ended(t, "server")-before == float64(failed) })
+	within(
+		t,
+		10*dynamoInterval,
+		"what failed is counted",
+		func() bool { return s.ended(t, "server")-before == float64(failed) },
+	)
 	states := stop()
 	t.Log("states of a frontend without workers:", states)
 	for _, series := range s.exporter.page(t).named("llm_server_requests_migrated_total") {

@@ -42,7 +42,9 @@ func newDeployment(t *testing.T) *deployment {
 
 func (d *deployment) start(t *testing.T, part string, port int, flags ...string) *process {
 	t.Helper()
-	p := startProcess(t, part, nil, d.script, append([]string{"run", d.dir, d.state, part, strconv.Itoa(port)}, flags...)...)
+	p := startProcess(t, part, nil, d.script, append([]string{
+		"run", d.dir, d.state, part, strconv.Itoa(port),
+	}, flags...)...)
 	within(t, time.Minute, part+" answers", func() bool {
 		require.False(t, p.ended(), "%s ended by itself", part)
 		_, _, err := get(t.Context(), dynamoURL(port, "/health"))

@@ -40,7 +40,11 @@ pools:
   - { pool_id: workers, identity_interval: 2s, static_configs: [{ targets: ["127.0.0.1:%[3]d"], labels: { replica_id: w0 } }, { targets: ["127.0.0.1:%[4]d"], labels: { replica_id: w1 } }] }
 `, dynamoInterval, frontendPort, workerPort, secondWorkerPort))
 	s.ready = map[string]*probed{
-		"f0": startProbe(t, s.exporter, "/-/replicas/frontends/f0/ready"), "w0": startProbe(t, s.exporter, "/-/replicas/workers/w0/ready"),
+		"f0": startProbe(
+			t,
+			s.exporter,
+			"/-/replicas/frontends/f0/ready",
+		), "w0": startProbe(t, s.exporter, "/-/replicas/workers/w0/ready"),
 		"w1": startProbe(t, s.exporter, "/-/replicas/workers/w1/ready"),
 	}
 	live := startProbe(t, s.exporter, "/-/replicas/frontends/f0/live")
@@ -81,7 +85,10 @@ func (s *scene) empty(t *testing.T) {
 	require.Equal(t, 1.0, p.only(t, "trtllm_exporter_target_up", "replica_id", "f0"))
 	require.Equal(t, 0.0, p.only(t, "llm_server_ready", "replica_id", "f0"))
 	require.Equal(t, 1.0, p.only(t, "llm_server_live", "replica_id", "f0"))
-	require.NotEmpty(t, p.named("dynamo_component_uptime_seconds", "engine", "dynamo", "pool_id", "frontends", "replica_id", "f0"))
+	require.NotEmpty(
+		t,
+		p.named("dynamo_component_uptime_seconds", "engine", "dynamo", "pool_id", "frontends", "replica_id", "f0"),
+	)
 }
 
 func (s *scene) serves(t *testing.T) {
@@ -119,8 +126,10 @@ func (s *scene) tokens(t *testing.T) {
 	within(t, 10*time.Second, "the tokens are counted", func() bool {
 		p := s.exporter.page(t)
 		for name, want := range map[string]float64{
-			"llm_server_generation_tokens_total": requests * tokens, "llm_server_prompt_tokens_total": requests * words,
-			"llm_server_time_to_first_token_seconds_count": requests, "llm_server_request_generation_tokens_count": requests,
+			"llm_server_generation_tokens_total":           requests * tokens,
+			"llm_server_prompt_tokens_total":               requests * words,
+			"llm_server_time_to_first_token_seconds_count": requests,
+			"llm_server_request_generation_tokens_count":   requests,
 		} {
 			if p.sum(name, identity...)-before.sum(name, identity...) != want {
 				return false
@@ -157,7 +166,11 @@ func (s *scene) frozen(t *testing.T) {
 	require.Contains(t, s.becomes(t, "w0", "down"), "timeout")
 	s.becomes(t, "f0", "not_ready")
 	requireHealthy(t)
-	require.Empty(t, s.exporter.page(t).named("llm_server_requests_running", "replica_id", "w0"), "nothing old is shown as new")
+	require.Empty(
+		t,
+		s.exporter.page(t).named("llm_server_requests_running", "replica_id", "w0"),
+		"nothing old is shown as new",
+	)
 	open.leave()
 }
 

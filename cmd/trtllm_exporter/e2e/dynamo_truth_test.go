@@ -27,9 +27,14 @@ func (s *scene) both(t *testing.T) {
 	var full page
 	within(t, 15*time.Second, "the load is seen", func() bool {
 		full = s.exporter.page(t)
-		return full.sum("llm_server_requests_running", "tier", "worker") == bothRun && full.sum("llm_server_queue_depth", "tier", "worker") == bothWait
+		return full.sum("llm_server_requests_running", "tier", "worker") == bothRun &&
+			full.sum("llm_server_queue_depth", "tier", "worker") == bothWait
 	})
-	require.Empty(t, full.named("llm_server_queue_depth", "replica_id", "f0"), "without the KV router it knows no places")
+	require.Empty(
+		t,
+		full.named("llm_server_queue_depth", "replica_id", "f0"),
+		"without the KV router it knows no places",
+	)
 	load.requireWords(t, (bothRun+bothWait)*bothTokens)
 	leaving := startStreams(t, leave, 8*bothTokens)
 	s.runs(t, leave)
@@ -40,7 +45,8 @@ func (s *scene) both(t *testing.T) {
 	var after page
 	within(t, 10*time.Second, "all that ended is counted", func() bool {
 		after = s.exporter.page(t)
-		return ended(after, "ok")-ended(before, "ok") == bothRun+bothWait && ended(after, "canceled")-ended(before, "canceled") == leave
+		return ended(after, "ok")-ended(before, "ok") == bothRun+bothWait &&
+			ended(after, "canceled")-ended(before, "canceled") == leave
 	})
 	grown := func(name string) float64 {
 		return after.sum(name, "tier", "frontend") - before.sum(name, "tier", "frontend")
@@ -62,7 +68,8 @@ func (s *scene) spread(t *testing.T) {
 		defer open.leave()
 		pause(t.Context(), 2*dynamoInterval)
 		p := s.exporter.page(t)
-		return p.sum("llm_server_requests_running", "replica_id", "w0") > 0 && p.sum("llm_server_requests_running", "replica_id", "w1") > 0
+		return p.sum("llm_server_requests_running", "replica_id", "w0") > 0 &&
+			p.sum("llm_server_requests_running", "replica_id", "w1") > 0
 	})
 	s.runs(t, 0)
 	pause(t.Context(), 2*dynamoInterval) // Until the frontend has counted them.

@@ -37,7 +37,8 @@ func exporterBinary(t *testing.T) string {
 		return path
 	}
 	binary := filepath.Join(t.TempDir(), "trtllm_exporter")
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "github.com/trtllm-exporter/trtllm_exporter/cmd/trtllm_exporter").CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "github.com/trtllm-exporter/trtllm_exporter/cmd/trtllm_exporter").
+		CombinedOutput()
 	require.NoError(t, err, "build the exporter: %s", out)
 	return binary
 }
@@ -53,7 +54,10 @@ func startExporter(t *testing.T, target string) *exporter {
 // startPool starts the exporter with replica r0 of pool p; keys are additional lines of the pool.
 func startPool(t *testing.T, global, address string, keys ...string) *exporter {
 	t.Helper()
-	pool := append([]string{"pool_id: p", fmt.Sprintf("static_configs: [ { targets: [%q], labels: { replica_id: r0 } } ]", address)}, keys...)
+	pool := append([]string{
+		"pool_id: p",
+		fmt.Sprintf("static_configs: [ { targets: [%q], labels: { replica_id: r0 } } ]", address),
+	}, keys...)
 	return startConfigured(t, fmt.Sprintf("global: { %s }\npools:\n  - %s\n", global, strings.Join(pool, "\n    ")))
 }
 

@@ -50,18 +50,39 @@ func installChart(t *testing.T, values string) *kubeCluster {
 		namespace: fmt.Sprintf("llm-%08x", rand.Uint32()),
 		subnet:    fmt.Sprintf("127.%d.%d.", 1+rand.IntN(250), rand.IntN(250)),
 	}
-	api := fmt.Sprintf("api_server: %s\n          tls_config: { ca_file: %s }\n          authorization: { credentials_file: %s }",
+	api := fmt.Sprintf("api_server: %s\n          tls_config: { ca_file: %s }\n          authorization: { "+
+		"credentials_file: %s }",
 		config.Host, filepath.Join(c.dir, "ca.crt"), filepath.Join(c.dir, "token"))
 	file := filepath.Join(c.dir, "values.yaml")
-	require.NoError(t, os.WriteFile(file, []byte(strings.NewReplacer("NAMESPACE", c.namespace, "API_SERVER", api).Replace(values)), 0o600))
-	c.helm(t, "install", "exporter", filepath.Join(repositoryRoot(t), "deploy/helm/trtllm-exporter"), "--create-namespace", "--values="+file)
+	require.NoError(
+		t,
+		os.WriteFile(
+			file,
+			[]byte(strings.NewReplacer("NAMESPACE", c.namespace, "API_SERVER", api).Replace(values)),
+			0o600,
+		),
+	)
+	c.helm(
+		t,
+		"install",
+		"exporter",
+		filepath.Join(repositoryRoot(t), "deploy/helm/trtllm-exporter"),
+		"--create-namespace",
+		"--values="+file,
+	)
 
 	const account = "exporter-trtllm-exporter"
-	token, err := admin.CoreV1().ServiceAccounts(c.namespace).CreateToken(t.Context(), account, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	token, err := admin.CoreV1().
+		ServiceAccounts(c.namespace).
+		CreateToken(t.Context(), account, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	ca, err := os.ReadFile(config.CAFile)
 	require.NoError(t, err)
-	for name, text := range map[string][]byte{"token": []byte(token.Status.Token), "ca.crt": ca, "namespace": []byte(c.namespace)} {
+	for name, text := range map[string][]byte{
+		"token":     []byte(token.Status.Token),
+		"ca.crt":    ca,
+		"namespace": []byte(c.namespace),
+	} {
 		require.NoError(t, os.WriteFile(filepath.Join(c.dir, name), text, 0o600))
 	}
 	return c
@@ -95,10 +116,17 @@ func (c *kubeCluster) account(t *testing.T) *kubernetes.Clientset {
 func (c *kubeCluster) serve(t *testing.T, n int, version string) (address string) {
 	t.Helper()
 	address = fmt.Sprintf("%s%d", c.subnet, n)
-	fleet, err := simulate.StartFleet(t.Context(), simulate.FleetSpec{Pools: []simulate.PoolSpec{{Name: "any", Replicas: []simulate.Spec{{
-		Ports: simulate.Ports{Host: address, APIPort: 8000, MetricsPort: 8002}, Speed: 1, Seed: uint64(n), EngineVersion: version,
-		Workload: simulate.Workload{Rate: 5},
-	}}}}})
+	fleet, err := simulate.StartFleet(
+		t.Context(),
+		simulate.FleetSpec{Pools: []simulate.PoolSpec{{Name: "any", Replicas: []simulate.Spec{{
+			Ports: simulate.Ports{
+				Host:        address,
+				APIPort:     8000,
+				MetricsPort: 8002,
+			}, Speed: 1, Seed: uint64(n), EngineVersion: version,
+			Workload: simulate.Workload{Rate: 5},
+		}}}}},
+	)
 	require.NoError(t, err)
 	t.Cleanup(fleet.Close)
 	return address

@@ -74,7 +74,11 @@ func (u undisturbed) until(t *testing.T, e *exporter, what string, check func() 
 			require.Equal(t, "up", f.Health, name)
 			require.GreaterOrEqual(t, f.Scrapes, scrapes, "%s was restarted", name)
 			u[name] = f.Scrapes
-			require.NotEmpty(t, p.named("llm_server_generation_tokens_per_second", "pool_id", f.Pool, "replica_id", f.Replica), name)
+			require.NotEmpty(
+				t,
+				p.named("llm_server_generation_tokens_per_second", "pool_id", f.Pool, "replica_id", f.Replica),
+				name,
+			)
 		}
 		return check()
 	})
@@ -83,7 +87,11 @@ func (u undisturbed) until(t *testing.T, e *exporter, what string, check func() 
 func TestClusterPodsAreFollowed(t *testing.T) {
 	c := installChart(t, podValues)
 	labels := func(pool string) map[string]string { return map[string]string{"app": "triton", "pool": pool} }
-	servers := map[string]string{"llama-0": c.serve(t, 1, "2.64.0"), "llama-1": c.serve(t, 2, "2.63.0"), "qwen-0": c.serve(t, 3, "2.62.0")}
+	servers := map[string]string{
+		"llama-0": c.serve(t, 1, "2.64.0"),
+		"llama-1": c.serve(t, 2, "2.63.0"),
+		"qwen-0":  c.serve(t, 3, "2.62.0"),
+	}
 	leaving := c.addPod(t, c.namespace, "llama-0", servers["llama-0"], labels("llama"))
 	c.addPod(t, c.namespace, "llama-1", servers["llama-1"], labels("llama"))
 	moving := c.addPod(t, c.namespace, "qwen-0", servers["qwen-0"], labels("qwen"))
@@ -96,7 +104,11 @@ func TestClusterPodsAreFollowed(t *testing.T) {
 	for name, pool := range map[string]string{"llama-0": "llama", "llama-1": "llama", "qwen-0": "qwen"} {
 		require.Contains(t, found[pool+"/"+name].URL, "http://"+servers[name]+":8002")
 	}
-	e.requireIdentity(t, map[string]string{"llama/llama-0": "2.64.0", "llama/llama-1": "2.63.0", "qwen/qwen-0": "2.62.0"})
+	e.requireIdentity(t, map[string]string{
+		"llama/llama-0": "2.64.0",
+		"llama/llama-1": "2.63.0",
+		"qwen/qwen-0":   "2.62.0",
+	})
 
 	others := undisturbed{"llama/llama-0": 0, "llama/llama-1": 0, "qwen/qwen-0": 0}
 	within(t, 30*time.Second, "all have rates", func() bool {
@@ -105,7 +117,12 @@ func TestClusterPodsAreFollowed(t *testing.T) {
 
 	added := c.serve(t, 4, "2.61.0")
 	c.runPod(t, starting, added)
-	others.until(t, e, "the pod that got its address is a target", func() bool { return e.found(t)["llama/llama-2"].Health == "up" })
+	others.until(
+		t,
+		e,
+		"the pod that got its address is a target",
+		func() bool { return e.found(t)["llama/llama-2"].Health == "up" },
+	)
 
 	delete(others, "llama/llama-0")
 	c.deletePod(t, leaving)
@@ -123,7 +140,11 @@ func TestClusterPodsAreFollowed(t *testing.T) {
 		return f.Health == "up" && strings.HasPrefix(f.URL, "http://"+moved+":8002")
 	})
 	e.awaitTargets(t, "llama/llama-1", "llama/llama-2", "qwen/qwen-0")
-	e.requireIdentity(t, map[string]string{"llama/llama-1": "2.63.0", "llama/llama-2": "2.61.0", "qwen/qwen-0": "2.60.0"})
+	e.requireIdentity(t, map[string]string{
+		"llama/llama-1": "2.63.0",
+		"llama/llama-2": "2.61.0",
+		"qwen/qwen-0":   "2.60.0",
+	})
 }
 
 // requireIdentity requires that the series of every replica have the version of its server.
@@ -133,7 +154,11 @@ func (e *exporter) requireIdentity(t *testing.T, versions map[string]string) {
 		p, right := e.page(t), true
 		for name, f := range e.found(t) {
 			mine := p.named("nv_inference_request_success", "pool_id", f.Pool, "replica_id", f.Replica)
-			right = right && len(mine) > 0 && !slices.ContainsFunc(mine, func(s sample) bool { return s.labels.Get("engine_version") != versions[name] })
+			right = right && len(mine) > 0 &&
+				!slices.ContainsFunc(
+					mine,
+					func(s sample) bool { return s.labels.Get("engine_version") != versions[name] },
+				)
 		}
 		return right
 	})
@@ -157,9 +182,16 @@ config:
 `)
 	servers := map[string]string{"triton-0": c.serve(t, 1, "2.64.0"), "triton-1": c.serve(t, 2, "2.63.0")}
 	slice := &discoveryv1.EndpointSlice{
-		ObjectMeta:  metav1.ObjectMeta{Name: "triton-a", Labels: map[string]string{discoveryv1.LabelServiceName: "triton"}},
+		ObjectMeta: metav1.ObjectMeta{
+			Name:   "triton-a",
+			Labels: map[string]string{discoveryv1.LabelServiceName: "triton"},
+		},
 		AddressType: discoveryv1.AddressTypeIPv4,
-		Ports:       []discoveryv1.EndpointPort{{Name: new("metrics"), Port: new(int32(8002)), Protocol: new(corev1.ProtocolTCP)}},
+		Ports: []discoveryv1.EndpointPort{{
+			Name:     new("metrics"),
+			Port:     new(int32(8002)),
+			Protocol: new(corev1.ProtocolTCP),
+		}},
 	}
 	endpoint := func(name string) discoveryv1.Endpoint {
 		c.addPod(t, c.namespace, name, servers[name], map[string]string{"app": "triton"})

@@ -21,15 +21,26 @@ func TestClusterGrantsLeastRights(t *testing.T) {
 	c := installChart(t, podValues)
 	account := c.account(t)
 	rules := func() []string {
-		review, err := account.AuthorizationV1().SelfSubjectRulesReviews().Create(t.Context(), &authorizationv1.SelfSubjectRulesReview{
-			Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: c.namespace},
-		}, metav1.CreateOptions{})
+		review, err := account.AuthorizationV1().
+			SelfSubjectRulesReviews().
+			Create(t.Context(), &authorizationv1.SelfSubjectRulesReview{
+				Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: c.namespace},
+			}, metav1.CreateOptions{})
 		require.NoError(t, err)
 		require.False(t, review.Status.Incomplete)
 		var all []string
 		for _, r := range review.Status.ResourceRules {
 			for _, resource := range r.Resources {
-				all = append(all, strings.Join(slices.Sorted(slices.Values(r.Verbs)), ",")+" "+strings.Join(r.APIGroups, ",")+"/"+resource)
+				all = append(
+					all,
+					strings.Join(
+						slices.Sorted(slices.Values(r.Verbs)),
+						",",
+					)+" "+strings.Join(
+						r.APIGroups,
+						",",
+					)+"/"+resource,
+				)
 			}
 		}
 		slices.Sort(all)
@@ -52,8 +63,20 @@ func TestClusterGrantsLeastRights(t *testing.T) {
 	_, err = account.CoreV1().Secrets(c.namespace).List(t.Context(), metav1.ListOptions{})
 	require.True(t, apierrors.IsForbidden(err), "%v", err)
 
-	c.helm(t, "upgrade", "exporter", repositoryRoot(t)+"/deploy/helm/trtllm-exporter", "--reuse-values", "--set=rbac.create=false")
-	within(t, 20*time.Second, "the rights are gone with rbac.create", func() bool { return slices.Equal(everybody, rules()) })
+	c.helm(
+		t,
+		"upgrade",
+		"exporter",
+		repositoryRoot(t)+"/deploy/helm/trtllm-exporter",
+		"--reuse-values",
+		"--set=rbac.create=false",
+	)
+	within(
+		t,
+		20*time.Second,
+		"the rights are gone with rbac.create",
+		func() bool { return slices.Equal(everybody, rules()) },
+	)
 }
 
 func TestClusterDenialIsReported(t *testing.T) {
@@ -72,7 +95,12 @@ func TestClusterDenialIsReported(t *testing.T) {
 		}
 		return false
 	})
-	within(t, 20*time.Second, "the other pool is scraped", func() bool { return e.found(t)["known/r0"].Health == "down" })
+	within(
+		t,
+		20*time.Second,
+		"the other pool is scraped",
+		func() bool { return e.found(t)["known/r0"].Health == "down" },
+	)
 	require.Len(t, e.page(t).named("trtllm_exporter_target_up"), 1)
 
 	status, body, err := get(t.Context(), e.url("/-/ready"))
@@ -81,6 +109,13 @@ func TestClusterDenialIsReported(t *testing.T) {
 	require.Contains(t, string(body), "pods is forbidden", "and so does what a person looks at first")
 
 	// A right that is granted later is sufficient.
-	c.helm(t, "upgrade", "exporter", repositoryRoot(t)+"/deploy/helm/trtllm-exporter", "--reuse-values", "--set=rbac.create=true")
+	c.helm(
+		t,
+		"upgrade",
+		"exporter",
+		repositoryRoot(t)+"/deploy/helm/trtllm-exporter",
+		"--reuse-values",
+		"--set=rbac.create=true",
+	)
 	within(t, time.Minute, "the pod is found", func() bool { return e.found(t)["llama/llama-0"].Health == "up" })
 }

@@ -28,15 +28,20 @@ type load struct {
 
 func (s *tritonServer) startLoad(t *testing.T, streams, words, tokens int) *load {
 	t.Helper()
-	return &load{streams: streams, tokens: tokens, open: s.release.openStreams, crowd: startCrowd(t, streams, func(ctx context.Context, _ int) (int, error) {
-		ctx, cancel := context.WithTimeout(ctx, time.Minute)
-		defer cancel()
-		seen, err := s.stream(ctx, "ensemble", words, tokens)
-		if err == nil && seen != tokens {
-			err = fmt.Errorf("%d tokens came of %d", seen, tokens)
-		}
-		return seen, err
-	})}
+	return &load{
+		streams: streams,
+		tokens:  tokens,
+		open:    s.release.openStreams,
+		crowd: startCrowd(t, streams, func(ctx context.Context, _ int) (int, error) {
+			ctx, cancel := context.WithTimeout(ctx, time.Minute)
+			defer cancel()
+			seen, err := s.stream(ctx, "ensemble", words, tokens)
+			if err == nil && seen != tokens {
+				err = fmt.Errorf("%d tokens came of %d", seen, tokens)
+			}
+			return seen, err
+		}),
+	}
 }
 
 // requireComplete waits until all streams, except those that the release may leave open, have all tokens.

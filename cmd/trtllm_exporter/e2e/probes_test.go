@@ -65,7 +65,14 @@ func (p *probed) waitFor(t *testing.T, status int, what string, began time.Time)
 	})
 	for _, a := range p.all() {
 		if a.status == status && !a.time.Before(began) {
-			t.Logf("probe %s: %d %s after: %s (%s)", p.path, status, a.time.Sub(began).Round(10*time.Millisecond), what, a.text)
+			t.Logf(
+				"probe %s: %d %s after: %s (%s)",
+				p.path,
+				status,
+				a.time.Sub(began).Round(10*time.Millisecond),
+				what,
+				a.text,
+			)
 			return
 		}
 	}

@@ -32,7 +32,12 @@ type process struct {
 // startProcess runs a program with additional environment variables until the test ends.
 func startProcess(t *testing.T, name string, extra []string, program string, args ...string) *process {
 	t.Helper()
-	p := &process{name: name, cmd: exec.Command(program, args...), output: filepath.Join(t.TempDir(), name+".log"), done: make(chan struct{})}
+	p := &process{
+		name:   name,
+		cmd:    exec.Command(program, args...),
+		output: filepath.Join(t.TempDir(), name+".log"),
+		done:   make(chan struct{}),
+	}
 	file, err := os.Create(p.output)
 	require.NoError(t, err)
 	defer file.Close()

@@ -31,7 +31,11 @@ func (s *tritonServer) identified(raw labels.Labels) labels.Labels {
 // The server's page was read before and after the exporter's, far enough apart for a scrape
 // in between: counters must be in between, and series that did not change must be equal to
 // the byte. It returns the number of the latter.
-func (s *tritonServer) requireReexposed(t *testing.T, before, exported, after page, steady func(sample) bool) (exact int) {
+func (s *tritonServer) requireReexposed(
+	t *testing.T,
+	before, exported, after page,
+	steady func(sample) bool,
+) (exact int) {
 	t.Helper()
 	expected := map[string]bool{}
 	for _, old := range before.raw() {

@@ -53,7 +53,12 @@ func (s *engineServer) sglangLeft(t *testing.T) {
 func (s *engineServer) unstreamed(t *testing.T, n, tokens int) *crowd[struct{}] {
 	t.Helper()
 	return startCrowd(t, n, func(ctx context.Context, number int) (none struct{}, err error) {
-		body := fmt.Sprintf(`{"model":%q,"prompt":"left %d","max_tokens":%d,"ignore_eos":true}`, engineModel, number, tokens)
+		body := fmt.Sprintf(
+			`{"model":%q,"prompt":"left %d","max_tokens":%d,"ignore_eos":true}`,
+			engineModel,
+			number,
+			tokens,
+		)
 		response, err := postJSON(ctx, s.url("/v1/completions"), body)
 		if err != nil {
 			return none, err // Its client disconnected.

@@ -26,10 +26,15 @@ func TestSGLang(t *testing.T) {
 		{"a hung scheduler with requests is stalled", l.sglangHangs},
 		{"a draining server completes its requests", l.sglangDrains},
 		{"a restarted server is ready", l.back},
-		{"a server with a killed scheduler is down", func(t *testing.T) { t.Helper(); l.killed(t, sglangScheduler, 400) }},
+		{
+			"a server with a killed scheduler is down",
+			func(t *testing.T) { t.Helper(); l.killed(t, sglangScheduler, 400) },
+		},
 	})
 	// If the scheduler was killed, the page fails before the API.
-	require.Subset(t, []string{"unknown", "ready", "stalled", "blind", "down"}, l.history(t), "no other state was ever shown")
+	require.Subset(t, []string{
+		"unknown", "ready", "stalled", "blind", "down",
+	}, l.history(t), "no other state was ever shown")
 }
 
 // sglangServes requires names with a colon, which the server's other format lacks.
@@ -46,7 +51,12 @@ func (l *life) sglangServes(t *testing.T) {
 func (l *life) sglangHangs(t *testing.T) {
 	t.Helper()
 	l.hangs(t, sglangScheduler, "the scheduler", 200)
-	within(t, 10*time.Second, "its own readiness is back", func() bool { return l.server.status(t, "/ready") == http.StatusOK })
+	within(
+		t,
+		10*time.Second,
+		"its own readiness is back",
+		func() bool { return l.server.status(t, "/ready") == http.StatusOK },
+	)
 }
 
 // sglangDrains requires that after SIGTERM it completes its requests. Its health, a 503, is not
@@ -56,7 +66,12 @@ func (l *life) sglangDrains(t *testing.T) {
 	c := l.server.startCrowd(t, slots, arrival{words: 20, tokens: 200})
 	l.shows(t, slots, "llm_server_requests_running")
 	require.NoError(t, syscall.Kill(l.server.cmd.Process.Pid, syscall.SIGTERM))
-	within(t, engineLongest, "its health says so", func() bool { return l.server.status(t, "/health") == http.StatusServiceUnavailable })
+	within(
+		t,
+		engineLongest,
+		"its health says so",
+		func() bool { return l.server.status(t, "/health") == http.StatusServiceUnavailable },
+	)
 	require.Equal(t, "ready", l.report(t).State)
 	c.requireComplete(t)
 	l.waitFor(t, "down", time.Now(), engineLongest)

@@ -26,7 +26,14 @@ func (s *tritonServer) stream(ctx context.Context, model string, promptWords, ma
 	if s.release.histograms {
 		return s.generateStream(ctx, model, prompt, maxTokens)
 	}
-	return s.inferStream(ctx, model, maxTokens, []byte{1, 1}, textInput("text_input", prompt), numberInput("max_tokens", maxTokens))
+	return s.inferStream(
+		ctx,
+		model,
+		maxTokens,
+		[]byte{1, 1},
+		textInput("text_input", prompt),
+		numberInput("max_tokens", maxTokens),
+	)
 }
 
 func promptOf(words int) string {
@@ -41,7 +48,11 @@ type answeredError string
 
 func (e answeredError) Error() string { return string(e) }
 
-func (s *tritonServer) generateStream(ctx context.Context, model, prompt string, maxTokens int) (tokens int, err error) {
+func (s *tritonServer) generateStream(
+	ctx context.Context,
+	model, prompt string,
+	maxTokens int,
+) (tokens int, err error) {
 	err = s.generate(ctx, model, prompt, maxTokens, func() { tokens++ })
 	return tokens, err
 }
@@ -79,7 +90,13 @@ const endGrace = 5 * time.Second
 // inferStream sends one request with inference.GRPCInferenceService/ModelStreamInfer and counts the
 // responses. gRPC is length-prefixed messages over HTTP/2, which net/http supports. Triton 2.36 may
 // leave the call open, so the client closes it after all responses.
-func (s *tritonServer) inferStream(ctx context.Context, model string, wanted int, shape []byte, inputs ...input) (tokens int, err error) {
+func (s *tritonServer) inferStream(
+	ctx context.Context,
+	model string,
+	wanted int,
+	shape []byte,
+	inputs ...input,
+) (tokens int, err error) {
 	message := inferRequest(model, shape, inputs)
 	ctx, hangUp := context.WithCancel(ctx)
 	defer hangUp()
@@ -124,7 +141,12 @@ func (s *tritonServer) inferStream(ctx context.Context, model string, wanted int
 	// A call that fails at once has its status in the header.
 	status := response.Trailer.Get("Grpc-Status") + response.Header.Get("Grpc-Status")
 	if status != "0" {
-		return tokens, fmt.Errorf("grpc status %q: %s%s", status, response.Trailer.Get("Grpc-Message"), response.Header.Get("Grpc-Message"))
+		return tokens, fmt.Errorf(
+			"grpc status %q: %s%s",
+			status,
+			response.Trailer.Get("Grpc-Message"),
+			response.Header.Get("Grpc-Message"),
+		)
 	}
 	return tokens, nil
 }

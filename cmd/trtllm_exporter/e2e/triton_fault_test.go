@@ -17,7 +17,13 @@ import (
 // testWrongPath scrapes another path, for which recent releases return 200 and no body.
 func testWrongPath(t *testing.T, s *tritonServer) {
 	t.Helper()
-	e := startServing(t, "--target", "http://"+s.metricsAddress()+"/wrong", "--scrape.interval", scrapeInterval.String())
+	e := startServing(
+		t,
+		"--target",
+		"http://"+s.metricsAddress()+"/wrong",
+		"--scrape.interval",
+		scrapeInterval.String(),
+	)
 	// Before its first scrape a target is neither up nor down.
 	within(t, 10*time.Second, "the target is down", func() bool { return e.report(t).Health == "down" })
 	require.Equal(t, s.release.wrongPath, e.report(t).Failure)
@@ -56,7 +62,12 @@ func testRestart(t *testing.T, s *tritonServer) {
 	s.requireSameWhenIdle(t, e)
 	requireSaneRates(t, e.page(t))
 	if s.release.histograms {
-		require.Equal(t, float64(tokens), e.page(t).only(t, "nv_llm_output_token_len_sum"), "the second server counts from 0")
+		require.Equal(
+			t,
+			float64(tokens),
+			e.page(t).only(t, "nv_llm_output_token_len_sum"),
+			"the second server counts from 0",
+		)
 	}
 	again := s.page(t).order
 	t.Logf("the order of series changed with the restart: %t", !slices.Equal(order, again))

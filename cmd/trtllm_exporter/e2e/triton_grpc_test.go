@@ -15,7 +15,13 @@ func TestTritonWithoutHTTP(t *testing.T) {
 	s := newTriton(t, releases()[0])
 	s.startWithoutHTTP(t)
 
-	e := startPool(t, fmt.Sprintf("scrape_interval: %[1]s, scrape_timeout: %[1]s", scrapeInterval), s.metricsAddress(), "api_protocol: grpc", "identity_interval: 2s")
+	e := startPool(
+		t,
+		fmt.Sprintf("scrape_interval: %[1]s, scrape_timeout: %[1]s", scrapeInterval),
+		s.metricsAddress(),
+		"api_protocol: grpc",
+		"identity_interval: 2s",
+	)
 	e.waitUp(t, true)
 
 	e.inState(t, "r0", "ready", 10*time.Second)
@@ -30,8 +36,11 @@ func TestTritonWithoutHTTP(t *testing.T) {
 		"pool_id", "p", "replica_id", "r0",
 	}
 	require.Len(t, p.named("llm_server_state", append(identity, "state", "ready")...), 1)
-	require.NotEmpty(t, p.named("nv_inference_request_success", append(identity, "model", "tensorrt_llm", "model_id", "ensemble")...),
-		"the parts have the id of the entry model, which their configs tell")
+	require.NotEmpty(
+		t,
+		p.named("nv_inference_request_success", append(identity, "model", "tensorrt_llm", "model_id", "ensemble")...),
+		"the parts have the id of the entry model, which their configs tell",
+	)
 	require.Len(t, p.named("llm_server_model_info", "model", "tensorrt_llm", "decoupled", "true"), 1)
 	require.Len(t, p.named("llm_server_model_info", "model", "ensemble", "platform", "ensemble"), 1)
 

@@ -53,12 +53,19 @@ func TestHangingRequestsWait(t *testing.T) {
 	sent, ended := hangs(t, s)
 	within(t, time.Minute, "many were sent", func() bool { return sent.Load() >= 15 })
 	if !s.answers(t) {
-		t.Skip("the server ended with its processes: boost's lock_exception, of a lock that one held when it was killed")
+		t.Skip("the server ended with its processes: boost's lock_exception, of a lock that one held when " +
+			"it was killed")
 	}
 	p := e.page(t)
 	t.Logf("%d sent, %d ended, queue %v", sent.Load(), ended.Load(), p.named("llm_server_queue_requests"))
 	require.LessOrEqual(t, ended.Load(), int64(1), "none but the first, which fails, has an answer")
-	require.InDelta(t, float64(sent.Load()), p.sum("llm_server_queue_requests", "queue", "core"), 3, "all but those wait")
+	require.InDelta(
+		t,
+		float64(sent.Load()),
+		p.sum("llm_server_queue_requests", "queue", "core"),
+		3,
+		"all but those wait",
+	)
 	require.InDelta(t, 3, p.sum("llm_server_requests_total"), 1, "none has ended")
 	require.Equal(t, http.StatusOK, s.status(t, "/v2/health/ready"), "readiness is wrong")
 	e.inState(t, "r0", "stalled", time.Minute)

@@ -30,7 +30,12 @@ func ask(words, tokens int, streaming bool, orders ...string) question {
 }
 
 func (s *llmapiServer) send(ctx context.Context, q question) (status int, err error) {
-	inputs := map[string]any{"text_input": q.prompt, "sampling_param_max_tokens": q.tokens, "streaming": q.streaming, "return_finish_reason": true}
+	inputs := map[string]any{
+		"text_input":                q.prompt,
+		"sampling_param_max_tokens": q.tokens,
+		"streaming":                 q.streaming,
+		"return_finish_reason":      true,
+	}
 	if q.id != "" {
 		inputs["id"] = q.id
 	}
@@ -62,7 +67,11 @@ func (s *llmapiServer) send(ctx context.Context, q question) (status int, err er
 
 func (s *llmapiServer) begin(t *testing.T, questions ...question) *crowd[int] {
 	t.Helper()
-	return startCrowd(t, len(questions), func(ctx context.Context, number int) (int, error) { return s.send(ctx, questions[number]) })
+	return startCrowd(
+		t,
+		len(questions),
+		func(ctx context.Context, number int) (int, error) { return s.send(ctx, questions[number]) },
+	)
 }
 
 func (s *llmapiServer) sendAll(t *testing.T, questions ...question) []int {
@@ -79,6 +88,16 @@ func requireAnswered(t *testing.T, c *crowd[int]) []int {
 
 // streamOf sends a question over gRPC and counts the responses, one per token.
 func (s *llmapiServer) streamOf(ctx context.Context, model string, q question) (tokens int, err error) {
-	return s.inferStream(ctx, model, q.tokens, []byte{1},
-		textInput("text_input", q.prompt), input{"streaming", "BOOL", []byte{1}}, numberInput("sampling_param_max_tokens", q.tokens))
+	return s.inferStream(
+		ctx,
+		model,
+		q.tokens,
+		[]byte{1},
+		textInput(
+			"text_input",
+			q.prompt,
+		),
+		input{"streaming", "BOOL", []byte{1}},
+		numberInput("sampling_param_max_tokens", q.tokens),
+	)
 }

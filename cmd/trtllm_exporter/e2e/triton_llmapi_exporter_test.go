@@ -46,17 +46,27 @@ func TestMetricsModuleIsRead(t *testing.T) {
 	requireAnswered(t, over)
 	within(t, 10*time.Second, "all is counted", func() bool {
 		p := e.page(t)
-		return p.sum("llm_server_generation_tokens_total") == 722 && p.sum("llm_server_requests_total", "class", "ok") == 13
+		return p.sum("llm_server_generation_tokens_total") == 722 &&
+			p.sum("llm_server_requests_total", "class", "ok") == 13
 	})
 	p := e.page(t)
 	require.Equal(t, 123.0, p.only(t, "llm_server_prompt_tokens_total"))
 	require.Equal(t, 13.0, p.only(t, "llm_server_request_duration_seconds_count"))
 	require.Equal(t, 7.0, p.only(t, "llm_server_time_to_first_token_seconds_count"), "of streamed ones")
 	require.Empty(t, p.named("llm_server_requests_total", "class", "unknown"), "the module counts them")
-	require.Greater(t, p.only(t, "llm_server_request_duration_average_seconds"), 1.0, "the server's own times are milliseconds")
+	require.Greater(
+		t,
+		p.only(t, "llm_server_request_duration_average_seconds"),
+		1.0,
+		"the server's own times are milliseconds",
+	)
 
 	began := time.Now()
-	stop := repeat(t, 300*time.Millisecond, func(context.Context) { s.begin(t, ask(5, 5, true, "!boom")).wait() }) //nolint:contextcheck // A disconnect may crash Triton.
+	stop := repeat(
+		t,
+		300*time.Millisecond,
+		func(context.Context) { s.begin(t, ask(5, 5, true, "!boom")).wait() },
+	) //nolint:contextcheck // A disconnect may crash Triton.
 	becomes("failing")
 	ready.waitFor(t, http.StatusServiceUnavailable, "every request fails", began)
 	require.Greater(t, e.page(t).sum("llm_server_request_error_ratio", "class", "server"), 0.0)
@@ -66,7 +76,13 @@ func TestMetricsModuleIsRead(t *testing.T) {
 
 	ready.waitFor(t, http.StatusOK, "it serves again", began)
 
-	asks := startPool(t, global, s.metricsAddress(), "identity_interval: 2s", "canary: { confirm: true, first_token_timeout: 2s }")
+	asks := startPool(
+		t,
+		global,
+		s.metricsAddress(),
+		"identity_interval: 2s",
+		"canary: { confirm: true, first_token_timeout: 2s }",
+	)
 	asks.inState(t, "r0", "ready", 20*time.Second)
 	began = time.Now()
 	over = s.begin(t, ask(5, 10, true, "!freeze:12000"), ask(5, 10, true))
@@ -86,7 +102,12 @@ func TestMetricsModuleIsRead(t *testing.T) {
 	ready.waitFor(t, http.StatusServiceUnavailable, "its LLM is not loaded", began)
 	require.Empty(t, e.page(t).named("llm_server_requests_running"), "nothing frozen is left")
 	for _, series := range e.page(t).named("llm_server_info") {
-		require.Equal(t, "1.0.0+standin", series.labels.Get("trtllm_version"), "the server's software is the same without the model")
+		require.Equal(
+			t,
+			"1.0.0+standin",
+			series.labels.Get("trtllm_version"),
+			"the server's software is the same without the model",
+		)
 	}
 	s.load(t, "tensorrt_llm")
 	becomes("ready")
@@ -106,13 +127,24 @@ func TestModelVersionsAreCountedSeparately(t *testing.T) {
 			s := newLLMAPI(t, releases()[0], true, settings{"iteration_ms": "40", "decoupled": decoupled})
 			s.addVersion(t)
 			if decoupled == "false" {
-				edit(t, s.repository+"/tensorrt_llm/config.pbtxt", map[string]string{"decoupled: True": "decoupled: False"})
+				edit(
+					t,
+					s.repository+"/tensorrt_llm/config.pbtxt",
+					map[string]string{"decoupled: True": "decoupled: False"},
+				)
 			}
 			s.start(t)
-			e := startPool(t, "scrape_interval: 1s, scrape_timeout: 1s, window: 10s", s.metricsAddress(), "identity_interval: 2s")
+			e := startPool(
+				t,
+				"scrape_interval: 1s, scrape_timeout: 1s, window: 10s",
+				s.metricsAddress(),
+				"identity_interval: 2s",
+			)
 			counts := func(class, version string, want float64) func() bool {
 				return func() bool {
-					return e.page(t).sum("llm_server_requests_total", "class", class, "version", version, "model", "tensorrt_llm") == want
+					return e.page(t).
+						sum("llm_server_requests_total", "class", class, "version", version, "model", "tensorrt_llm") ==
+						want
 				}
 			}
 			s.sendVersion(t, "1", 10)
@@ -122,7 +154,12 @@ func TestModelVersionsAreCountedSeparately(t *testing.T) {
 			p := e.page(t)
 			require.Equal(t, 40.0, p.sum("llm_server_requests_total"), "none is counted twice")
 			require.Equal(t, 40.0, p.only(t, "llm_server_request_duration_seconds_count"))
-			require.Greater(t, p.only(t, "llm_server_request_duration_average_seconds"), 0.1, "the server's own times are milliseconds")
+			require.Greater(
+				t,
+				p.only(t, "llm_server_request_duration_average_seconds"),
+				0.1,
+				"the server's own times are milliseconds",
+			)
 
 			s.killStubs(t, 2)
 			require.Equal(t, 25, s.sendVersion(t, "2", 25), "clients are answered that the process is not there")
@@ -132,7 +169,12 @@ func TestModelVersionsAreCountedSeparately(t *testing.T) {
 			require.Equal(t, 25.0, p.sum("llm_server_requests_failed_total", "class", "server"))
 			require.Equal(t, 65.0, p.sum("llm_server_requests_total"))
 			require.Equal(t, 25.0, p.only(t, "llm_server_requests_failed_total", "reason", "backend", "version", "2"))
-			within(t, longest, "nothing is made of gauges that are frozen", func() bool { return len(e.page(t).named("llm_server_requests_running")) == 0 })
+			within(
+				t,
+				longest,
+				"nothing is made of gauges that are frozen",
+				func() bool { return len(e.page(t).named("llm_server_requests_running")) == 0 },
+			)
 		})
 	}
 }

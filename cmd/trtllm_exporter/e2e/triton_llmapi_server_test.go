@@ -39,7 +39,10 @@ func (s *llmapiServer) addModel(t *testing.T, name string, instances int, module
 	t.Helper()
 	root := repositoryRoot(t)
 	folder := filepath.Join(s.repository, name, "1")
-	require.NoError(t, os.CopyFS(filepath.Dir(folder), os.DirFS(filepath.Join(root, "tools/triton/llmapi/tensorrt_llm"))))
+	require.NoError(
+		t,
+		os.CopyFS(filepath.Dir(folder), os.DirFS(filepath.Join(root, "tools/triton/llmapi/tensorrt_llm"))),
+	)
 	for _, file := range []string{"executor.py", "kvcache.py"} {
 		copyFile(t, filepath.Join(root, "tools/triton/models/tensorrt_llm/1", file), folder)
 	}
@@ -50,7 +53,10 @@ func (s *llmapiServer) addModel(t *testing.T, name string, instances int, module
 	} else {
 		require.NoError(t, os.Rename(filepath.Join(folder, "stock_model.py"), filepath.Join(folder, "model.py")))
 	}
-	edit(t, filepath.Join(folder, "../config.pbtxt"), map[string]string{`name: "tensorrt_llm"`: fmt.Sprintf("name: %q", name), `count: \d+`: fmt.Sprintf("count: %d", instances)})
+	edit(t, filepath.Join(folder, "../config.pbtxt"), map[string]string{
+		`name: "tensorrt_llm"`: fmt.Sprintf("name: %q", name),
+		`count: \d+`:           fmt.Sprintf("count: %d", instances),
+	})
 	lines := map[string]string{`(?m)^truth: .*$`: "truth: " + s.truthFile(name)}
 	for key, value := range changed {
 		lines["(?m)^"+key+": .*$"] = key + ": " + value
@@ -63,7 +69,11 @@ func (s *llmapiServer) addVersion(t *testing.T) {
 	t.Helper()
 	model := filepath.Join(s.repository, "tensorrt_llm")
 	require.NoError(t, os.CopyFS(filepath.Join(model, "2"), os.DirFS(filepath.Join(model, "1"))))
-	edit(t, filepath.Join(model, "config.pbtxt"), map[string]string{`backend: "python"`: "backend: \"python\"\nversion_policy: { all { } }"})
+	edit(
+		t,
+		filepath.Join(model, "config.pbtxt"),
+		map[string]string{`backend: "python"`: "backend: \"python\"\nversion_policy: { all { } }"},
+	)
 }
 
 func copyFile(t *testing.T, file, folder string) {

@@ -59,7 +59,10 @@ type counted struct {
 func (s *llmapiServer) counted(t *testing.T) counted {
 	t.Helper()
 	p := s.page(t)
-	c := counted{tokens: p.sum("nv_llmapi_generation_tokens_total", "model", "tensorrt_llm"), ended: map[string]float64{}}
+	c := counted{
+		tokens: p.sum("nv_llmapi_generation_tokens_total", "model", "tensorrt_llm"),
+		ended:  map[string]float64{},
+	}
 	for _, series := range p.named("nv_llmapi_requests_ended_total", "model", "tensorrt_llm") {
 		if series.value > 0 {
 			c.ended[series.labels.Get("class")] += series.value
@@ -74,7 +77,9 @@ func (s *llmapiServer) settled(t *testing.T, want counted) (p page) {
 	within(t, 10*time.Second, fmt.Sprintf("%+v is counted", want), func() bool {
 		p = s.page(t)
 		got := s.counted(t)
-		return p.is(0, "nv_llmapi_requests_in_flight", "model", "tensorrt_llm") && got.tokens == want.tokens && maps.Equal(got.ended, want.ended) && s.upToDate(t, p)
+		return p.is(0, "nv_llmapi_requests_in_flight", "model", "tensorrt_llm") && got.tokens == want.tokens &&
+			maps.Equal(got.ended, want.ended) &&
+			s.upToDate(t, p)
 	})
 	return p
 }
@@ -91,7 +96,14 @@ func (c counted) more(tokens float64, ended map[string]float64) counted {
 
 func (s *llmapiServer) upToDate(t *testing.T, p page) bool {
 	t.Helper()
-	return p.is(s.iteration(t).Iter, "nv_trt_llm_general_metrics", "general_type", "iteration_counter", "model", "tensorrt_llm")
+	return p.is(
+		s.iteration(t).Iter,
+		"nv_trt_llm_general_metrics",
+		"general_type",
+		"iteration_counter",
+		"model",
+		"tensorrt_llm",
+	)
 }
 
 func (s *llmapiServer) requireTypes(t *testing.T) {
@@ -99,11 +111,16 @@ func (s *llmapiServer) requireTypes(t *testing.T) {
 	s.sendAll(t, ask(3, 2, true))
 	p := s.settled(t, counted{tokens: 2, ended: map[string]float64{"ok": 1}})
 	for family, kind := range map[string]model.MetricType{
-		"nv_trt_llm_request_metrics": model.MetricTypeGauge, "nv_trt_llm_runtime_memory_metrics": model.MetricTypeGauge,
-		"nv_trt_llm_kv_cache_block_metrics": model.MetricTypeGauge, "nv_trt_llm_inflight_batcher_metrics": model.MetricTypeGauge,
-		"nv_trt_llm_general_metrics": model.MetricTypeGauge, "nv_llm_input_token_len": model.MetricTypeHistogram,
-		"nv_llm_output_token_len": model.MetricTypeHistogram, "nv_llmapi_heartbeat_timestamp_seconds": model.MetricTypeGauge,
-		"nv_llmapi_requests_ended_total": model.MetricTypeCounter, "nv_llmapi_time_to_first_token_seconds_bucket": model.MetricTypeCounter,
+		"nv_trt_llm_request_metrics":                   model.MetricTypeGauge,
+		"nv_trt_llm_runtime_memory_metrics":            model.MetricTypeGauge,
+		"nv_trt_llm_kv_cache_block_metrics":            model.MetricTypeGauge,
+		"nv_trt_llm_inflight_batcher_metrics":          model.MetricTypeGauge,
+		"nv_trt_llm_general_metrics":                   model.MetricTypeGauge,
+		"nv_llm_input_token_len":                       model.MetricTypeHistogram,
+		"nv_llm_output_token_len":                      model.MetricTypeHistogram,
+		"nv_llmapi_heartbeat_timestamp_seconds":        model.MetricTypeGauge,
+		"nv_llmapi_requests_ended_total":               model.MetricTypeCounter,
+		"nv_llmapi_time_to_first_token_seconds_bucket": model.MetricTypeCounter,
 	} {
 		require.Equal(t, kind, p.types[family], family)
 		require.NotEmpty(t, p.help[family], family)
@@ -115,7 +132,12 @@ func (s *llmapiServer) requireCounts(t *testing.T) {
 	t.Helper()
 	before, page := s.counted(t), s.page(t)
 	questions := []question{
-		ask(5, 9, false, "!stop:4"), ask(5, 9, true, "!stop:4"), ask(5, 9, true, "!fail:3"), ask(5, 9, false, "!timeout:3"),
+		ask(
+			5,
+			9,
+			false,
+			"!stop:4",
+		), ask(5, 9, true, "!stop:4"), ask(5, 9, true, "!fail:3"), ask(5, 9, false, "!timeout:3"),
 		ask(5, 9, true, "!boom"), ask(600, 9, false), ask(5, 0, true), ask(5, 1, true),
 	}
 	tokens, prompts := 4+4+2+3+1, 4*6+5
@@ -124,7 +146,12 @@ func (s *llmapiServer) requireCounts(t *testing.T) {
 		tokens, prompts = tokens+10+i, prompts+10
 	}
 	s.sendAll(t, questions...)
-	after := s.settled(t, before.more(float64(tokens), map[string]float64{"ok": 9, "server": 2, "client": 2, "overload": 1}))
+	after := s.settled(t, before.more(float64(tokens), map[string]float64{
+		"ok":       9,
+		"server":   2,
+		"client":   2,
+		"overload": 1,
+	}))
 	grown := func(name string, pairs ...string) float64 {
 		return after.only(t, name, pairs...) - page.only(t, name, pairs...)
 	}
@@ -231,6 +258,10 @@ func (s *llmapiServer) requireInstances(t *testing.T) {
 	for _, instance := range []string{"pair_0_0", "pair_0_1"} {
 		require.True(t, s.beats(t, "pair", "model_instance", instance))
 	}
-	require.Empty(t, s.page(t).named("nv_llmapi_info", "model", "tensorrt_llm", "model_instance", "tensorrt_llm_0_0"), "one instance needs no label")
+	require.Empty(
+		t,
+		s.page(t).named("nv_llmapi_info", "model", "tensorrt_llm", "model_instance", "tensorrt_llm_0_0"),
+		"one instance needs no label",
+	)
 	s.unload(t, "pair")
 }

@@ -38,8 +38,22 @@ type release struct {
 // releases returns the newest wheel and one without custom histograms.
 func releases() []release {
 	return []release{
-		{triton: "2.51.0", trtllm: "0.14.0", wheel: "0.7.0", env: "TRITON_DIR_2_51", histograms: true, wrongPath: "empty"},
-		{triton: "2.36.0", trtllm: "unknown", wheel: "0.4.0", env: "TRITON_DIR_2_36", wrongPath: "http_status", openStreams: 1},
+		{
+			triton:     "2.51.0",
+			trtllm:     "0.14.0",
+			wheel:      "0.7.0",
+			env:        "TRITON_DIR_2_51",
+			histograms: true,
+			wrongPath:  "empty",
+		},
+		{
+			triton:      "2.36.0",
+			trtllm:      "unknown",
+			wheel:       "0.4.0",
+			env:         "TRITON_DIR_2_36",
+			wrongPath:   "http_status",
+			openStreams: 1,
+		},
 	}
 }
 
@@ -116,11 +130,19 @@ func (s *tritonServer) launch(t *testing.T, flags ...string) {
 func (s *tritonServer) run(t *testing.T) {
 	t.Helper()
 	script := filepath.Join(repositoryRoot(t), "tools/triton/triton.sh")
-	ports := []string{fmt.Sprintf("HTTP_PORT=%d", s.port), fmt.Sprintf("GRPC_PORT=%d", s.port+1), fmt.Sprintf("METRICS_PORT=%d", s.port+2)}
+	ports := []string{
+		fmt.Sprintf("HTTP_PORT=%d", s.port), fmt.Sprintf("GRPC_PORT=%d", s.port+1),
+		fmt.Sprintf("METRICS_PORT=%d", s.port+2),
+	}
 	if s.models != "" {
 		ports = append(ports, "MODELS="+s.models)
 	}
-	s.process = startProcess(t, "triton-"+s.release.triton, ports, script, append([]string{"run", s.dir}, s.flags...)...)
+	s.process = startProcess(
+		t,
+		"triton-"+s.release.triton,
+		ports,
+		script,
+		append([]string{"run", s.dir}, s.flags...)...)
 }
 
 // relaunch restarts a server that died while loading its models, before it opened a port:
@@ -133,7 +155,8 @@ func (s *tritonServer) relaunch(t *testing.T) {
 		return
 	}
 	require.False(t, ended && s.relaunched, "Triton ended by itself, twice")
-	t.Logf("Triton died while it loaded its models (ended: %t) and is started again; its last output:\n%s", ended, s.tail(20))
+	t.Logf("Triton died while it loaded its models (ended: %t) and is started again; its "+
+		"last output:\n%s", ended, s.tail(20))
 	s.kill(t)
 	s.forgetMemory(t)
 	s.relaunched = true

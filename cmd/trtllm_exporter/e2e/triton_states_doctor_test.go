@@ -28,9 +28,16 @@ func TestTritonDoctor(t *testing.T) {
 			s.launch(t, "--metrics-config", "counter_latencies=false")
 			s.waitReady(t)
 			without := doctor(t, s)
-			require.ElementsMatch(t, append(slices.Clone(always), "e2e", "quantiles", "outcomes", "kv_cache"), missing(without), without.stdout)
-			require.Contains(t, without.stdout, "its size on the page is 0: the engine has no KV cache, or has not run yet")
-			require.Contains(t, without.stdout, "whether its requests fail is unknown: the counters of durations are off, and with them every other counter stops")
+			require.ElementsMatch(
+				t,
+				append(slices.Clone(always), "e2e", "quantiles", "outcomes", "kv_cache"),
+				missing(without),
+				without.stdout,
+			)
+			require.Contains(t, without.stdout, "its size on the page is 0: the engine has no KV cache, or "+
+				"has not run yet")
+			require.Contains(t, without.stdout, "whether its requests fail is unknown: the counters of durations "+
+				"are off, and with them every other counter stops")
 			// The server really does not expose it.
 			_, err := s.stream(t.Context(), "ensemble", 3, 5)
 			require.NoError(t, err)
@@ -41,13 +48,20 @@ func TestTritonDoctor(t *testing.T) {
 			s.waitReady(t)
 			_, err = s.stream(t.Context(), "ensemble", 3, 5)
 			require.NoError(t, err)
-			within(t, longest, "the engine has run", func() bool { return !slices.Contains(missing(doctor(t, s)), "kv_cache") })
+			within(
+				t,
+				longest,
+				"the engine has run",
+				func() bool { return !slices.Contains(missing(doctor(t, s)), "kv_cache") },
+			)
 			with := doctor(t, s)
 			require.ElementsMatch(t, always, missing(with), with.stdout)
 			require.Regexp(t, `(?m)^TensorRT-LLM +`+r.trtllm+" ", with.stdout)
 			require.Regexp(t, "(?m)^engine version +"+r.triton+"$", with.stdout)
-			require.Contains(t, with.stdout, "metric set B: model tensorrt_llm has backend python and TensorRT-LLM's engine parameters")
-			require.Contains(t, with.stdout, "ready: the API answers 200; one look cannot show requests that fail or hang: ask the exporter")
+			require.Contains(t, with.stdout, "metric set B: model tensorrt_llm has backend python and "+
+				"TensorRT-LLM's engine parameters")
+			require.Contains(t, with.stdout, "ready: the API answers 200; one look cannot show requests that fail "+
+				"or hang: ask the exporter")
 			require.Equal(t, 1, with.code)
 		})
 	}

@@ -64,7 +64,8 @@ func (s *tritonServer) killStubs(t *testing.T, processes int, of ...string) {
 	t.Helper()
 	region, killed := fmt.Sprintf("triton_%d_", s.port+2), 0
 	for pid, line := range commandLines(t) {
-		if strings.Contains(line, "triton_python_backend_stub") && strings.Contains(line, region) && strings.Contains(line, strings.Join(of, "")+"/") {
+		if strings.Contains(line, "triton_python_backend_stub") && strings.Contains(line, region) &&
+			strings.Contains(line, strings.Join(of, "")+"/") {
 			require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
 			killed++
 		}

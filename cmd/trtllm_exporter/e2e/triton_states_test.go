@@ -50,14 +50,24 @@ func TestTritonStates(t *testing.T) {
 			require.Zero(t, s.status(t, "/v2/health/ready"))
 			require.False(t, s.answers(t))
 			r := w.waitFor(t, "unknown", started)
-			require.Equal(t, "nothing listens, and this exporter has never seen it up; servers open their ports when their models are loaded", r.Reason)
+			require.Equal(t, "nothing listens, and this exporter has never seen it up; servers open their ports "+
+				"when their models are loaded", r.Reason)
 			ready := s.waitReady(t)
 			r = w.waitFor(t, "ready", ready)
 			require.Equal(t, "the API answers 200", r.Reason)
 			w.models(t, ready, map[string]string{
-				"ensemble": "ready", "preprocessing": "ready", "tensorrt_llm": "ready", "postprocessing": "ready", "tensorrt_llm_bls": "ready",
+				"ensemble":         "ready",
+				"preprocessing":    "ready",
+				"tensorrt_llm":     "ready",
+				"postprocessing":   "ready",
+				"tensorrt_llm_bls": "ready",
 			})
-			require.Len(t, w.page(t).named("llm_server_info", "engine_version", c.release.triton, "trtllm_version", c.release.trtllm), 1)
+			require.Len(
+				t,
+				w.page(t).
+					named("llm_server_info", "engine_version", c.release.triton, "trtllm_version", c.release.trtllm),
+				1,
+			)
 			c.run(t, s, w)
 			require.Equal(t, c.states, w.history(t))
 		})
@@ -82,14 +92,21 @@ func testStubsDie(t *testing.T, s *tritonServer, w *watched) {
 	})
 	r := w.waitFor(t, "failing", failing)
 	require.Equal(t, "all requests to ensemble are failing, although its API reports ready", r.Reason)
-	for _, path := range []string{"/v2/health/live", "/v2/health/ready", "/v2/models/ensemble/ready", "/v2/models/tensorrt_llm/ready"} {
+	for _, path := range []string{
+		"/v2/health/live", "/v2/health/ready", "/v2/models/ensemble/ready", "/v2/models/tensorrt_llm/ready",
+	} {
 		require.Equal(t, http.StatusOK, s.status(t, path), "readiness is wrong")
 	}
 	p := w.see(t)
 	require.Equal(t, 1.0, p.only(t, "llm_server_ready"))
 	require.Positive(t, p.only(t, "llm_server_requests_failed_total", "model", "ensemble", "reason", "other"))
 	require.Equal(t, 80.0, p.only(t, "llm_server_generation_tokens_total"), "tokens generated before")
-	require.Equal(t, 1.0, s.page(t).only(t, "nv_trt_llm_request_metrics", "request_type", "scheduled"), "the server's gauge is frozen")
+	require.Equal(
+		t,
+		1.0,
+		s.page(t).only(t, "nv_trt_llm_request_metrics", "request_type", "scheduled"),
+		"the server's gauge is frozen",
+	)
 	within(t, longest, "nothing is made of it", func() bool { return len(executorGauges(w.see(t))) == 0 })
 	require.Equal(t, 1.0, w.see(t).only(t, "llm_server_source_anomaly", "check", "stale_gauges"))
 	for end := time.Now().Add(questionInterval); time.Now().Before(end); pause(t.Context(), scrapeInterval/2) {
@@ -99,9 +116,11 @@ func testStubsDie(t *testing.T, s *tritonServer, w *watched) {
 }
 
 func executors(p page) []string {
-	begins := regexp.MustCompile("^llm_server_(batch_size|disaggregated|engine_|generation_|inter_token|iteration_|kv_cache_|prompt_|queue_depth|" +
-		"request_generation_tokens|request_prompt_tokens|requests_active|requests_decode|requests_fill|requests_limit|" +
-		"requests_paused|requests_prefill|requests_running|requests_waiting|saturat|tokens_)")
+	begins := regexp.MustCompile(
+		"^llm_server_(batch_size|disaggregated|engine_|generation_|inter_token|iteration_|kv_cache_|prompt_|queue_depth|" +
+			"request_generation_tokens|request_prompt_tokens|requests_active|requests_decode|requests_fill|requests_limit|" +
+			"requests_paused|requests_prefill|requests_running|requests_waiting|saturat|tokens_)",
+	)
 	found := map[string]bool{}
 	for _, s := range p.samples {
 		if name := s.labels.Get(model.MetricNameLabel); begins.MatchString(name) {
@@ -136,12 +155,22 @@ func testReload(t *testing.T, s *tritonServer, w *watched) {
 	require.Contains(t, r.Reason, "tensorrt_llm (unloading)")
 	w.models(t, going, map[string]string{"tensorrt_llm": "unloading", "preprocessing": "ready"})
 	l.requireComplete(t)
-	reloaded := within(t, longest, "the server is ready again", func() bool { return s.status(t, "/v2/health/ready") == http.StatusOK })
+	reloaded := within(
+		t,
+		longest,
+		"the server is ready again",
+		func() bool { return s.status(t, "/v2/health/ready") == http.StatusOK },
+	)
 	require.Equal(t, "UNAVAILABLE unloaded", s.index(t)["tensorrt_llm"])
 	require.Equal(t, "UNAVAILABLE unloaded", s.index(t)["ensemble"])
 	r = w.waitFor(t, "unserved", reloaded)
 	require.Equal(t, "the server is ready but its LLM is not loaded: tensorrt_llm", r.Reason)
-	p := w.models(t, reloaded, map[string]string{"ensemble": "unavailable", "tensorrt_llm": "unavailable", "preprocessing": "ready", "tensorrt_llm_bls": "ready"})
+	p := w.models(t, reloaded, map[string]string{
+		"ensemble":         "unavailable",
+		"tensorrt_llm":     "unavailable",
+		"preprocessing":    "ready",
+		"tensorrt_llm_bls": "ready",
+	})
 	requireFrozen(t, s, w, p)
 
 	s.post(t, "/v2/repository/models/tensorrt_llm/load") // It returns when the model is loaded.
@@ -157,7 +186,12 @@ func requireFrozen(t *testing.T, s *tritonServer, w *watched, p page) {
 	server := s.page(t)
 	require.Empty(t, server.named("nv_inference_request_success", "model", "tensorrt_llm"))
 	remaining := p.named("nv_trt_llm_request_metrics", "model", "tensorrt_llm")
-	require.Len(t, remaining, len(server.named("nv_trt_llm_request_metrics", "model", "tensorrt_llm")), "everything that the server exposes is passed on")
+	require.Len(
+		t,
+		remaining,
+		len(server.named("nv_trt_llm_request_metrics", "model", "tensorrt_llm")),
+		"everything that the server exposes is passed on",
+	)
 	require.NotEmpty(t, remaining)
 	require.NotEmpty(t, p.named("nv_inference_request_failure", "model", "tensorrt_llm"))
 	require.Empty(t, executors(p), "nothing is derived from an unloaded model")
@@ -181,15 +215,33 @@ func requireBack(t *testing.T, s *tritonServer, w *watched, streams, tokens int)
 	}
 	l.requireComplete(t)
 	total := float64(2*streams*tokens + 300 + 15)
-	within(t, longest, "the token counter continues", func() bool { return w.see(t).is(total, "llm_server_generation_tokens_total") })
+	within(
+		t,
+		longest,
+		"the token counter continues",
+		func() bool { return w.see(t).is(total, "llm_server_generation_tokens_total") },
+	)
 	p := w.see(t)
 	server := s.page(t)
-	require.Equal(t, float64(streams), server.only(t, "nv_inference_request_success", "model", "ensemble"), "the server's counters started from 0")
+	require.Equal(
+		t,
+		float64(streams),
+		server.only(t, "nv_inference_request_success", "model", "ensemble"),
+		"the server's counters started from 0",
+	)
 	require.Equal(t, total, server.only(t, "nv_llm_output_token_len_sum"), "those of the model continued")
 	require.Equal(t, float64(streams), p.only(t, "llm_server_requests_total", "model", "ensemble", "class", "ok"))
-	require.Equal(t, 3.0, p.only(t, "llm_server_requests_total", "model", "tensorrt_llm_bls", "class", "unknown"), "the other entry, which hands requests over, was never unloaded")
+	require.Equal(
+		t,
+		3.0,
+		p.only(t, "llm_server_requests_total", "model", "tensorrt_llm_bls", "class", "unknown"),
+		"the other entry, which hands requests over, was never unloaded",
+	)
 	require.NotEmpty(t, executors(p))
-	for _, name := range []string{"llm_server_generation_tokens_per_second", "llm_server_queue_depth", "llm_server_requests_running", "llm_server_kv_cache_utilization_ratio"} {
+	for _, name := range []string{
+		"llm_server_generation_tokens_per_second", "llm_server_queue_depth", "llm_server_requests_running",
+		"llm_server_kv_cache_utilization_ratio",
+	} {
 		require.Len(t, p.named(name), 1, "%s returns", name)
 	}
 	// The last request before the unload may have ended between two pages.
@@ -210,7 +262,12 @@ func testDrain(t *testing.T, s *tritonServer, w *watched) {
 	full := len(w.see(t).raw())
 	require.NoError(t, syscall.Kill(s.cmd.Process.Pid, syscall.SIGTERM))
 	stopped := time.Now()
-	within(t, questionInterval, "the API is ready no longer", func() bool { return s.status(t, "/v2/health/ready") != http.StatusOK })
+	within(
+		t,
+		questionInterval,
+		"the API is ready no longer",
+		func() bool { return s.status(t, "/v2/health/ready") != http.StatusOK },
+	)
 	require.True(t, s.answers(t))
 	r := w.waitFor(t, "draining", stopped)
 	// While streams are in flight 2.51 listens but closes new connections at once; then it
@@ -226,7 +283,11 @@ func testDrain(t *testing.T, s *tritonServer, w *watched) {
 		p := w.see(t)
 		if p.only(t, "trtllm_exporter_target_up") == 1 {
 			sizes = append(sizes, len(p.raw()))
-			require.Zero(t, p.only(t, "trtllm_exporter_target_counter_resets_total"), "a counter missing on the page was not reset")
+			require.Zero(
+				t,
+				p.only(t, "trtllm_exporter_target_counter_resets_total"),
+				"a counter missing on the page was not reset",
+			)
 		}
 		pause(t.Context(), scrapeInterval/5)
 	}
@@ -254,6 +315,7 @@ func testDrain(t *testing.T, s *tritonServer, w *watched) {
 // executorGauges returns the gauges of the executor's current state on a page.
 func executorGauges(p page) []string {
 	return slices.DeleteFunc(executors(p), func(name string) bool {
-		return !strings.HasPrefix(name, "llm_server_requests_") && name != "llm_server_queue_depth" && !strings.HasPrefix(name, "llm_server_saturat")
+		return !strings.HasPrefix(name, "llm_server_requests_") && name != "llm_server_queue_depth" &&
+			!strings.HasPrefix(name, "llm_server_saturat")
 	})
 }

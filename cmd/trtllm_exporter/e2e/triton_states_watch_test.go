@@ -33,7 +33,8 @@ type watched struct {
 func watchStates(t *testing.T, s *tritonServer) *watched {
 	t.Helper()
 	// A model whose process died answers one request a second.
-	e := startPool(t, fmt.Sprintf("scrape_interval: %[1]s, scrape_timeout: %[1]s, failing_min: 3", scrapeInterval), s.metricsAddress(), "identity_interval: "+questionInterval.String())
+	e := startPool(t, fmt.Sprintf("scrape_interval: %[1]s, scrape_timeout: %[1]s, "+
+		"failing_min: 3", scrapeInterval), s.metricsAddress(), "identity_interval: "+questionInterval.String())
 	return &watched{exporter: e, ready: startProbe(t, e, "/-/replica/ready")}
 }
 
@@ -60,7 +61,13 @@ func (w *watched) waitFor(t *testing.T, state string, began time.Time) replicaRe
 		return r.State == state && p.is(1, "llm_server_state", "state", state)
 	})
 	require.Len(t, w.shown(t), 1, "one state holds")
-	require.LessOrEqual(t, r.Since.Sub(began), questionInterval+slack, "from the moment it was so to the state %s", state)
+	require.LessOrEqual(
+		t,
+		r.Since.Sub(began),
+		questionInterval+slack,
+		"from the moment it was so to the state %s",
+		state,
+	)
 	w.ready.waitFor(t, probeOf(state), state, began)
 	t.Logf("%s after %s: %s", state, r.Since.Sub(began).Round(time.Millisecond), r.Reason)
 	return r

@@ -20,7 +20,10 @@ func (c *compare) gauges() {
 	var stale []string
 	check := func(r reading, what string, got float64, may span) {
 		if !may.holds(got) {
-			stale = append(stale, fmt.Sprintf("%s at %s: %s %g, of the client's requests %+v", c.level, r.scraped, what, got, may))
+			stale = append(
+				stale,
+				fmt.Sprintf("%s at %s: %s %g, of the client's requests %+v", c.level, r.scraped, what, got, may),
+			)
 		}
 	}
 	for _, r := range c.readings {
@@ -31,7 +34,12 @@ func (c *compare) gauges() {
 
 		got = r.value(c.t, "queue_depth")
 		if r.value(c.t, "saturated") == 1 {
-			require.Equal(c.t, float64(activeLimit), r.value(c.t, "requests_active"), "what the executor took in is its limit")
+			require.Equal(
+				c.t,
+				float64(activeLimit),
+				r.value(c.t, "requests_active"),
+				"what the executor took in is its limit",
+			)
 			check(r, "queue depth while saturated", got, span{activeLimit - slots, waits.most})
 			lowest.add(mean.waiting, got, max(0, got-waits.most))
 			all := got + r.value(c.t, "queue_hidden_requests_estimate")
@@ -76,11 +84,16 @@ func (c *compare) generated() {
 		arrived := c.ledger.received.around(first, last, c.edge)
 		client := c.ledger.received.between(first.scraped, last.scraped)
 		got := last.value(c.t, "generation_tokens_per_second") * seconds
-		require.True(c.t, span{arrived.least - batch, arrived.most + batch}.holds(got), "%s: %g tokens by the exporter, %g arrived", c.level, got, client)
+		require.True(c.t, span{
+			arrived.least - batch, arrived.most + batch,
+		}.holds(got), "%s: %g tokens by the exporter, %g arrived", c.level, got, client)
 		sum.add(client/seconds, got/seconds, percent(client, got))
 		widest = max(widest, 100*(arrived.most+batch-client)/client)
 	})
-	c.rows = append(c.rows, sum.row(c.level, "tokens/s, including running requests", "A", "tokens/s", digits(widest), "%"))
+	c.rows = append(
+		c.rows,
+		sum.row(c.level, "tokens/s, including running requests", "A", "tokens/s", digits(widest), "%"),
+	)
 }
 
 // unknown requires that everything that this release does not expose is absent.
@@ -90,7 +103,10 @@ func (c *compare) unknown() {
 		for _, family := range []string{"model_request_", "model_compute_"} {
 			r.requireAbsent(c.t, family, "tensorrt_llm", "a decoupled Python model's times end when it hands over")
 		}
-		for _, family := range []string{"time_to_first_token", "inter_token", "time_per_output_token", "request_queue_", "request_duration_seconds"} {
+		for _, family := range []string{
+			"time_to_first_token", "inter_token", "time_per_output_token", "request_queue_",
+			"request_duration_seconds",
+		} {
 			r.requireAbsent(c.t, family, "", "this release has no histogram of it")
 		}
 	}

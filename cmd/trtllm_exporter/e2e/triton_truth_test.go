@@ -38,7 +38,12 @@ func TestTritonDerivedValuesAreTrue(t *testing.T) {
 		server := startTriton(t, releases()[0])
 		client := &openLoop{send: server.send, plan: requests.poisson(uint64(n+1), capacity*level.share, *loadFor)}
 		all = append(all, &played{level.name, strings.ReplaceAll(level.name, " ", "-"), server, client})
-		fmt.Fprintf(&targets, "      - { targets: [%q], labels: { replica_id: %s } }\n", server.metricsAddress(), all[n].replica)
+		fmt.Fprintf(
+			&targets,
+			"      - { targets: [%q], labels: { replica_id: %s } }\n",
+			server.metricsAddress(),
+			all[n].replica,
+		)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 3**loadFor+time.Minute)
 	defer cancel()
@@ -47,10 +52,15 @@ func TestTritonDerivedValuesAreTrue(t *testing.T) {
 		sending.Go(func() { p.client.run(ctx) })
 	}
 	pause(ctx, warmUp)
-	w := watchFromTheFirst(t, "global: { scrape_interval: 1s, scrape_timeout: 1s }\npools:\n  - pool_id: truth\n    static_configs:\n"+targets.String(), len(all))
+	w := watchFromTheFirst(t, "global: { scrape_interval: 1s, scrape_timeout: 1s }\npools:\n  - pool_id: truth\n"+
+		"    static_configs:\n"+targets.String(), len(all))
 	var ready []*probed
 	for _, p := range all {
-		ready = append(ready, startProbe(t, w.exporter, "/-/replicas/truth/"+p.replica+"/ready"), startProbe(t, w.exporter, "/-/replicas/truth/"+p.replica+"/live"))
+		ready = append(
+			ready,
+			startProbe(t, w.exporter, "/-/replicas/truth/"+p.replica+"/ready"),
+			startProbe(t, w.exporter, "/-/replicas/truth/"+p.replica+"/live"),
+		)
 	}
 	sending.Wait()
 	ended := time.Now()

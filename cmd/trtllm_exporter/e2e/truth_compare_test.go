@@ -74,7 +74,13 @@ type compare struct {
 
 // newCompare compares the readings of a replica while its client sent requests. It also returns the
 // last reading, and the delay of the machine.
-func newCompare(t *testing.T, w *watch, replica, level string, client *openLoop, ended time.Time) (c *compare, last reading, late time.Duration) {
+func newCompare(
+	t *testing.T,
+	w *watch,
+	replica, level string,
+	client *openLoop,
+	ended time.Time,
+) (c *compare, last reading, late time.Duration) {
 	t.Helper()
 	readings := w.of(t, replica, int(loadFor.Seconds()/2))
 	during := readings[:1:1]
@@ -129,7 +135,8 @@ func (c *compare) counted(family, metric, unit string, what ...steps) {
 		}
 		got, rate := last.value(c.t, family), client/seconds
 		may = may.over(seconds, (first.within + last.within).Seconds())
-		require.True(c.t, may.holds(got), "%s: llm_server_%s is %g over %g s, the client counted %g, at the edges %+v", c.level, family, got, seconds, rate, may)
+		require.True(c.t, may.holds(got), "%s: llm_server_%s is %g over %g s, the client counted %g, at "+
+			"the edges %+v", c.level, family, got, seconds, rate, may)
 		sum.add(rate, got, percent(rate, got))
 		widest = max(widest, 100*(may.most-rate)/rate, 100*(rate-may.least)/rate)
 	})
@@ -148,7 +155,15 @@ func (c *compare) errors() {
 		lost := c.ledger.failed.between(first.scraped, last.scraped)
 		client := lost / (lost + c.ledger.finished.between(first.scraped, last.scraped))
 		got := last.value(c.t, "request_error_ratio"+c.entry+"/"+c.failure)
-		require.True(c.t, may.holds(got), "%s: error ratio %g, the client saw %g, at the edges %+v", c.level, got, client, may)
+		require.True(
+			c.t,
+			may.holds(got),
+			"%s: error ratio %g, the client saw %g, at the edges %+v",
+			c.level,
+			got,
+			client,
+			may,
+		)
 		sum.add(client, got, 100*math.Abs(got-client))
 		widest = max(widest, 100*(may.most-client), 100*(client-may.least))
 	})
@@ -157,7 +172,13 @@ func (c *compare) errors() {
 
 func (c *compare) latency() {
 	c.t.Helper()
-	c.mean("request_duration_average_seconds", "mean latency", c.ledger.lived, c.ledger.finished, span{c.underWay.Seconds(), 0})
+	c.mean(
+		"request_duration_average_seconds",
+		"mean latency",
+		c.ledger.lived,
+		c.ledger.finished,
+		span{c.underWay.Seconds(), 0},
+	)
 }
 
 // mean requires the mean duration of the client, within a tolerance in seconds.
@@ -169,7 +190,16 @@ func (c *compare) mean(family, metric string, sum, count steps, off span) {
 		client, may := mean(sum, count, first.scraped, last.scraped, c.edge)
 		may = span{may.least - off.least, may.most + off.most}
 		got := last.value(c.t, family+c.entry)
-		require.True(c.t, may.holds(got), "%s: %s %g s, the client's %g s, at the edges %+v", c.level, metric, got, client, may)
+		require.True(
+			c.t,
+			may.holds(got),
+			"%s: %s %g s, the client's %g s, at the edges %+v",
+			c.level,
+			metric,
+			got,
+			client,
+			may,
+		)
 		all.add(client, got, 1000*math.Abs(got-client))
 		widest = max(widest, 1000*(client-may.least), 1000*(may.most-client))
 	})

@@ -37,7 +37,8 @@ func documented(t *testing.T, server string) (file, head, table, tail string) {
 
 // String formats a comparison for the log.
 func (r comparison) String() string {
-	return fmt.Sprintf("%s, %s: client %.4g, exporter %.4g %s; worst error %s, allowed %s %s", r.level, r.metric, r.client, r.exporter, r.unit, r.error, r.allowed, r.errorUnit)
+	return fmt.Sprintf("%s, %s: client %.4g, exporter %.4g %s; worst error %s, "+
+		"allowed %s %s", r.level, r.metric, r.client, r.exporter, r.unit, r.error, r.allowed, r.errorUnit)
 }
 
 // head returns the constant beginning of a line of the table.
@@ -58,7 +59,10 @@ func tableOf(rows []comparison) string {
 		}
 		cells[r.head()][r.level] = r.error + " (" + r.allowed + ")"
 	}
-	lines := []string{"| quantity | grade | error in | " + strings.Join(levels, " | ") + " |", strings.Repeat("|---", 3+len(levels)) + "|"}
+	lines := []string{
+		"| quantity | grade | error in | " + strings.Join(levels, " | ") + " |",
+		strings.Repeat("|---", 3+len(levels)) + "|",
+	}
 	for _, head := range heads {
 		line := []string{head}
 		for _, level := range levels {

@@ -104,7 +104,9 @@ func newLedger(outcomes []outcome) *ledger {
 		outcomes: outcomes, finished: ended(false, one), failed: ended(true, one),
 		answered: ended(false, func(o *outcome) float64 { return float64(len(o.tokens)) }), asked: ended(false, words),
 		lived: ended(false, func(o *outcome) float64 { return o.ended.Sub(o.sent).Seconds() }),
-		begun: first(one), waited: first(func(o *outcome) float64 { return o.tokens[0].Sub(o.sent).Seconds() }), prompted: first(words),
+		begun: first(
+			one,
+		), waited: first(func(o *outcome) float64 { return o.tokens[0].Sub(o.sent).Seconds() }), prompted: first(words),
 		received: each(0, oneToken), decoded: each(1, oneToken), spaced: each(1, time.Duration.Seconds),
 	}
 }

@@ -60,7 +60,11 @@ func (m mix) poisson(seed uint64, rate float64, over time.Duration) []arrival {
 		if start >= over {
 			return plan
 		}
-		a := arrival{at: start, words: m.fewestWords + source.IntN(m.mostWords-m.fewestWords+1), tokens: m.fewestTokens + source.IntN(m.mostTokens-m.fewestTokens+1)}
+		a := arrival{
+			at:     start,
+			words:  m.fewestWords + source.IntN(m.mostWords-m.fewestWords+1),
+			tokens: m.fewestTokens + source.IntN(m.mostTokens-m.fewestTokens+1),
+		}
 		if source.IntN(100) < m.failingPercent {
 			a.flaw = sound + 1 + flaw(source.IntN(m.flaws))
 		}

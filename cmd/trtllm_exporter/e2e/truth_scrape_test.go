@@ -120,7 +120,8 @@ func (w *watch) read(body []byte) error {
 		// identified; the page arrived at its start.
 		scraped := time.UnixMicro(int64((ended - duration) * 1e6))
 		before := w.readings[replica]
-		if len(before) > 0 && values["trtllm_exporter_target_scrapes_total"] == before[len(before)-1].values["trtllm_exporter_target_scrapes_total"] {
+		if len(before) > 0 &&
+			values["trtllm_exporter_target_scrapes_total"] == before[len(before)-1].values["trtllm_exporter_target_scrapes_total"] {
 			continue
 		}
 		w.readings[replica] = append(before, reading{scraped, time.Duration(duration * float64(time.Second)), values})
@@ -145,7 +146,8 @@ func byReplica(body []byte) (map[string]map[string]float64, error) {
 			continue
 		}
 		series, _, value := parser.Series()
-		if !bytes.HasPrefix(series, []byte("llm_server_")) && !bytes.HasPrefix(series, []byte("trtllm_exporter_target_")) {
+		if !bytes.HasPrefix(series, []byte("llm_server_")) &&
+			!bytes.HasPrefix(series, []byte("trtllm_exporter_target_")) {
 			continue
 		}
 		var l labels.Labels
@@ -192,7 +194,13 @@ func (r reading) requireAbsent(t *testing.T, prefix, of, why string) {
 	for series := range r.values {
 		parts := strings.Split(series, "/")
 		looked := of == "" || slices.Contains(parts[1:], of)
-		require.False(t, looked && strings.HasPrefix(parts[0], "llm_server_"+prefix), "%s is on the page: %s", series, why)
+		require.False(
+			t,
+			looked && strings.HasPrefix(parts[0], "llm_server_"+prefix),
+			"%s is on the page: %s",
+			series,
+			why,
+		)
 	}
 }
 

@@ -16,7 +16,8 @@ func TestVLLMCanary(t *testing.T) {
 	s := newEngine(t, "vllm")
 	s.start(t, "--max-num-queued-reqs", "8") // Running requests count too.
 	const tokens = 5
-	l := watchLife(t, s, fmt.Sprintf("canary: { enabled: true, interval: 10s, endpoint: completions, prompt: w1 w2 w3, max_tokens: %d, cancel_within: 2500ms, cancel_tokens: 3000 }", tokens))
+	l := watchLife(t, s, fmt.Sprintf("canary: { enabled: true, interval: 10s, endpoint: completions, prompt: w1 w2 "+
+		"w3, max_tokens: %d, cancel_within: 2500ms, cancel_tokens: 3000 }", tokens))
 	l.shows(t, 1, "llm_server_canary_success", "model_id", engineModel)
 	p := l.page(t)
 	require.Equal(t, float64(tokens), p.only(t, "llm_server_canary_tokens"))
@@ -26,7 +27,15 @@ func TestVLLMCanary(t *testing.T) {
 	c := s.startCrowd(t, 3*slots, arrival{words: 20, tokens: 1500})
 	l.shows(t, 0, "llm_server_canary_success")
 	refusals := func(p page) float64 {
-		return p.sum("llm_server_canary_requests_total", "result", "error_frame") + p.sum("llm_server_canary_requests_total", "result", "overload")
+		return p.sum(
+			"llm_server_canary_requests_total",
+			"result",
+			"error_frame",
+		) + p.sum(
+			"llm_server_canary_requests_total",
+			"result",
+			"overload",
+		)
 	}
 	require.Positive(t, refusals(l.page(t)))
 	require.Contains(t, string(l.body(t, "/targets?format=json")), "currently busy")
@@ -50,7 +59,12 @@ func TestVLLMCanary(t *testing.T) {
 	t.Logf("%g of %d requests were refused, %d of them inside a stream", rejected, 3*slots, within200)
 	l.shows(t, 1, "llm_server_canary_success")
 	last := l.page(t)
-	require.Equal(t, rejected+refusals(last), last.sum("llm_server_requests_total", "class", "overload"), "the crowd's and the canary's")
+	require.Equal(
+		t,
+		rejected+refusals(last),
+		last.sum("llm_server_requests_total", "class", "overload"),
+		"the crowd's and the canary's",
+	)
 	require.Zero(t, last.sum("llm_server_request_error_ratio", "class", "server"), "rejected requests are not failures")
 	require.NotContains(t, l.history(t), "failing")
 }
@@ -60,7 +74,8 @@ func (s *engineServer) sglangCanary(t *testing.T) {
 	_, body, err := get(t.Context(), s.url("/metrics"))
 	require.NoError(t, err)
 	aborted := parsePage(t, body).sum("sglang:num_aborted_requests_total")
-	l := watchLife(t, s, "canary: { enabled: true, interval: 10s, endpoint: completions, prompt: w1 w2 w3, max_tokens: 5, cancel_within: 2500ms, cancel_tokens: 3000 }")
+	l := watchLife(t, s, "canary: { enabled: true, interval: 10s, endpoint: completions, prompt: w1 w2 w3, "+
+		"max_tokens: 5, cancel_within: 2500ms, cancel_tokens: 3000 }")
 	l.shows(t, 1, "llm_server_canary_success", "model_id", engineModel)
 	requireLeftAndFreed(t, l.exporter)
 	// The server counts all of them among its requests, also abandoned ones.

@@ -54,8 +54,13 @@ func (s *engineServer) complete(ctx context.Context, number int, a arrival) (see
 		tokens = -1
 	}
 	body, err := json.Marshal(map[string]any{
-		"model": engineModel, "prompt": strings.Join(words, " "), "max_tokens": tokens, "temperature": 0, "ignore_eos": true,
-		"stream": true, "stream_options": map[string]any{"include_usage": true, "continuous_usage_stats": true},
+		"model":          engineModel,
+		"prompt":         strings.Join(words, " "),
+		"max_tokens":     tokens,
+		"temperature":    0,
+		"ignore_eos":     true,
+		"stream":         true,
+		"stream_options": map[string]any{"include_usage": true, "continuous_usage_stats": true},
 	})
 	if err != nil {
 		return seen, err
@@ -110,7 +115,8 @@ func (a *answered) read(stream io.Reader) error {
 func (s *engineServer) send(ctx context.Context, a arrival) (outcome, error) {
 	seen, err := s.complete(ctx, int(a.at.Microseconds()), a)
 	if err == nil && !seen.failed && (seen.prompt != a.words || !seen.done) {
-		err = fmt.Errorf("the server counts %d tokens of a prompt of %d, and its stream came to an end: %t", seen.prompt, a.words, seen.done)
+		err = fmt.Errorf("the server counts %d tokens of a prompt of %d, and its stream came "+
+			"to an end: %t", seen.prompt, a.words, seen.done)
 	}
 	return seen.outcome, err
 }
@@ -119,13 +125,22 @@ type completions struct{ *crowd[answered] }
 
 func (s *engineServer) startCrowd(t *testing.T, n int, a arrival) completions {
 	t.Helper()
-	return completions{startCrowd(t, n, func(ctx context.Context, number int) (answered, error) { return s.complete(ctx, number, a) })}
+	return completions{
+		startCrowd(t, n, func(ctx context.Context, number int) (answered, error) { return s.complete(ctx, number, a) }),
+	}
 }
 
 func (c completions) requireComplete(t *testing.T) {
 	t.Helper()
 	for _, a := range c.wait() {
-		require.True(t, a.done && !a.failed && len(a.tokens) == a.plan.tokens, "%d tokens of %d, %s", len(a.tokens), a.plan.tokens, a.failure)
+		require.True(
+			t,
+			a.done && !a.failed && len(a.tokens) == a.plan.tokens,
+			"%d tokens of %d, %s",
+			len(a.tokens),
+			a.plan.tokens,
+			a.failure,
+		)
 	}
 	require.Empty(t, c.errs)
 }

@@ -26,7 +26,13 @@ func TestVLLMStoppedRank(t *testing.T) {
 		require.NoError(t, err)
 		stated += each
 	}
-	require.InDelta(t, stated, l.page(t).only(t, "llm_server_kv_cache_capacity_tokens"), 2*256, "but for one block of each")
+	require.InDelta(
+		t,
+		stated,
+		l.page(t).only(t, "llm_server_kv_cache_capacity_tokens"),
+		2*256,
+		"but for one block of each",
+	)
 	const tokens = 2400 // The other rank must have work while the stall is detected.
 	c := s.startCrowd(t, 2*slots, arrival{words: 20, tokens: tokens})
 	running := func(rank string) float64 {
@@ -72,7 +78,9 @@ func (l *life) lastMove(t *testing.T, engine string) time.Time {
 	within(t, 2*engineLongest, "a suspicion", func() bool {
 		report, p := l.report(t), l.page(t)
 		var counted []string
-		for _, name := range []string{"vllm:generation_tokens_total", "vllm:prompt_tokens_total", "vllm:iteration_tokens_total_count"} {
+		for _, name := range []string{
+			"vllm:generation_tokens_total", "vllm:prompt_tokens_total", "vllm:iteration_tokens_total_count",
+		} {
 			for _, s := range p.named(name, "exported_engine", engine) {
 				counted = append(counted, s.text)
 			}
@@ -82,6 +90,7 @@ func (l *life) lastMove(t *testing.T, engine string) time.Time {
 		}
 		return report.Suspected
 	})
-	t.Logf("what engine %s had done was counted until %s after it stopped", engine, last.Sub(begun).Round(time.Millisecond))
+	t.Logf("what engine %s had done was counted until %s "+
+		"after it stopped", engine, last.Sub(begun).Round(time.Millisecond))
 	return last
 }

@@ -37,7 +37,12 @@ func newEngine(t *testing.T, kind string) *engineServer {
 	if dir == "" {
 		t.Skip("VLLM_DIR names no installed vLLM: run make e2e-vllm")
 	}
-	return &engineServer{kind: kind, script: filepath.Join(repositoryRoot(t), "tools/vllm/vllm.sh"), dir: dir, port: freePorts(t, 1)}
+	return &engineServer{
+		kind:   kind,
+		script: filepath.Join(repositoryRoot(t), "tools/vllm/vllm.sh"),
+		dir:    dir,
+		port:   freePorts(t, 1),
+	}
 }
 
 // launch starts the server without waiting; it ends with the given test.
@@ -120,9 +125,12 @@ func signalPart(t *testing.T, pid int, signal syscall.Signal) time.Time {
 }
 
 func (s *engineServer) version() string {
-	pins, _ := os.ReadFile(filepath.Join(filepath.Dir(s.script), s.kind+".txt")) // No version is found in an empty text.
+	pins, _ := os.ReadFile(
+		filepath.Join(filepath.Dir(s.script), s.kind+".txt"),
+	) // No version is found in an empty text.
 	for line := range strings.Lines(string(pins)) {
-		if name, version, ok := strings.Cut(strings.TrimSpace(line), "=="); ok && (name == s.kind || name == s.kind+"-cpu") {
+		if name, version, ok := strings.Cut(strings.TrimSpace(line), "=="); ok &&
+			(name == s.kind || name == s.kind+"-cpu") {
 			return version
 		}
 	}

@@ -26,15 +26,23 @@ func TestVLLMStates(t *testing.T) {
 		{"a loading server is unknown", func(t *testing.T) { t.Helper(); l.starts(t, "--shutdown-timeout", "120") }},
 		{"a serving server is identified by its page", l.vllmServes},
 		{"running and waiting requests are shown", func(t *testing.T) { t.Helper(); l.load(t, 1000) }},
-		{"a hung engine with requests is stalled", func(t *testing.T) { t.Helper(); l.hangs(t, vllmCore, "the engine", 2400) }},
-		{"a hung worker with requests is stalled", func(t *testing.T) { t.Helper(); l.hangs(t, vllmWorker, "the worker, as in a stuck kernel", 2400) }},
+		{
+			"a hung engine with requests is stalled",
+			func(t *testing.T) { t.Helper(); l.hangs(t, vllmCore, "the engine", 2400) },
+		},
+		{
+			"a hung worker with requests is stalled",
+			func(t *testing.T) { t.Helper(); l.hangs(t, vllmWorker, "the worker, as in a stuck kernel", 2400) },
+		},
 		{"a sleeping server is not stalled", l.vllmSleeps},
 		{"a draining server reports ready, and finishes what it has", l.vllmDrains},
 		{"a restarted server is ready", l.back},
 		{"a server with a killed engine is down", func(t *testing.T) { t.Helper(); l.killed(t, vllmCore, 2000) }},
 	})
 	// Its health is 503 for a moment after its engine died.
-	require.Subset(t, []string{"unknown", "ready", "not_ready", "stalled", "unserved", "failing", "down"}, l.history(t), "no other state was ever shown")
+	require.Subset(t, []string{
+		"unknown", "ready", "not_ready", "stalled", "unserved", "failing", "down",
+	}, l.history(t), "no other state was ever shown")
 }
 
 func (l *life) vllmServes(t *testing.T) {
@@ -73,10 +81,20 @@ func (l *life) vllmDrains(t *testing.T) {
 	stop := repeat(t, engineInterval/2, func(ctx context.Context) {
 		_, _ = l.server.complete(ctx, 1, arrival{words: 5, tokens: 5})
 	})
-	within(t, engineLongest, "it is said that new requests fail", func() bool { return strings.Contains(l.report(t).Reason, "all requests are failing") })
+	within(
+		t,
+		engineLongest,
+		"it is said that new requests fail",
+		func() bool { return strings.Contains(l.report(t).Reason, "all requests are failing") },
+	)
 	stop() // A request at its very end may keep the server from ending.
 	require.False(t, c.over(), "give them more tokens")
-	require.Equal(t, []int{http.StatusOK, http.StatusOK}, l.probes(t), "a restart would end the requests that it finishes")
+	require.Equal(
+		t,
+		[]int{http.StatusOK, http.StatusOK},
+		l.probes(t),
+		"a restart would end the requests that it finishes",
+	)
 	require.Zero(t, before.only(t, "llm_server_requests_total", "class", "server"))
 	c.requireComplete(t)
 	l.waitFor(t, "down", time.Now(), engineLongest)

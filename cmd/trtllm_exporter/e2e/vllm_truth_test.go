@@ -56,7 +56,10 @@ func testTruth(t *testing.T, kind *engineKind) {
 		t.Run(level.name, func(t *testing.T) {
 			tokens, tuned := s.capacity(t), *kind // A busy machine adds some.
 			tuned.gaugeAge += time.Duration(kind.gaugeSteps * slots / tokens * float64(time.Second))
-			client := &openLoop{send: s.send, plan: requests.poisson(uint64(n+1), level.share*tokens/requests.meanTokens(), *loadFor)}
+			client := &openLoop{
+				send: s.send,
+				plan: requests.poisson(uint64(n+1), level.share*tokens/requests.meanTokens(), *loadFor),
+			}
 			rows = append(rows, tuned.play(t, level.name, s, client)...)
 		})
 	}
@@ -84,7 +87,8 @@ func (k *engineKind) play(t *testing.T, level string, s *engineServer, client *o
 	sending.Go(func() { client.run(ctx) })
 	pause(ctx, warmUp)
 	w := watchFromTheFirst(t, fmt.Sprintf(
-		"global: { scrape_interval: 1s, scrape_timeout: 1s }\npools:\n  - pool_id: truth\n    static_configs: [{ targets: [%q], labels: { replica_id: r0 } }]\n", s.address()), 1)
+		"global: { scrape_interval: 1s, scrape_timeout: 1s }\npools:\n  - pool_id: truth\n    static_configs: [{ "+
+			"targets: [%q], labels: { replica_id: r0 } }]\n", s.address()), 1)
 	sending.Wait()
 	ended := time.Now()
 	client.under.Wait()
@@ -113,7 +117,13 @@ func (k *engineKind) compare(c *compare) {
 	c.counted("requests_per_second", "requests/s", "requests/s", l.finished, l.failed)
 	c.errors()
 	c.latency()
-	c.mean("time_to_first_token_average_seconds", "mean time to the first token", l.waited, l.begun, span{c.underWay.Seconds(), 0})
+	c.mean(
+		"time_to_first_token_average_seconds",
+		"mean time to the first token",
+		l.waited,
+		l.begun,
+		span{c.underWay.Seconds(), 0},
+	)
 	// The first and the last token of a request may be late; the time between them is divided
 	// among all its tokens.
 	off := c.underWay.Seconds() / (engineRequests().meanTokens() - 1)
@@ -139,7 +149,17 @@ func (k *engineKind) gauges(c *compare) {
 		}{{"requests_running", mean.running, runs, &running}, {"queue_depth", mean.waiting, waits, &waiting}} {
 			got := r.value(c.t, one.family)
 			if !one.may.holds(got) {
-				stale = append(stale, fmt.Sprintf("%s at %s: %s %g, of the client's requests %+v", c.level, r.scraped, one.family, got, one.may))
+				stale = append(
+					stale,
+					fmt.Sprintf(
+						"%s at %s: %s %g, of the client's requests %+v",
+						c.level,
+						r.scraped,
+						one.family,
+						got,
+						one.may,
+					),
+				)
 			}
 			one.all.add(one.mean, got, math.Abs(got-one.mean))
 		}
@@ -177,8 +197,11 @@ func requireTotals(t *testing.T, l *ledger, before map[string]float64, last read
 	t.Helper()
 	end := time.Now()
 	for family, want := range map[string]float64{
-		"generation_tokens_total": l.answered.until(end), "prompt_tokens_total": l.asked.until(end),
-		"requests_total/ok": l.finished.until(end), "requests_total/client": l.failed.until(end), "requests_total/server": 0,
+		"generation_tokens_total": l.answered.until(end),
+		"prompt_tokens_total":     l.asked.until(end),
+		"requests_total/ok":       l.finished.until(end),
+		"requests_total/client":   l.failed.until(end),
+		"requests_total/server":   0,
 	} {
 		require.Equal(t, want, last.value(t, family)-before["llm_server_"+family], family)
 	}

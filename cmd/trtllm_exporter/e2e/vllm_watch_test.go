@@ -45,8 +45,13 @@ type life struct {
 // watchLife starts an exporter for a server that may not run yet.
 func watchLife(t *testing.T, s *engineServer, keys ...string) *life {
 	t.Helper()
-	global := fmt.Sprintf("scrape_interval: %[1]s, scrape_timeout: %[1]s, stall_after: %[2]s", engineInterval, stallAfter)
-	return &life{server: s, whole: t, exporter: startPool(t, global, s.address(), append([]string{"identity_interval: 2s"}, keys...)...)}
+	global := fmt.Sprintf("scrape_interval: %[1]s, scrape_timeout: %[1]s, "+
+		"stall_after: %[2]s", engineInterval, stallAfter)
+	return &life{
+		server:   s,
+		whole:    t,
+		exporter: startPool(t, global, s.address(), append([]string{"identity_interval: 2s"}, keys...)...),
+	}
 }
 
 // waitFor waits until page and /targets show a state, and requires that the verdict is from within
@@ -103,7 +108,17 @@ func (l *life) identified(t *testing.T, evidence string) {
 	r := l.report(t)
 	require.Equal(t, l.server.kind, r.Engine)
 	require.Contains(t, r.Evidence, evidence)
-	l.shows(t, 1, "llm_server_info", "engine", l.server.kind, "engine_version", l.server.version(), "trtllm_version", "unknown")
+	l.shows(
+		t,
+		1,
+		"llm_server_info",
+		"engine",
+		l.server.kind,
+		"engine_version",
+		l.server.version(),
+		"trtllm_version",
+		"unknown",
+	)
 }
 
 // load starts more requests than slots, with enough tokens that the first ones run for seconds.

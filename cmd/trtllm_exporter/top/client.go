@@ -29,7 +29,8 @@ func (c *Client) Fleet(ctx context.Context) (fleet *web.Fleet, raw []byte, err e
 	fleet = &web.Fleet{}
 	raw, err = c.get(ctx, "/?format=json", fleet)
 	if err == nil && fleet.Summary.Sentence == "" {
-		err = fmt.Errorf("%s is not a trtllm_exporter, or one without %s/?format=json; for a server itself use --target", c.URL, c.URL)
+		err = fmt.Errorf("%s is not a trtllm_exporter, or one without %s/?format=json; for a server itself "+
+			"use --target", c.URL, c.URL)
 	}
 	for i := range fleet.Replicas {
 		c.resolve(&fleet.Replicas[i])
@@ -77,7 +78,8 @@ func (c *Client) get(ctx context.Context, path string, into any) ([]byte, error)
 		return nil, fmt.Errorf("%s answers %s: %s", c.URL, response.Status, line)
 	}
 	if err := json.Unmarshal(body, into); err != nil {
-		return nil, fmt.Errorf("%s is not a trtllm_exporter: it does not answer in JSON; for a server itself use --target", c.URL)
+		return nil, fmt.Errorf("%s is not a trtllm_exporter: it does not answer in JSON; for a server itself "+
+			"use --target", c.URL)
 	}
 	return body, nil
 }

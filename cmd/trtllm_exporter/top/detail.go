@@ -122,7 +122,10 @@ func (t *detailText) history(r *web.Detail) {
 		t.head("States, newest first")
 	}
 	for _, c := range r.Changes {
-		t.text(Plain(c.Time)+"  "+Fit(Plain(c.Word), stateWidth, false)+" "+Fit(Plain(c.Lasted), 7, false)+" ", c.Reason)
+		t.text(
+			Plain(c.Time)+"  "+Fit(Plain(c.Word), stateWidth, false)+" "+Fit(Plain(c.Lasted), 7, false)+" ",
+			c.Reason,
+		)
 	}
 }
 

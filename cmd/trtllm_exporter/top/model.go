@@ -215,7 +215,18 @@ func (m *model) selectRow(i int) {
 // steps returns by how many lines a key moves, 0 for other keys.
 func steps(name string, page, all int) int {
 	return map[string]int{
-		"up": -1, "k": -1, "down": 1, "j": 1, "pgup": -page, "ctrl+b": -page, "pgdown": page, "ctrl+f": page, "space": page,
-		"home": -all, "g": -all, "end": all, "G": all,
+		"up":     -1,
+		"k":      -1,
+		"down":   1,
+		"j":      1,
+		"pgup":   -page,
+		"ctrl+b": -page,
+		"pgdown": page,
+		"ctrl+f": page,
+		"space":  page,
+		"home":   -all,
+		"g":      -all,
+		"end":    all,
+		"G":      all,
 	}[name]
 }

@@ -37,7 +37,11 @@ func testRules(t *testing.T, name, page string, n counts) object {
 		}
 	}
 	want := func(expr string, v float64) {
-		queries = append(queries, object{"expr": "sum(" + expr + ") or vector(0)", "eval_time": "1m", "exp_samples": []object{{"labels": "{}", "value": v}}})
+		queries = append(queries, object{
+			"expr":        "sum(" + expr + ") or vector(0)",
+			"eval_time":   "1m",
+			"exp_samples": []object{{"labels": "{}", "value": v}},
+		})
 	}
 	want("pool:llm_server_replicas:count", n.all)
 	want("pool:llm_server_replicas_serving:sum", n.serving)

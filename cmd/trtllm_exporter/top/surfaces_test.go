@@ -51,8 +51,19 @@ func TestAllSurfacesAgree(t *testing.T) {
 				if slices.Contains([]string{"unknown", "starting", "draining"}, r.State) {
 					excused++
 				}
-				code, _ := plainText(t, base+"/-/replicas/"+url.PathEscape(r.PoolID)+"/"+url.PathEscape(r.ReplicaID)+"/ready")
-				require.Equal(t, serves, code == http.StatusOK, "%s: %s, and its probe says %d", r.ReplicaID, r.Word, code)
+				code, _ := plainText(
+					t,
+					base+"/-/replicas/"+url.PathEscape(r.PoolID)+"/"+url.PathEscape(r.ReplicaID)+"/ready",
+				)
+				require.Equal(
+					t,
+					serves,
+					code == http.StatusOK,
+					"%s: %s, and its probe says %d",
+					r.ReplicaID,
+					r.Word,
+					code,
+				)
 				_, page := plainText(t, base+"/replica?target="+url.QueryEscape(key(r)))
 				require.Contains(t, page, r.ReplicaID+" "+r.Word, "its page has the same state")
 				require.Contains(t, targets, " "+r.ReplicaID+" http://gpu:8002/metrics "+r.Word+" ")
@@ -60,7 +71,11 @@ func TestAllSurfacesAgree(t *testing.T) {
 			require.Equal(t, serving, fleet.Pools[0].Serving)
 			count := fmt.Sprintf("%d of %d ", serving, len(fleet.Replicas))
 			if serving < len(fleet.Replicas) {
-				require.True(t, strings.HasPrefix(fleet.Summary.Sentence, count+"replicas serve: "), fleet.Summary.Sentence)
+				require.True(
+					t,
+					strings.HasPrefix(fleet.Summary.Sentence, count+"replicas serve: "),
+					fleet.Summary.Sentence,
+				)
 			}
 			for name, text := range map[string]string{"/": "", "/targets": "", "top": Once(fleet, Choice{}, 0)} {
 				if text == "" {
@@ -74,7 +89,10 @@ func TestAllSurfacesAgree(t *testing.T) {
 			}
 			_, metrics := raw(t, base+"/metrics")
 			pool := &fleet.Pools[0]
-			tests = append(tests, testRules(t, scenario.Name, metrics, counts{float64(pool.Replicas), float64(serving), float64(excused), float64(suspected), float64(pool.Saturated)}))
+			tests = append(tests, testRules(t, scenario.Name, metrics, counts{
+				float64(pool.Replicas), float64(serving), float64(excused), float64(suspected),
+				float64(pool.Saturated),
+			}))
 		})
 	}
 	requireRules(t, tests)
@@ -92,12 +110,21 @@ func played(t *testing.T, scenario *matrix.Scenario) *snapshot.Store {
 		if !scenario.Pages[len(seen)-1].Scrape.OK {
 			health, success = target.HealthDown, now.Add(-time.Hour)
 		}
-		slot, err := store.Add(&target.Target{PoolID: "pool", ReplicaID: strings.ReplaceAll(server.Name, " ", "-"), Engine: string(server.Kind), MetricsURL: "http://gpu:8002/metrics", Interval: time.Minute, Timeout: time.Second})
+		slot, err := store.Add(&target.Target{
+			PoolID:     "pool",
+			ReplicaID:  strings.ReplaceAll(server.Name, " ", "-"),
+			Engine:     string(server.Kind),
+			MetricsURL: "http://gpu:8002/metrics",
+			Interval:   time.Minute,
+			Timeout:    time.Second,
+		})
 		require.NoError(t, err)
 		slot.Publish(snapshot.Snapshot{Derived: series(slot.Target(), last), Status: target.Status{
 			Scraping: target.Scraping{Health: health, LastScrape: now, LastSuccess: success},
 			Assessment: target.Assessment{
-				State: string(last.State), StateReason: last.Reason, Severity: string(last.Severity), Runbook: last.Runbook,
+				State: string(
+					last.State,
+				), StateReason: last.Reason, Severity: string(last.Severity), Runbook: last.Runbook,
 				Suspected: last.Suspected, StateSince: now,
 				Judged: last.Probes.Judged, ProbeReady: last.Probes.Ready, ProbeLive: last.Probes.Live,
 			},
@@ -112,7 +139,12 @@ func series(of *target.Target, seen *matrix.Result) *exposition.Block {
 	oneIf := map[bool]float64{true: 1}
 	id := labels.FromStrings("pool_id", of.PoolID, "replica_id", of.ReplicaID, "engine", of.Engine)
 	for _, state := range assess.States() {
-		all.Add(metadata["llm_server_state"], oneIf[state == seen.State], id, labels.Label{Name: "state", Value: string(state)})
+		all.Add(
+			metadata["llm_server_state"],
+			oneIf[state == seen.State],
+			id,
+			labels.Label{Name: "state", Value: string(state)},
+		)
 	}
 	all.Add(metadata["llm_server_serving"], oneIf[assess.Serves(seen.State, seen.Probes.Ready)], id)
 	all.Add(metadata["llm_server_suspected"], oneIf[seen.Suspected], id)
@@ -126,10 +158,15 @@ func series(of *target.Target, seen *matrix.Result) *exposition.Block {
 func served(t *testing.T, store *snapshot.Store) string {
 	t.Helper()
 	s, err := web.New(t.Context(), web.Options{
-		ListenAddresses: []string{"127.0.0.1:0"}, Store: store, Registry: prometheus.NewRegistry(), Logger: slog.New(slog.DiscardHandler),
-		Configuration: web.Configuration{Exposition: func() exposition.Config { return exposition.DefaultConfig }, Pools: func() map[string][]web.Objective {
-			return map[string][]web.Objective{"pool": {{Name: "ttft", Goal: 0.95, Within: 2}}}
-		}},
+		ListenAddresses: []string{
+			"127.0.0.1:0",
+		}, Store: store, Registry: prometheus.NewRegistry(), Logger: slog.New(slog.DiscardHandler),
+		Configuration: web.Configuration{
+			Exposition: func() exposition.Config { return exposition.DefaultConfig },
+			Pools: func() map[string][]web.Objective {
+				return map[string][]web.Objective{"pool": {{Name: "ttft", Goal: 0.95, Within: 2}}}
+			},
+		},
 		Probes:   web.Probes{Readiness: func(context.Context, string) (ready, known bool) { return false, false }},
 		Searches: func() []target.PoolDiscovery { return nil },
 		Ready:    func() bool { return true },

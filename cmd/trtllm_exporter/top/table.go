@@ -99,7 +99,9 @@ func (c *Choice) apply(fleet *web.Fleet) []web.Replica {
 
 // contains reports whether a replica shows a lower-case word.
 func contains(r *web.Replica, word string) bool {
-	for _, text := range []string{key(r), nameOf(r, true), r.Word, r.State, r.Severity, r.Reason, r.Engine, r.Version, r.TRTLLM} {
+	for _, text := range []string{
+		key(r), nameOf(r, true), r.Word, r.State, r.Severity, r.Reason, r.Engine, r.Version, r.TRTLLM,
+	} {
 		if strings.Contains(strings.ToLower(text), word) {
 			return true
 		}
@@ -138,7 +140,10 @@ func layoutFor(width int, rows []web.Replica, withPool bool) layout {
 	longest := l.name
 	l.name = min(l.name, max(width/3, minName))
 	for l.width() > width && len(l.columns) > 0 {
-		lowest := slices.MinFunc(l.columns, func(a, b column) int { return cmp.Compare(a.priority, b.priority) }).priority
+		lowest := slices.MinFunc(
+			l.columns,
+			func(a, b column) int { return cmp.Compare(a.priority, b.priority) },
+		).priority
 		l.columns = slices.DeleteFunc(l.columns, func(c column) bool { return c.priority == lowest })
 	}
 	l.name = min(longest, l.name+max(width-l.width(), 0))

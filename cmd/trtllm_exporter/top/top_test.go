@@ -21,25 +21,50 @@ import (
 // incident returns a fleet with every kind of problem, as an exporter returns it.
 func incident() *web.Fleet {
 	fleet := &web.Fleet{
-		Summary: web.Summary{Severity: "broken", Sentence: "8 of 12 replicas serve: 1 is failing, 1 fails canary requests, 1 differs, 1 is starting, 1 was not tried yet.", Load: "1 replica is full, 16 requests wait.", Age: "Data 1 s old"},
+		Summary: web.Summary{
+			Severity: "broken",
+			Sentence: "8 of 12 replicas serve: 1 is failing, 1 fails canary requests, 1 differs, 1 is starting, 1 " +
+				"was not tried yet.",
+			Load: "1 replica is full, 16 requests wait.",
+			Age:  "Data 1 s old",
+		},
 		Pools: []web.Pool{
-			{PoolID: "llama-70b-prod", Severity: "broken", Tally: "7 of 11 serving: 1 is failing, 1 fails canary requests, 1 differs, 1 is starting, 1 was not tried yet", Tokens: new(2508.4), Waiting: new(32.0), Partly: true},
+			{
+				PoolID:   "llama-70b-prod",
+				Severity: "broken",
+				Tally: "7 of 11 serving: 1 is failing, 1 fails canary requests, 1 differs, 1 is starting, 1 was " +
+					"not tried yet",
+				Tokens:  new(2508.4),
+				Waiting: new(32.0),
+				Partly:  true,
+			},
 			{PoolID: "qwen-7b-chat", Severity: "ok", Tally: "1 of 1 serving", Tokens: new(3469.0), Waiting: new(0.0)},
 		},
 	}
 	add := func(r web.Replica) { fleet.Replicas = append(fleet.Replicas, r) }
 	llama := func(name, severity, word, reason string) web.Replica {
-		return web.Replica{PoolID: "llama-70b-prod", ReplicaID: name, Severity: severity, State: word, Word: word, Reason: reason, Version: "2.64.0", TRTLLM: "1.1.0"}
+		return web.Replica{
+			PoolID:    "llama-70b-prod",
+			ReplicaID: name,
+			Severity:  severity,
+			State:     word,
+			Word:      word,
+			Reason:    reason,
+			Version:   "2.64.0",
+			TRTLLM:    "1.1.0",
+		}
 	}
 	failing := llama("llama-70b-0", "broken", "failing", "Requests only fail, whatever the API says.")
 	failing.Runbook = "https://example.org/runbook.md#llmreplicabroken"
 	failing.Tokens, failing.Waiting, failing.Running, failing.Limit = new(0.0), new(16.0), new(0.0), new(48.0)
 	failing.Cache, failing.Failed, failing.For, failing.Saturated = new(0.29), new(1.0), "3 min", new(1.0)
 	add(failing)
-	canary := llama("llama-70b-1", "broken", "canary failing", "The API answers 200; the canary request failed (timeout): still streaming after 10s.")
+	canary := llama("llama-70b-1", "broken", "canary failing", "The API answers 200; the canary request failed "+
+		"(timeout): still streaming after 10s.")
 	canary.State = "ready"
 	add(canary)
-	odd := llama("llama-70b-2", "look", "differs", "It is not what its pool expects: trtllm_version (it is 1.2.0, expected is 1.1.0).")
+	odd := llama("llama-70b-2", "look", "differs", "It is not what its pool expects: trtllm_version (it is 1.2.0, "+
+		"expected is 1.1.0).")
 	odd.State, odd.TRTLLM, odd.Differs = "ready", "1.2.0", true
 	odd.Tokens, odd.FirstToken, odd.Duration, odd.Failed = new(4.25), new(0.0712), new(44.9), new(0.0004)
 	add(odd)
@@ -49,11 +74,29 @@ func incident() *web.Fleet {
 	add(unknown)
 	for i := range 6 {
 		r := llama(fmt.Sprintf("llama-70b-%d", 9+i), "ok", "ready", "The API answers 200.")
-		r.Tokens, r.Waiting, r.Running, r.Limit, r.Cache = new(float64(100*i)), new(0.0), new(19.0), new(48.0), new(0.0349)
+		r.Tokens, r.Waiting, r.Running, r.Limit, r.Cache = new(
+			float64(100*i),
+		), new(
+			0.0,
+		), new(
+			19.0,
+		), new(
+			48.0,
+		), new(
+			0.0349,
+		)
 		r.FirstToken, r.Duration, r.Failed = new(3.17), new(9.94), new(0.0)
 		add(r)
 	}
-	qwen := web.Replica{PoolID: "qwen-7b-chat", ReplicaID: "qwen-7b-0", Severity: "ok", State: "ready", Word: "ready", Reason: "The API answers 200.", Version: "1.3.0rc14"}
+	qwen := web.Replica{
+		PoolID:    "qwen-7b-chat",
+		ReplicaID: "qwen-7b-0",
+		Severity:  "ok",
+		State:     "ready",
+		Word:      "ready",
+		Reason:    "The API answers 200.",
+		Version:   "1.3.0rc14",
+	}
 	qwen.Tokens = new(3469.0)
 	add(qwen)
 	return fleet
@@ -100,8 +143,15 @@ func seated(width, height int) *model {
 // keys presses keys, by name or as letters.
 func keys(m *model, names ...string) {
 	special := map[string]rune{
-		"enter": tea.KeyEnter, "esc": tea.KeyEscape, "up": tea.KeyUp, "down": tea.KeyDown, "home": tea.KeyHome, "end": tea.KeyEnd,
-		"pgdown": tea.KeyPgDown, "pgup": tea.KeyPgUp, "backspace": tea.KeyBackspace,
+		"enter":     tea.KeyEnter,
+		"esc":       tea.KeyEscape,
+		"up":        tea.KeyUp,
+		"down":      tea.KeyDown,
+		"home":      tea.KeyHome,
+		"end":       tea.KeyEnd,
+		"pgdown":    tea.KeyPgDown,
+		"pgup":      tea.KeyPgUp,
+		"backspace": tea.KeyBackspace,
 	}
 	for _, name := range names {
 		if code := special[name]; code != 0 {
@@ -121,12 +171,24 @@ func TestScreenFitsTheTerminal(t *testing.T) {
 			for _, pressed := range [][]string{nil, {"s"}, {"e"}, {"/", "x"}, {"end"}, {"enter"}} {
 				m := seated(width, height)
 				keys(m, pressed...)
-				m.Update(detailAnswer{key: m.selected, detail: &web.Detail{Replica: incident().Replicas[0], Scraped: strings.Repeat("long ", 50)}})
+				m.Update(detailAnswer{
+					key:    m.selected,
+					detail: &web.Detail{Replica: incident().Replicas[0], Scraped: strings.Repeat("long ", 50)},
+				})
 				lines := strings.Split(shown(m), "\n")
 				for _, l := range lines {
 					require.LessOrEqual(t, ansi.StringWidth(l), width)
 				}
-				require.LessOrEqual(t, len(lines), max(height, 2), "%dx%d after %v:\n%s", width, height, pressed, shown(m))
+				require.LessOrEqual(
+					t,
+					len(lines),
+					max(height, 2),
+					"%dx%d after %v:\n%s",
+					width,
+					height,
+					pressed,
+					shown(m),
+				)
 			}
 		}
 	}
@@ -135,7 +197,11 @@ func TestScreenFitsTheTerminal(t *testing.T) {
 func TestCursorIsVisible(t *testing.T) {
 	m := seated(80, 16)
 	for range 12 {
-		require.Contains(t, shown(m), "\n"+Fit(Plain(m.rows[m.cursor()].Word), stateWidth, false)+" "+Plain(m.rows[m.cursor()].ReplicaID)+" ")
+		require.Contains(
+			t,
+			shown(m),
+			"\n"+Fit(Plain(m.rows[m.cursor()].Word), stateWidth, false)+" "+Plain(m.rows[m.cursor()].ReplicaID)+" ",
+		)
 		keys(m, "down")
 	}
 	require.Equal(t, "qwen-7b-chat/qwen-7b-0", m.selected)
@@ -147,7 +213,14 @@ func TestEndOfGrowingDetailsStaysVisible(t *testing.T) {
 	m := seated(80, 12)
 	keys(m, "enter", "end")
 	for n := range 3 {
-		m.Update(detailAnswer{key: m.selected, detail: &web.Detail{Replica: incident().Replicas[0], Steps: strings.Fields(strings.Repeat("look ", 9*n)), Commands: []web.Command{{Line: "last"}}}})
+		m.Update(detailAnswer{
+			key: m.selected,
+			detail: &web.Detail{
+				Replica:  incident().Replicas[0],
+				Steps:    strings.Fields(strings.Repeat("look ", 9*n)),
+				Commands: []web.Command{{Line: "last"}},
+			},
+		})
 		require.Contains(t, shown(m), "last")
 	}
 }
@@ -215,7 +288,9 @@ func TestClientRejectsOtherServers(t *testing.T) {
 		"{}":                       "is not a trtllm_exporter, or one without",
 		`{"verdict":{"sentence":1`: "is not a trtllm_exporter: it does not answer in JSON",
 	} {
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, body) }))
+		server := httptest.NewServer(
+			http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, body) }),
+		)
 		_, _, err := (&Client{HTTP: server.Client(), URL: server.URL}).Fleet(t.Context())
 		require.ErrorContains(t, err, want)
 		server.Close()
@@ -231,7 +306,9 @@ func TestClientRejectsOtherServers(t *testing.T) {
 func TestFleetRoundTrips(t *testing.T) {
 	text, err := json.Marshal(incident())
 	require.NoError(t, err)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(text) }))
+	server := httptest.NewServer(
+		http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(text) }),
+	)
 	defer server.Close()
 	fleet, raw, err := (&Client{HTTP: server.Client(), URL: server.URL}).Fleet(t.Context())
 	require.NoError(t, err)

@@ -47,9 +47,16 @@ func (s *Server) connect(ctx context.Context) (*conn, error) {
 	dials := make(chan net.Conn, 1)
 	dials <- opened
 	close(dials)
-	c.client, err = grpc.NewClient("passthrough:///"+s.Address,
-		grpc.WithTransportCredentials(secured), grpc.WithNoProxy(), grpc.WithDisableServiceConfig(), grpc.WithDisableRetry(),
-		grpc.WithMaxHeaderListSize(s.MaxHeader), grpc.WithUserAgent(s.UserAgent),
+	c.client, err = grpc.NewClient(
+		"passthrough:///"+s.Address,
+		grpc.WithTransportCredentials(
+			secured,
+		),
+		grpc.WithNoProxy(),
+		grpc.WithDisableServiceConfig(),
+		grpc.WithDisableRetry(),
+		grpc.WithMaxHeaderListSize(s.MaxHeader),
+		grpc.WithUserAgent(s.UserAgent),
 		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) {
 			if opened, ok := <-dials; ok {
 				return opened, nil
@@ -122,7 +129,8 @@ func explain(ctx context.Context, rpc protoreflect.Name, err error) error {
 // when they refuse a call, so the texts of grpc-go decide (internal/transport, picker_wrapper.go).
 func isBroken(reported *status.Status) bool {
 	prefixes := []string{
-		"connection error", "last connection error", "error reading from server", "closing transport", "transport is closing",
+		"connection error",
+		"last connection error", "error reading from server", "closing transport", "transport is closing",
 		"the connection is draining", "the stream is rejected because server is draining", "SubConn state is not Ready",
 	}
 	return reported.Code() == codes.Unavailable &&

@@ -74,18 +74,21 @@ func serveCalls(t *testing.T, answer func(stream grpc.ServerStream, rpc string, 
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	s := &server{address: listener.Addr().String()}
-	grpcServer := grpc.NewServer(grpc.ForceServerCodec(raw{}), grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {
-		var request []byte
-		if err := stream.RecvMsg(&request); err != nil {
-			return err
-		}
-		method, _ := grpc.MethodFromServerStream(stream)
-		md, _ := metadata.FromIncomingContext(stream.Context())
-		s.mu.Lock()
-		s.calls = append(s.calls, call{method, request, md})
-		s.mu.Unlock()
-		return answer(stream, method[len(prefix):], request)
-	}))
+	grpcServer := grpc.NewServer(
+		grpc.ForceServerCodec(raw{}),
+		grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {
+			var request []byte
+			if err := stream.RecvMsg(&request); err != nil {
+				return err
+			}
+			method, _ := grpc.MethodFromServerStream(stream)
+			md, _ := metadata.FromIncomingContext(stream.Context())
+			s.mu.Lock()
+			s.calls = append(s.calls, call{method, request, md})
+			s.mu.Unlock()
+			return answer(stream, method[len(prefix):], request)
+		}),
+	)
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = grpcServer.Serve(listener) })
 	t.Cleanup(func() {

@@ -16,16 +16,57 @@ func everyConfig() []byte {
 	const large = 1 << 40
 	pair := func(n, k, v string) []byte { return join(str(1, n+k), str(2, n+v)) }
 	policy := join(num(1, 1), num(2, large), num(3, 1), num(4, 7))
-	return msg(1,
-		str(1, "n"), str(2, "p"), num(4, 1), str(8, "d"), str(17, "b"), str(25, "r"),
+	return msg(
+		1,
+		str(1, "n"),
+		str(2, "p"),
+		num(4, 1),
+		str(8, "d"),
+		str(17, "b"),
+		str(25, "r"),
 		msg(3, msg(1, num(1, 2)), msg(2), msg(3, packed(1, large, -1))),
-		msg(5, str(1, "i"), num(2, 14), num(3, 2), packed(4, large), msg(5, packed(1, large)), num(6, 1), num(7, 1), num(8, 1), num(9, 1)),
+		msg(
+			5,
+			str(1, "i"),
+			num(2, 14),
+			num(3, 2),
+			packed(4, large),
+			msg(5, packed(1, large)),
+			num(6, 1),
+			num(7, 1),
+			num(8, 1),
+			num(9, 1),
+		),
 		msg(6, str(1, "o"), num(2, 13), packed(3, large), str(4, "l"), msg(5, packed(1, large)), num(6, 1), num(7, 1)),
 		msg(7, str(1, "g"), num(2, 3), packed(3, 0, 1), num(4, 3), str(5, "x"), str(5, "y"), num(7, 1), str(9, "h")),
-		msg(9, pair("cc", "k", "v")), msg(10, pair("tag", "k", "v")), msg(14, str(1, "k"), msg(2, str(1, "v"))),
-		msg(11, packed(1, 4, 8), num(2, large), num(3, 1), num(4, large), num(5, large), msg(6, policy), msg(7, num(1, large), msg(2, policy))),
-		msg(15, msg(1, str(1, "m"), num(2, large), msg(3, pair("in", "k", "v")), msg(4, pair("out", "k", "v")), str(5, "s"))),
-		msg(19, num(1, 1)), msg(24, num(1, 1)), num(99, 7), str(100, "a field of a later release"),
+		msg(9, pair("cc", "k", "v")),
+		msg(10, pair("tag", "k", "v")),
+		msg(14, str(1, "k"), msg(2, str(1, "v"))),
+		msg(
+			11,
+			packed(1, 4, 8),
+			num(2, large),
+			num(3, 1),
+			num(4, large),
+			num(5, large),
+			msg(6, policy),
+			msg(7, num(1, large), msg(2, policy)),
+		),
+		msg(
+			15,
+			msg(
+				1,
+				str(1, "m"),
+				num(2, large),
+				msg(3, pair("in", "k", "v")),
+				msg(4, pair("out", "k", "v")),
+				str(5, "s"),
+			),
+		),
+		msg(19, num(1, 1)),
+		msg(24, num(1, 1)),
+		num(99, 7),
+		str(100, "a field of a later release"),
 	)
 }
 
@@ -56,7 +97,8 @@ func TestEnumValues(t *testing.T) {
 		words string
 		reply func(v int64) []byte
 	}{
-		{"data_type", "TYPE_INVALID TYPE_BOOL TYPE_UINT8 TYPE_UINT16 TYPE_UINT32 TYPE_UINT64 TYPE_INT8 TYPE_INT16 TYPE_INT32 TYPE_INT64 " +
+		{"data_type", "TYPE_INVALID TYPE_BOOL TYPE_UINT8 TYPE_UINT16 TYPE_UINT32 TYPE_UINT64 TYPE_INT8 TYPE_INT16 " +
+			"TYPE_INT32 TYPE_INT64 " +
 			"TYPE_FP16 TYPE_FP32 TYPE_FP64 TYPE_STRING TYPE_BF16", func(v int64) []byte { return msg(6, num(2, v)) }},
 		{"format", "FORMAT_NONE FORMAT_NHWC FORMAT_NCHW", func(v int64) []byte { return msg(5, num(3, v)) }},
 		{"kind", "KIND_AUTO KIND_GPU KIND_CPU KIND_MODEL", func(v int64) []byte { return msg(7, num(4, v)) }},
@@ -76,8 +118,15 @@ func TestUnusualConfigsAreRead(t *testing.T) {
 		raw  []byte
 		json string
 	}{
-		{"explicit default values", join(str(1, ""), num(4, 0), msg(19, num(1, 0)), msg(24)), `{"max_batch_size":0,"model_transaction_policy":{"decoupled":false},"name":"","response_cache":{}}`},
-		{"missing enums", join(msg(5), msg(6), msg(7)), `{"input":[{"data_type":"TYPE_INVALID","format":"FORMAT_NONE"}],"instance_group":[{"kind":"KIND_AUTO"}],"output":[{"data_type":"TYPE_INVALID"}]}`},
+		{
+			"explicit default values",
+			join(str(1, ""), num(4, 0), msg(19, num(1, 0)), msg(24)),
+			`{"max_batch_size":0,"model_transaction_policy":{"decoupled":false},"name":"","response_cache":{}}`,
+		},
+		{
+			"missing enums", join(msg(5), msg(6), msg(7)),
+			`{"input":[{"data_type":"TYPE_INVALID","format":"FORMAT_NONE"}],"instance_group":[{"kind":"KIND_AUTO"}],"output":[{"data_type":"TYPE_INVALID"}]}`,
+		},
 		{"an enum of a later release", msg(7, num(4, 9)), `{"instance_group":[{"kind":9}]}`},
 		{"letters that HTML escapes", str(1, "<a&b>"), `{"name":"\u003ca\u0026b\u003e"}`},
 	} {

@@ -30,7 +30,10 @@ func TestCallsMatchHTTPAPI(t *testing.T) {
 		{"a server that is not live", "GET", "/v2/health/live", "ServerLive", nil, nil, 400, ""},
 		{"a ready server", "GET", "/v2/health/ready", "ServerReady", nil, num(1, 1), 200, ""},
 		{"a server that is not ready", "GET", "/v2/health/ready", "ServerReady", nil, num(1, 0), 400, ""},
-		{"a ready model", "GET", "/v2/models/tensorrt_llm/ready", "ModelReady", str(1, "tensorrt_llm"), num(1, 1), 200, ""},
+		{
+			"a ready model", "GET", "/v2/models/tensorrt_llm/ready", "ModelReady", str(1, "tensorrt_llm"),
+			num(1, 1), 200, "",
+		},
 		{
 			"metadata", "GET", "/v2", "ServerMetadata", nil,
 			join(str(1, "triton"), str(2, "2.51.0"), str(3, "statistics"), str(3, "model_repository")),
@@ -39,10 +42,14 @@ func TestCallsMatchHTTPAPI(t *testing.T) {
 		{
 			"the repository index", "POST", "/v2/repository/index", "RepositoryIndex", nil,
 			join(msg(1, str(1, "a"), str(2, "1"), str(3, "READY")), msg(1, str(1, "b"), str(2, "1"), str(3, "UNAVAILABLE"), str(4, "unloaded"))),
-			200, `[{"name":"a","version":"1","state":"READY"},{"name":"b","version":"1","state":"UNAVAILABLE","reason":"unloaded"}]`,
+			200,
+			`[{"name":"a","version":"1","state":"READY"},{"name":"b","version":"1","state":"UNAVAILABLE","reason":"unloaded"}]`,
 		},
 		{"an empty repository", "POST", "/v2/repository/index", "RepositoryIndex", nil, nil, 200, `[]`},
-		{"a model's config", "GET", "/v2/models/a%20b/config", "ModelConfig", str(1, "a b"), everyConfig(), 200, everyConfigJSON},
+		{
+			"a model's config", "GET", "/v2/models/a%20b/config", "ModelConfig", str(1, "a b"), everyConfig(), 200,
+			everyConfigJSON,
+		},
 		{"no config", "GET", "/v2/models/a/config", "ModelConfig", str(1, "a"), nil, 200, `{}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -94,7 +101,10 @@ func TestUnknownRequestsAreNotFound(t *testing.T) {
 	s := &kserve.Server{Dial: func(context.Context, string, string) (net.Conn, error) {
 		return nil, errors.New("no server may be called")
 	}}
-	for _, path := range []string{"/", "/v1/models", "/v2/models//config", "/v2/models/a/b/config", "/v2/models/%zz/config", "/v2/models/%ff/config", "/metrics"} {
+	for _, path := range []string{
+		"/", "/v1/models", "/v2/models//config", "/v2/models/a/b/config", "/v2/models/%zz/config",
+		"/v2/models/%ff/config", "/metrics",
+	} {
 		code, body, err := ask(t, s, http.MethodGet, path, 0)
 		require.NoError(t, err, path)
 		require.Equal(t, http.StatusNotFound, code, path)
@@ -108,8 +118,16 @@ func TestRefusalsHaveHTTPStatus(t *testing.T) {
 		err  error
 		code int
 	}{
-		{"restricted protocol", status.Error(codes.Unavailable, "This protocol is restricted, expecting header 'triton-grpc-protocol-key'"), 403},
-		{"shutting down", status.Error(codes.Unavailable, "GRPC server is shutting down and has stopped accepting new requests."), 503},
+		{
+			"restricted protocol",
+			status.Error(codes.Unavailable, "This protocol is restricted, expecting header 'triton-grpc-protocol-key'"),
+			403,
+		},
+		{
+			"shutting down",
+			status.Error(codes.Unavailable, "GRPC server is shutting down and has stopped accepting new requests."),
+			503,
+		},
 		{"unknown model", status.Error(codes.NotFound, "Request for unknown model: 'x' is not found"), 404},
 		{"no such service", status.Error(codes.Unimplemented, "unknown service"), 404},
 		{"bad request", status.Error(codes.InvalidArgument, "no"), 400},

@@ -31,7 +31,11 @@ const (
 // contain only text outputs. It returns when the first part of the answer arrives. The
 // httptrace of ctx is called for the connection and when the request was sent. When ctx is
 // done, or the body is closed before its end, the server is told to cancel.
-func (s *Server) Stream(ctx context.Context, path string, body []byte) (code int, contentType string, answer io.ReadCloser, err error) {
+func (s *Server) Stream(
+	ctx context.Context,
+	path string,
+	body []byte,
+) (code int, contentType string, answer io.ReadCloser, err error) {
 	modelPath, streams := strings.CutSuffix(path, streamSuffix)
 	r, model, found := find(http.MethodGet, modelPath)
 	if !streams || !found {
@@ -50,7 +54,12 @@ func (s *Server) Stream(ctx context.Context, path string, body []byte) (code int
 
 // stream requests the metadata of a model, builds the request from it and body, sends it, and
 // waits for the first part of the answer.
-func (c *conn) stream(ctx context.Context, r route, model string, body []byte) (code int, contentType string, answer io.ReadCloser, err error) {
+func (c *conn) stream(
+	ctx context.Context,
+	r route,
+	model string,
+	body []byte,
+) (code int, contentType string, answer io.ReadCloser, err error) {
 	code, about, err := c.do(ctx, r, model, maxMessage)
 	if err != nil || code != http.StatusOK {
 		return code, "", io.NopCloser(bytes.NewReader(about)), err

@@ -22,7 +22,10 @@ const generateStream = "/v2/models/llm/generate_stream"
 // someInputs returns the metadata of a model with an input of every type.
 func someInputs() []byte {
 	all := str(1, "llm")
-	for _, t := range []string{"BYTES", "BOOL", "INT8", "UINT8", "INT16", "UINT16", "INT32", "UINT32", "INT64", "UINT64", "FP32", "FP64", "FP16"} {
+	for _, t := range []string{
+		"BYTES", "BOOL", "INT8", "UINT8", "INT16", "UINT16", "INT32", "UINT32", "INT64", "UINT64", "FP32", "FP64",
+		"FP16",
+	} {
 		all = join(all, msg(4, str(1, strings.ToLower(t)), str(2, t), packed(3, -1, 1)))
 	}
 	return all
@@ -65,7 +68,14 @@ func streamed(t *testing.T, s *server, path, body string) (code int, text string
 func TestStreamMatchesHTTPAPI(t *testing.T) {
 	const begins = `data: {"model_name":"llm","model_version":"1","text_output":`
 	contents := msg(2, str(1, "llm"), msg(5, str(1, "text_output"), str(2, "BYTES"), msg(5, str(8, "a"), str(8, "b"))))
-	number := msg(2, str(1, "llm"), msg(5, str(1, "text_output"), str(2, "BYTES")), msg(5, str(1, "sequence_id"), str(2, "INT32")), msg(6, []byte{1, 0, 0, 0, 'x'}), msg(6, []byte{7, 0, 0, 0}))
+	number := msg(
+		2,
+		str(1, "llm"),
+		msg(5, str(1, "text_output"), str(2, "BYTES")),
+		msg(5, str(1, "sequence_id"), str(2, "INT32")),
+		msg(6, []byte{1, 0, 0, 0, 'x'}),
+		msg(6, []byte{7, 0, 0, 0}),
+	)
 	for _, c := range []struct {
 		name    string
 		failure error
@@ -74,19 +84,68 @@ func TestStreamMatchesHTTPAPI(t *testing.T) {
 		text    string
 		err     string
 	}{
-		{"tokens one by one", nil, [][]byte{part("one"), part(" two")}, 200, begins + "\"one\"}\n\n" + begins + "\" two\"}\n\n", ""},
-		{"a part marked as the last", nil, [][]byte{part("one"), msg(2, str(1, "llm"))}, 200, begins + "\"one\"}\n\n", ""},
-		{"several texts in the message itself", nil, [][]byte{contents}, 200, `data: {"model_name":"llm","model_version":"","text_output":["a","b"]}` + "\n\n", ""},
-		{"a non-text output", nil, [][]byte{number}, 200, `data: {"model_name":"llm","model_version":"","text_output":"x"}` + "\n\n", ""},
+		{
+			"tokens one by one", nil,
+			[][]byte{part("one"), part(" two")},
+			200, begins + "\"one\"}\n\n" + begins + "\" two\"}\n\n", "",
+		},
+		{
+			"a part marked as the last", nil,
+			[][]byte{part("one"), msg(2, str(1, "llm"))},
+			200, begins + "\"one\"}\n\n", "",
+		},
+		{
+			"several texts in the message itself", nil,
+			[][]byte{contents},
+			200,
+			`data: {"model_name":"llm","model_version":"","text_output":["a","b"]}` + "\n\n",
+			"",
+		},
+		{
+			"a non-text output", nil,
+			[][]byte{number},
+			200,
+			`data: {"model_name":"llm","model_version":"","text_output":"x"}` + "\n\n",
+			"",
+		},
 		{"nothing", nil, nil, 200, "", ""},
-		{"an error in the stream", nil, [][]byte{part("one"), str(1, "the stub died")}, 200, begins + "\"one\"}\n\ndata: {\"error\":\"the stub died\"}\n\n", ""},
-		{"refused before any part", status.Error(codes.NotFound, "unknown model"), nil, 404, `{"error":"unknown model"}`, ""},
-		{"no room", status.Error(codes.Unavailable, "Exceeds maximum queue size"), nil, 503, `{"error":"Exceeds maximum queue size"}`, ""},
-		{"a failure in the middle", status.Error(codes.Internal, "broken"), [][]byte{part("one")}, 200, begins + "\"one\"}\n\n", "broken"},
-		{"a truncated text", nil, [][]byte{msg(2, msg(5, str(1, "text_output"), str(2, "BYTES")), msg(6, []byte{9, 0, 0, 0, 'x'}))}, 0, "", "output 0 is truncated"},
-		{"a truncated length", nil, [][]byte{part("one"), msg(2, msg(5, str(1, "t"), str(2, "BYTES")), msg(6, []byte{9, 0}))}, 200, begins + "\"one\"}\n\n", "output 0 is truncated"},
+		{
+			"an error in the stream", nil,
+			[][]byte{part("one"), str(1, "the stub died")},
+			200,
+			begins + "\"one\"}\n\ndata: {\"error\":\"the stub died\"}\n\n",
+			"",
+		},
+		{
+			"refused before any part", status.Error(codes.NotFound, "unknown model"), nil, 404,
+			`{"error":"unknown model"}`, "",
+		},
+		{
+			"no room",
+			status.Error(codes.Unavailable, "Exceeds maximum queue size"),
+			nil, 503, `{"error":"Exceeds maximum queue size"}`, "",
+		},
+		{
+			"a failure in the middle", status.Error(codes.Internal, "broken"),
+			[][]byte{part("one")},
+			200, begins + "\"one\"}\n\n", "broken",
+		},
+		{
+			"a truncated text", nil,
+			[][]byte{msg(2, msg(5, str(1, "text_output"), str(2, "BYTES")), msg(6, []byte{9, 0, 0, 0, 'x'}))},
+			0, "", "output 0 is truncated",
+		},
+		{
+			"a truncated length", nil,
+			[][]byte{part("one"), msg(2, msg(5, str(1, "t"), str(2, "BYTES")), msg(6, []byte{9, 0}))},
+			200, begins + "\"one\"}\n\n", "output 0 is truncated",
+		},
 		{"no such message", nil, [][]byte{{0xff}}, 0, "", "the answer is not the message of its method"},
-		{"a too large part", nil, [][]byte{part("one"), str(1, strings.Repeat("x", 2<<20))}, 200, begins + "\"one\"}\n\n", "over its limit"},
+		{
+			"a too large part", nil,
+			[][]byte{part("one"), str(1, strings.Repeat("x", 2<<20))},
+			200, begins + "\"one\"}\n\n", "over its limit",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			code, text, err := streamed(t, answering(t, c.failure, c.parts...), generateStream, `{"bytes":"hi"}`)
@@ -103,8 +162,12 @@ func TestStreamMatchesHTTPAPI(t *testing.T) {
 
 func TestInputTypes(t *testing.T) {
 	s := answering(t, nil, part("one"))
-	code, text, err := streamed(t, s, generateStream,
-		`{"bytes":"hi","bool":true,"int8":-1,"uint8":255,"int16":-2,"uint16":65535,"int32":-3,"uint32":4294967295,"int64":-4,"uint64":5,"fp32":0.5,"fp64":-0.5}`)
+	code, text, err := streamed(
+		t,
+		s,
+		generateStream,
+		`{"bytes":"hi","bool":true,"int8":-1,"uint8":255,"int16":-2,"uint16":65535,"int32":-3,"uint32":4294967295,"int64":-4,"uint64":5,"fp32":0.5,"fp64":-0.5}`,
+	)
 	require.NoError(t, err)
 	require.Equal(t, http.StatusOK, code, text)
 	calls := s.received()
@@ -112,9 +175,12 @@ func TestInputTypes(t *testing.T) {
 	require.Equal(t, prefix+"ModelMetadata", calls[0].rpc)
 	require.Equal(t, str(1, "llm"), calls[0].request)
 	require.Equal(t, prefix+"ModelStreamInfer", calls[1].rpc)
-	require.Equal(t, "\x02\x00\x00\x00hi|\x01|\xff|\xff|\xfe\xff|\xff\xff|\xfd\xff\xff\xff|\xff\xff\xff\xff|\xfc\xff\xff\xff\xff\xff\xff\xff|"+
-		"\x05\x00\x00\x00\x00\x00\x00\x00|\x00\x00\x00\x3f|\x00\x00\x00\x00\x00\x00\xe0\xbf",
-		string(bytes.Join(fields(calls[1].request, 7), []byte("|"))))
+	require.Equal(
+		t,
+		"\x02\x00\x00\x00hi|\x01|\xff|\xff|\xfe\xff|\xff\xff|\xfd\xff\xff\xff|\xff\xff\xff\xff|\xfc\xff\xff\xff\xff\xff\xff\xff|"+
+			"\x05\x00\x00\x00\x00\x00\x00\x00|\x00\x00\x00\x3f|\x00\x00\x00\x00\x00\x00\xe0\xbf",
+		string(bytes.Join(fields(calls[1].request, 7), []byte("|"))),
+	)
 	require.Equal(t, [][]byte{[]byte("llm")}, fields(calls[1].request, 1))
 	inputs := fields(calls[1].request, 5)
 	require.Len(t, inputs, 12)

@@ -15,8 +15,22 @@ type tensor struct {
 // elements returns a pointer to decode an element into, by datatype.
 func elements() map[string]any {
 	return map[string]any{
-		"BYTES": new(string), "BOOL": new(bool), "INT8": new(int8), "UINT8": new(uint8), "INT16": new(int16), "UINT16": new(uint16),
-		"INT32": new(int32), "UINT32": new(uint32), "INT64": new(int64), "UINT64": new(uint64), "FP32": new(float32), "FP64": new(float64),
+		"BYTES": new(
+			string,
+		),
+		"BOOL":   new(bool),
+		"INT8":   new(int8),
+		"UINT8":  new(uint8),
+		"INT16":  new(int16),
+		"UINT16": new(uint16),
+		"INT32": new(
+			int32,
+		),
+		"UINT32": new(uint32),
+		"INT64":  new(int64),
+		"UINT64": new(uint64),
+		"FP32":   new(float32),
+		"FP64":   new(float64),
 	}
 }
 
@@ -31,7 +45,9 @@ func (t *tensor) encode(value json.RawMessage) ([]byte, error) {
 		return nil, fmt.Errorf("input %s of type %s: %w", t.Name, t.Datatype, err)
 	}
 	if text, ok := element.(*string); ok {
-		return append(binary.LittleEndian.AppendUint32(nil, uint32(len(*text))), *text...), nil //nolint:gosec // A request is small.
+		return append(
+			binary.LittleEndian.AppendUint32(nil, uint32(len(*text))),
+			*text...), nil //nolint:gosec // A request is small.
 	}
 	return binary.Append(nil, binary.LittleEndian, element)
 }

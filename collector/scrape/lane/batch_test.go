@@ -23,7 +23,9 @@ func serving(t *testing.T, handle http.HandlerFunc) *Lane {
 	s := httptest.NewServer(handle)
 	t.Cleanup(s.Close)
 	l := New(Options{
-		Address: netip.MustParseAddrPort(strings.TrimPrefix(s.URL, "http://")), Request: []byte("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n"),
+		Address: netip.MustParseAddrPort(
+			strings.TrimPrefix(s.URL, "http://"),
+		), Request: []byte("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n"),
 		KeepAlive: true, MaxHeader: 4 << 10, MaxBody: 256 << 10, Connections: free{},
 	})
 	require.NotNil(t, l)

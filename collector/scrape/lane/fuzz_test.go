@@ -36,7 +36,9 @@ func (free) Remove(IdleCloser)     {}
 // over returns a lane with a connection.
 func over(fd int) *Lane {
 	return &Lane{opts: Options{
-		Request: []byte("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n"), KeepAlive: true, MaxHeader: 4 << 10, MaxBody: 256 << 10, Connections: free{},
+		Request: []byte(
+			"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n",
+		), KeepAlive: true, MaxHeader: 4 << 10, MaxBody: 256 << 10, Connections: free{},
 	}, fd: fd}
 }
 

@@ -85,11 +85,15 @@ func (h *head) field(line []byte) bool {
 		}
 		h.contentType = string(value)
 	case bytes.EqualFold(name, []byte("connection")):
-		if h.closes = bytes.EqualFold(value, []byte("close")); !h.closes && !bytes.EqualFold(value, []byte("keep-alive")) {
+		if h.closes = bytes.EqualFold(value, []byte("close")); !h.closes &&
+			!bytes.EqualFold(value, []byte("keep-alive")) {
 			return false
 		}
-	case bytes.EqualFold(name, []byte("transfer-encoding")), bytes.EqualFold(name, []byte("content-encoding")), bytes.EqualFold(name, []byte("content-range")),
-		bytes.EqualFold(name, []byte("trailer")), bytes.EqualFold(name, []byte("upgrade")):
+	case bytes.EqualFold(name, []byte("transfer-encoding")),
+		bytes.EqualFold(name, []byte("content-encoding")),
+		bytes.EqualFold(name, []byte("content-range")),
+		bytes.EqualFold(name, []byte("trailer")),
+		bytes.EqualFold(name, []byte("upgrade")):
 		return false
 	}
 	return true

@@ -93,7 +93,12 @@ func timestampOf(control []byte) int64 {
 
 // transmit writes as much as possible; blocked is true if that is nothing yet.
 func transmit(fd int, text []byte) (n int, blocked bool, err error) {
-	size, _, failed := unix.RawSyscall(unix.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(text))), uintptr(len(text)))
+	size, _, failed := unix.RawSyscall(
+		unix.SYS_WRITE,
+		uintptr(fd),
+		uintptr(unsafe.Pointer(unsafe.SliceData(text))),
+		uintptr(len(text)),
+	)
 	return result(size, failed)
 }
 
@@ -117,7 +122,15 @@ func (p *poller) poll(pending []*request) []bool {
 	}
 	// It is unix.Ppoll without a signal mask or waiting, raw.
 	var noWait unix.Timespec
-	_, _, err := unix.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(unsafe.SliceData(p.fds))), uintptr(len(p.fds)), uintptr(unsafe.Pointer(&noWait)), 0, 0, 0)
+	_, _, err := unix.RawSyscall6(
+		unix.SYS_PPOLL,
+		uintptr(unsafe.Pointer(unsafe.SliceData(p.fds))),
+		uintptr(len(p.fds)),
+		uintptr(unsafe.Pointer(&noWait)),
+		0,
+		0,
+		0,
+	)
 	failed := err != 0 && !errors.Is(err, unix.EINTR) // When a signal interrupts it, nothing happened yet.
 	for i := range p.fds {
 		p.ready = append(p.ready, failed || p.fds[i].Revents != 0)
