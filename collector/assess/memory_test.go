@@ -69,3 +69,43 @@ func TestCanaryFailsTwiceWhileNobodyElseIsServed(t *testing.T) {
 		})
 	}
 }
+
+// TestQuestionIsAskedIfItCouldSettleSomething asks for each sign of the pages whether the answer to a
+// question could say more about it.
+func TestQuestionIsAskedIfItCouldSettleSomething(t *testing.T) {
+	const first, later = time.Minute, 2 * time.Minute
+	fails := derive.FailingEntry{Model: "m", Requests: 9, First: first}
+	other := derive.FailingEntry{Model: "n", Requests: 9, First: later}
+	part := derive.FailingEntry{Model: "m", Part: "preprocessing", Requests: 9, First: first}
+	failing := func(acquitted time.Duration, entries ...derive.FailingEntry) derive.Conditions {
+		return derive.Conditions{Failing: entries, Acquitted: acquitted}
+	}
+	for _, c := range []struct {
+		name string
+		show derive.Conditions
+		asks bool
+	}{
+		{"nothing", derive.Conditions{}, false},
+		{"nothing moves", derive.Conditions{Still: derive.Stillness{InFlight: 3}}, true},
+		{
+			"nothing moves of a part of the work",
+			derive.Conditions{Still: derive.Stillness{InFlight: 3, Partly: true}}, false,
+		},
+		{"only failures end", failing(0, fails), true},
+		{"only failures end, and a request ended well before", failing(first, fails), true},
+		{"a request ended well since", failing(later, fails), false},
+		{"it ended before another entry began to fail", failing(later, fails, other), true},
+		{"a part fails, and a request was accepted since", failing(later, part), true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var m assess.Memory
+			now := time.Unix(1_000_000, 0)
+			since, asks := m.MayAsk(now, &c.show)
+			require.Equal(t, c.asks, asks)
+			require.Equal(t, c.asks, since.Equal(now), "since when it is accused")
+			m.Asked(now, &c.show)
+			_, again := m.MayAsk(now.Add(time.Second), &c.show)
+			require.False(t, again, "it was just asked")
+		})
+	}
+}
