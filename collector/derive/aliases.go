@@ -111,29 +111,56 @@ func aliases(set, prefix string, rows [][4]string) []Alias {
 // gateways read the number of blocks and of tokens in a block.
 const cacheConfigSet, cacheConfig = "vllm", "vllm:cache_config_info"
 
-// addAliases repeats series under the names of the configured vocabularies, except names on the
-// server's own page if that is exposed.
-func (p *Plan) addAliases() {
-	originals, opts := len(p.program.series), p.opts
-	if len(opts.Aliases) > 0 {
-		existing := opts.takenAliases(p.page.Shape())
-		for _, a := range Aliases() {
-			if slices.Contains(opts.Aliases, a.Set) && !existing[a.Name] {
-				p.repeat(&a, originals)
-			}
-		}
-		if slices.Contains(opts.Aliases, cacheConfigSet) && !existing[cacheConfig] {
-			p.addCacheConfig(opts.caches)
+// repeat is a series with the value of another series.
+type repeat struct{ series, original int }
+
+// aliasNames is a set of aliases: bit n stands for the n-th of [Aliases], the last bit for cacheConfig.
+type aliasNames uint64
+
+const sizedCaches aliasNames = 1 << 63
+
+// aliases returns the names that repeat series: those of the configured vocabularies, except names on
+// the server's own page if that is exposed.
+func (o *Options) aliases(page *exposition.Shape) (names aliasNames) {
+	if len(o.Aliases) == 0 {
+		return 0
+	}
+	taken := make(map[string]bool)
+	if !o.RawHidden {
+		for _, f := range page.Families() {
+			taken[f.Name] = true
 		}
 	}
-	if opts.AliasesOnly {
-		p.program.hidden = originals
+	for n, a := range Aliases() {
+		if slices.Contains(o.Aliases, a.Set) && !taken[a.Name] {
+			names |= 1 << n
+		}
+	}
+	if slices.Contains(o.Aliases, cacheConfigSet) && !taken[cacheConfig] {
+		names |= sizedCaches
+	}
+	return names
+}
+
+// addAliases repeats series under other names.
+func (ix *index) addAliases(names aliasNames, only bool) {
+	originals := len(ix.series)
+	for n, a := range Aliases() {
+		if names&(1<<n) != 0 {
+			ix.repeat(&a, originals)
+		}
+	}
+	if names&sizedCaches != 0 {
+		ix.addCacheConfig()
+	}
+	if only {
+		ix.hidden = originals
 	}
 }
 
-func (p *Plan) repeat(a *Alias, originals int) {
+func (ix *index) repeat(a *Alias, originals int) {
 	for original := range originals {
-		s := p.program.series[original]
+		s := ix.series[original]
 		if s.Family.Name != a.From || a.Label != "" && s.Labels.Get(a.Label) != a.Value {
 			continue
 		}
@@ -148,56 +175,79 @@ func (p *Plan) repeat(a *Alias, originals int) {
 		s.Hidden = false
 		s.Family.Name, s.Family.Help = a.Name, "The same as "+a.From+": "+s.Family.Help
 		s.Labels = b.Labels()
-		p.program.series = append(p.program.series, s)
-		p.program.repeats = append(p.program.repeats, aliasSeries{series: len(p.program.series) - 1, original: original})
+		ix.repeats = append(ix.repeats, repeat{series: len(ix.series), original: original})
+		ix.series = append(ix.series, s)
 	}
 }
 
 // CacheConfig returns the name of the alias with numbers as labels, and the families of these.
 func CacheConfig() (name string, from map[string]string) {
-	return cacheConfig, map[string]string{"block_size": Prefix + "kv_cache_block_tokens", "num_gpu_blocks": Prefix + "kv_cache_blocks_limit"}
+	return cacheConfig, map[string]string{
+		"block_size":     Prefix + "kv_cache_block_tokens",
+		"num_gpu_blocks": Prefix + "kv_cache_blocks_limit",
+	}
 }
 
+// cacheSize is the size of a KV cache; the zero value is unknown.
 type cacheSize struct{ tokens, blocks float64 }
 
-// sizedCache computes the size of the KV cache of a model id.
-type sizedCache struct {
-	id             string
-	tokens, blocks Eval
-}
-
-// addCacheConfig adds series for caches of known size, and the Evals that compute the sizes.
-func (p *Plan) addCacheConfig(sizes map[string]cacheSize) {
-	blocks, tokens := cacheLimit(), blockTokens()
-	for _, id := range p.ids(blocks.inputs.and(tokens.inputs)) {
-		cache := sizedCache{id, tokens.eval(p, id), blocks.eval(p, id)}
-		if cache.tokens == nil || cache.blocks == nil {
+// addCacheConfig adds a series for each cache that may have a known size. They are the last ones.
+func (ix *index) addCacheConfig() {
+	v := ix.building.view
+	for _, m := range ix.models {
+		if !v.hasCacheLimit(m) || !v.hasBlockTokens(m) {
 			continue
 		}
-		p.program.caches = append(p.program.caches, cache)
-		if size, ok := sizes[id]; ok {
-			lset := p.forModel(id, AliasModelLabel(cacheConfigSet), id, "block_size", strconv.FormatFloat(size.tokens, 'f', -1, 64), "num_gpu_blocks", strconv.FormatFloat(size.blocks, 'f', -1, 64))
-			help := "1 with the size of the KV cache: llm_server_kv_cache_block_tokens and llm_server_kv_cache_blocks_limit as labels."
-			family := exposition.Family{Name: cacheConfig, Help: help, Type: model.MetricTypeGauge}
-			p.emit(&Family{Family: family}, lset, p.executorGate(id), constant(1))
-		}
+		v.cacheSize(m)
+		ix.sized = append(ix.sized, m)
+		ix.series = append(ix.series, exposition.ComputedSeries{
+			Family: exposition.Family{
+				Name: cacheConfig,
+				Help: "1 with the size of the KV cache: " + Prefix + "kv_cache_block_tokens and " +
+					Prefix + "kv_cache_blocks_limit as labels.",
+				Type: model.MetricTypeGauge,
+			},
+			Labels: withLabels(m.labels, AliasModelLabel(cacheConfigSet), m.id),
+		})
 	}
 }
 
-// resizeCaches compiles the program again if the size of a cache differs from its label, which
-// happens once for most servers.
+// cacheSize returns the size of a cache, if it is known.
+func (v *View) cacheSize(m *Model) (size cacheSize) {
+	tokens, ok := v.blockTokens(m)
+	blocks, okBlocks := v.cacheLimit(m)
+	if ok && okBlocks && isSize(tokens) && isSize(blocks) {
+		size = cacheSize{tokens, blocks}
+	}
+	return size
+}
+
+// setSizes sets the labels of caches of known size, and leaves the others out.
+func (ix *index) setSizes(series []exposition.ComputedSeries, sizes map[string]cacheSize) {
+	number := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+	for i, m := range ix.sized {
+		s := &series[len(series)-len(ix.sized)+i]
+		size, known := sizes[m.id]
+		s.Omit = !known
+		s.Labels = withLabels(s.Labels, "block_size", number(size.tokens), "num_gpu_blocks", number(size.blocks))
+	}
+}
+
+// resizeCaches labels the series again if the size of a cache differs from its label, which happens
+// once for most servers.
 func (d *Deriver) resizeCaches(block *exposition.Block) {
+	if len(d.index.sized) == 0 && len(d.sizes) == 0 {
+		return
+	}
 	sizes := make(map[string]cacheSize)
-	for _, c := range d.program.caches {
-		tokens, ok := c.tokens(d.window)
-		blocks, blocksOK := c.blocks(d.window)
-		if ok && blocksOK && isSize(tokens) && isSize(blocks) {
-			sizes[c.id] = cacheSize{tokens, blocks}
+	for _, m := range d.index.sized {
+		if size := d.view.cacheSize(m); size != (cacheSize{}) {
+			sizes[m.id] = size
 		}
 	}
-	if !maps.Equal(sizes, d.opts.caches) {
-		d.opts.caches = sizes
-		d.compile(d.page, block)
+	if !maps.Equal(sizes, d.sizes) {
+		d.sizes = sizes
+		d.label(block)
 	}
 }
 

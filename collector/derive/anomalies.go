@@ -1,273 +1,326 @@
 package derive
 
 import (
+	"cmp"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// Checks of llm_server_source_anomaly.
+// trouble is something in what a server exposes that cannot be true. A check looks for it on each
+// page, and llm_server_source_anomaly shows it.
+type trouble uint8
+
 const (
-	checkDurations = "decoupled_durations"
-	checkFrozen    = "frozen_counters"
-	checkZero      = "engine_zero"
-	checkBlocks    = "kv_blocks_mismatch"
-	checkFraction  = "kv_fraction_mismatch"
-	checkSurvived  = "failures_survived_unload"
-	checkFlapping  = "flapping_gauges"
-	checkStale     = "stale_gauges"
+	decoupledDurations trouble = iota
+	frozenCounters
+	engineZero
+	blocksMismatch
+	fractionMismatch
+	survivedFailures
+	flappingGauges
+	staleGauges
+	troubles
 )
 
-// check detects an anomaly in what a server exposes for a model id: its value is 1 if that cannot
-// be true. Its Eval is nil if the page shows too little.
-type check struct {
-	name string
-	term
+// checkKind looks for one trouble in what belongs to a model id.
+type checkKind struct {
+	name  string
+	needs inputs
+	// possible reports whether a page can show the trouble; nil means that it always can.
+	possible func(v *View, m *Model) bool
+	// detect reports whether the newest page shows it. It is nil for a check of each model.
+	detect func(v *View, m *Model) (wrong, ok bool)
 }
 
-// checks returns the checks per model id; [Plan.impossible] is per model.
-func checks() []check {
+// checkKinds returns the checks by trouble.
+func checkKinds() [troubles]checkKind {
 	const loaded, failed = engine.ModelSuccess, engine.ModelFailed
-	return []check{
-		{checkFrozen, term{allOf(loaded), (*Plan).frozen}},
-		{checkZero, term{allOf(engine.RequestsLimit, engine.EngineIterations, loaded), (*Plan).zero}},
-		{checkBlocks, term{allOf(engine.KVBlocksUsed, engine.KVBlocksFree, engine.KVBlocksLimit), (*Plan).blocksDiffer}},
-		{checkFraction, term{allOf(engine.KVBlocksUsed, engine.KVBlocksLimit, engine.KVUtilization), (*Plan).fractionDiffers}},
-		{checkSurvived, term{allOf(failed, loaded).or(allOf(unloadedFailures)), (*Plan).survived}},
-		{checkFlapping, term{allOf(engine.EngineIterations), (*Plan).flapping}},
-		{checkStale, term{allOf(engine.EngineIterations, failed).and(anyOf(engine.RequestsActive, engine.RequestsRunning)), (*Plan).stale}},
+	return [troubles]checkKind{
+		decoupledDurations: {
+			name:  "decoupled_durations",
+			needs: allOf(engine.ModelRequestSeconds, loaded, engine.ModelFirstResponse),
+		},
+		frozenCounters: {
+			name:     "frozen_counters",
+			needs:    allOf(loaded),
+			possible: canFreeze,
+			detect:   frozen,
+		},
+		engineZero: {
+			name:     "engine_zero",
+			needs:    allOf(engine.RequestsLimit, engine.EngineIterations, loaded),
+			possible: func(_ *View, m *Model) bool { return len(m.entryGroups(loaded)) > 0 },
+			detect:   zero,
+		},
+		blocksMismatch: {
+			name:     "kv_blocks_mismatch",
+			needs:    allOf(engine.KVBlocksUsed, engine.KVBlocksFree, engine.KVBlocksLimit),
+			possible: haveOne(engine.KVBlocksUsed, engine.KVBlocksFree, engine.KVBlocksLimit),
+			detect:   blocksDiffer,
+		},
+		fractionMismatch: {
+			name:     "kv_fraction_mismatch",
+			needs:    allOf(engine.KVBlocksUsed, engine.KVBlocksLimit, engine.KVUtilization),
+			possible: haveOne(engine.KVBlocksUsed, engine.KVBlocksLimit, engine.KVUtilization),
+			detect:   fractionDiffers,
+		},
+		survivedFailures: {
+			name:     "failures_survived_unload",
+			needs:    allOf(failed, loaded).or(allOf(unloadedFailures)),
+			possible: canSurvive,
+			detect:   survived,
+		},
+		flappingGauges: {
+			name:     "flapping_gauges",
+			needs:    allOf(engine.EngineIterations),
+			possible: haveOne(engine.EngineIterations),
+			detect:   flapping,
+		},
+		staleGauges: {
+			name:   "stale_gauges",
+			needs:  allOf(engine.EngineIterations, failed).and(anyOf(engine.RequestsActive, engine.RequestsRunning)),
+			detect: stale,
+		},
 	}
 }
 
-// anomaly is a check of one model id or model of the page.
-type anomaly struct {
+func anomalyRule() Rule {
+	var needs inputs
+	for _, kind := range checkKinds() {
+		needs = needs.or(kind.needs)
+	}
+	return Rule{
+		needs:  needs,
+		scope:  OfEntry,
+		labels: []string{"check", "model"},
+		why:    "the checks compare a page with those before it",
+		page:   anomalies,
+	}
+}
+
+// anomalies exposes what the checks found.
+func anomalies(v *View, out *Out) {
+	for i, c := range v.index.checks {
+		out.SetLabels(c.labels, flag(v.found[i].wrong), v.found[i].ok)
+	}
+}
+
+// check is a check of one model id, or of the times of one model.
+type check struct {
+	name   string
+	n      int
 	labels labels.Labels
-	eval   Eval
+	model  *Model
+	detect func(v *View, m *Model) (wrong, ok bool)
+	// times is set if the check is about the times of a model.
+	times *timesCheck
 }
 
-// unloadedFailures is the signal of failures of a model that is no longer loaded.
-const unloadedFailures engine.Signal = "unloaded_failures"
+// finding is the result of a check.
+type finding struct{ wrong, ok bool }
 
-func (p *Plan) addChecks() {
-	for _, g := range p.groups[engine.ModelRequestSeconds] {
-		p.addCheck(checkDurations, g.model, withLabels(p.forModel(g.id), "model", g.model), p.impossible(g))
-	}
-	for _, c := range checks() {
-		for _, id := range p.ids(c.inputs) {
-			p.addCheck(c.name, id, p.forModel(id), c.eval(p, id))
+// addChecks adds the checks that the page shows enough for.
+func (ix *index) addChecks() {
+	byName := make(map[string]*check)
+	for _, g := range ix.replica.groups(engine.ModelRequestSeconds) {
+		if times := ix.timesCheck(g); times != nil {
+			byName[g.name] = &check{
+				name:   checkKinds()[decoupledDurations].name,
+				labels: withLabels(g.model.labels, "model", g.name),
+				model:  g.model,
+				times:  times,
+			}
 		}
 	}
-}
-
-func (p *Plan) addCheck(name, id string, lset labels.Labels, eval Eval) {
-	if eval != nil {
-		p.checks[name+id] = anomaly{withLabels(lset, "check", name), oncePerPage(p, eval)}
+	for _, name := range sorted(byName) {
+		ix.checks = append(ix.checks, byName[name])
 	}
-}
-
-func anomalies() Rule {
-	in := allOf(engine.ModelRequestSeconds, engine.ModelSuccess, engine.ModelFirstResponse)
-	for _, c := range checks() {
-		in = in.or(c.inputs)
-	}
-	return Rule{inputs: in, scope: OfEntry, labels: []string{"check", "model"}, why: "the checks compare a page with those before it", compile: func(p *Plan, f *Family) {
-		for _, key := range sorted(p.checks) {
-			p.emit(f, p.checks[key].labels, nil, p.checks[key].eval)
+	for t, kind := range checkKinds() {
+		if kind.detect == nil {
+			continue
 		}
-	}}
+		for _, m := range ix.having(kind.needs) {
+			if kind.possible == nil || kind.possible(ix.building.view, m) {
+				m.checks[t] = &check{name: kind.name, labels: m.labels, model: m, detect: kind.detect}
+				ix.checks = append(ix.checks, m.checks[t])
+			}
+		}
+	}
+	slices.SortStableFunc(ix.checks, func(a, b *check) int { return cmp.Compare(a.name, b.name) })
+	for n, c := range ix.checks {
+		c.n = n
+		c.labels = withLabels(c.labels, "check", c.name)
+	}
+	for _, m := range ix.models {
+		for _, version := range m.versions {
+			version.checks = m.checks
+			version.checks[decoupledDurations] = byName[version.name]
+		}
+	}
+	for _, m := range ix.building.instances {
+		m.checks[decoupledDurations] = byName[m.name]
+	}
 }
 
 // frozen detects --metrics-config counter_latencies=false, with which all counters of Triton's
 // core stay 0 and the durations are missing.
-func (p *Plan) frozen(id string) Eval {
-	success := p.groupColumns(p.groupsOf(engine.ModelSuccess, id))
-	durationsOff := len(p.groupsOf(engine.ModelRequestSeconds, id)) == 0
-	_, counts := p.observations(slices.Concat(p.groupsOf(engine.ModelRequestDuration, id), p.groupsOf(engine.RequestOutputTokens, id)))
-	if len(counts) == 0 && !durationsOff {
-		return nil
-	}
+func frozen(v *View, m *Model) (wrong, ok bool) {
 	const minRequests = 2
-	all := slices.Concat(success, counts)
-	return func(w *Window) (float64, bool) {
-		if v, ok := w.totals(success); !ok || v > 0 {
-			return 0, ok
-		}
-		if durationsOff {
-			return 1, true
-		}
-		row, _, ok := w.stretch(all)
-		return flag(ok && w.increaseFrom(row, counts) >= minRequests), true
+	success := v.counters(m, engine.ModelSuccess)
+	_, ended := v.observations(v.shown(m, engine.ModelRequestDuration))
+	_, answered := v.observations(v.shown(m, engine.RequestOutputTokens))
+	if n, ok := v.window.totals(success); !ok || n > 0 {
+		return false, ok
 	}
+	if !v.Has(m, engine.ModelRequestSeconds) {
+		return true, true
+	}
+	row, _, ok := v.window.stretch(success, ended, answered)
+	return ok && v.window.increaseFrom(row, ended, answered) >= minRequests, true
+}
+
+func canFreeze(v *View, m *Model) bool {
+	_, ended := v.observations(v.shown(m, engine.ModelRequestDuration))
+	_, answered := v.observations(v.shown(m, engine.RequestOutputTokens))
+	return len(ended)+len(answered) > 0 || !v.Has(m, engine.ModelRequestSeconds)
 }
 
 // zero detects rows that stay 0 while requests end, as with iter_stats_max_iterations=0.
-func (p *Plan) zero(id string) Eval {
-	limit, iterations := p.total(engine.RequestsLimit, id), p.total(engine.EngineIterations, id)
-	ended := p.groupColumns(p.entryGroups(engine.ModelSuccess, id))
-	if len(ended) == 0 {
-		return nil
-	}
+func zero(v *View, m *Model) (wrong, ok bool) {
 	const minRequests = 3
-	return func(w *Window) (float64, bool) {
-		_, limited := limit(w)
-		n, ok := iterations(w)
-		if !ok || limited || n > 0 {
-			return 0, ok
+	_, limited := v.Sum(m, engine.RequestsLimit)
+	iterations, ok := v.Sum(m, engine.EngineIterations)
+	ends := false
+	for _, g := range v.shown(m, engine.ModelSuccess).groups {
+		if !g.role.Front() {
+			continue
 		}
-		return flag(slices.ContainsFunc(ended, func(c int) bool {
-			grown, _, ok := w.Increase(c)
-			return ok && grown >= minRequests
-		})), true
+		for _, c := range v.columns(&g.value) {
+			grown, _, ok := v.window.Increase(c)
+			ends = ends || ok && grown >= minRequests
+		}
 	}
+	return !limited && iterations <= 0 && ends, ok
 }
 
-// singleColumn returns the only column of a signal of a model id, -1 if it is not the only one.
-func (p *Plan) singleColumn(signal engine.Signal, id string) int {
-	if groups := p.groupsOf(signal, id); len(groups) == 1 && len(groups[0].members) == 1 {
-		return p.column(groups[0].members[0])
+// haveOne returns a function that reports whether a model has one series of each of the signals.
+func haveOne(signals ...engine.Signal) func(*View, *Model) bool {
+	return func(_ *View, m *Model) bool {
+		return !slices.ContainsFunc(signals, func(s engine.Signal) bool { return m.single(s) == nil })
 	}
-	return -1
 }
 
 // blocksDiffer detects used and free blocks that do not add up to all blocks.
-func (p *Plan) blocksDiffer(id string) Eval {
-	used, free, limit := p.singleColumn(engine.KVBlocksUsed, id), p.singleColumn(engine.KVBlocksFree, id), p.singleColumn(engine.KVBlocksLimit, id)
-	return twice(func(v func(int) float64) bool { return math.Abs(v(used)+v(free)-v(limit)) > 0.5 }, used, free, limit)
+func blocksDiffer(v *View, m *Model) (wrong, ok bool) {
+	used, _ := v.column(m, engine.KVBlocksUsed)
+	free, _ := v.column(m, engine.KVBlocksFree)
+	limit, _ := v.column(m, engine.KVBlocksLimit)
+	differs := func(row []float64) bool { return math.Abs(row[used]+row[free]-row[limit]) > 0.5 }
+	return v.window.twice(differs), v.window.has(used, free, limit)
 }
 
 // fractionDiffers detects a wrong fraction of used blocks on the server's page.
-func (p *Plan) fractionDiffers(id string) Eval {
-	used, limit, fraction := p.singleColumn(engine.KVBlocksUsed, id), p.singleColumn(engine.KVBlocksLimit, id), p.singleColumn(engine.KVUtilization, id)
+func fractionDiffers(v *View, m *Model) (wrong, ok bool) {
 	const tolerated = 0.01
-	return twice(func(v func(int) float64) bool {
-		return v(limit) > 0 && math.Abs(v(used)/v(limit)-v(fraction)) > tolerated
-	}, used, limit, fraction)
+	used, _ := v.column(m, engine.KVBlocksUsed)
+	limit, _ := v.column(m, engine.KVBlocksLimit)
+	fraction, _ := v.column(m, engine.KVUtilization)
+	differs := func(row []float64) bool {
+		return row[limit] > 0 && math.Abs(row[used]/row[limit]-row[fraction]) > tolerated
+	}
+	return v.window.twice(differs), v.window.has(used, limit, fraction)
 }
 
-// twice returns 1 if two pages in a row are wrong: gauges may change while a page is written.
-func twice(wrong func(v func(int) float64) bool, columns ...int) Eval {
-	if slices.Contains(columns, -1) {
-		return nil
-	}
-	return func(w *Window) (float64, bool) {
-		_, ok := w.totals(columns)
-		newest := func(c int) float64 { return w.current[c] }
-		before := func(c int) float64 { return w.previous[c] }
-		return flag(wrong(newest) && wrong(before)), ok
-	}
+// twice reports whether two pages in a row are wrong: gauges may change while a page is written.
+func (w *Window) twice(wrong func(row []float64) bool) bool {
+	return wrong(w.current) && wrong(w.previous)
 }
 
 // survived detects failures from before the model was loaded, which Triton retains since 24.07
 // (core src/metric_model_reporter.cc).
-func (p *Plan) survived(id string) Eval {
-	if unloaded := p.total(unloadedFailures, id); unloaded != nil {
-		return positive(unloaded)
+func survived(v *View, m *Model) (wrong, ok bool) {
+	if v.Has(m, unloadedFailures) {
+		n, ok := v.Sum(m, unloadedFailures)
+		return n > 0, ok
 	}
-	type pair struct{ failed, succeeded int }
-	var pairs []pair
-	for _, f := range p.groupsOf(engine.ModelFailed, id) {
-		for _, s := range p.sameModel(engine.ModelSuccess, f) {
-			if len(s.members) == 1 && !p.countsAcceptance(s) {
-				for _, c := range p.columnsOf(f.members) {
-					pairs = append(pairs, pair{c, p.column(s.members[0])})
-				}
-			}
+	for _, failed := range v.shown(m, engine.ModelFailed).groups {
+		for _, success := range failed.instance.groups(engine.ModelSuccess) {
+			wrong = success.countsEnds() && v.outlive(failed, success) || wrong
 		}
 	}
-	if len(pairs) == 0 {
-		return nil
+	return wrong, true
+}
+
+func canSurvive(_ *View, m *Model) bool {
+	counted := func(failed *group) bool {
+		return slices.ContainsFunc(failed.instance.groups(engine.ModelSuccess), (*group).countsEnds)
 	}
-	return func(w *Window) (float64, bool) {
-		return flag(slices.ContainsFunc(pairs, func(c pair) bool {
-			return w.since[c.failed] < w.since[c.succeeded] && w.since[c.succeeded] != never && w.current[c.failed] > 0
-		})), true
+	return m.signals[unloadedFailures] != nil || slices.ContainsFunc(m.groups(engine.ModelFailed), counted)
+}
+
+// countsEnds reports whether a group is a single series that counts requests when they end.
+func (g *group) countsEnds() bool { return len(g.value.sources) == 1 && !g.acceptance }
+
+// outlive reports whether failures are from before the successes began to be counted.
+func (v *View) outlive(failed, success *group) (wrong bool) {
+	s, failures := v.columns(&success.value)[0], v.columns(&failed.value)
+	since := v.window.since
+	for _, f := range failures {
+		wrong = wrong || since[f] < since[s] && since[s] != never && v.window.current[f] > 0
 	}
+	return wrong
 }
 
 // flapping detects several instances of a model in one Triton that overwrite each other's gauges,
 // so that even the iteration counter decreases.
-func (p *Plan) flapping(id string) Eval {
-	iterations := p.singleColumn(engine.EngineIterations, id)
-	if iterations == -1 {
-		return nil
-	}
-	return func(w *Window) (float64, bool) {
-		_, ok := w.Last(iterations)
-		return flag(w.resetBefore[iterations] >= max(w.now-w.length, 0)), ok
-	}
+func flapping(v *View, m *Model) (wrong, ok bool) {
+	c, _ := v.column(m, engine.EngineIterations)
+	w := v.window
+	_, ok = w.Last(c)
+	return w.resetBefore[c] >= max(w.now-w.length, 0), ok
 }
 
 // stale detects an executor that shows requests although requests failed and none succeeded since
 // its last iteration: its process ended, and its last values stay (seen on Triton 2.51).
-func (p *Plan) stale(id string) Eval {
-	inFlight := largest(p.groupColumns(slices.Concat(p.groupsOf(engine.RequestsActive, id), p.groupsOf(engine.RequestsRunning, id))))
-	moves := p.groupColumns(slices.Concat(p.groupsOf(engine.EngineIterations, id), p.entryGroups(engine.ModelSuccess, id)))
-	failures := p.groupColumns(filter(p.groupsOf(engine.ModelFailed, id), func(g *group) bool { return g.class == engine.ClassServer }))
-	return func(w *Window) (float64, bool) {
-		n, ok := inFlight(w)
-		last := w.lastChange(moves)
-		return flag(n > 0 && w.now-last > w.gap && w.lastChange(failures) > last), ok
+func stale(v *View, m *Model) (wrong, ok bool) {
+	inFlight, ok := v.Largest(m, engine.RequestsActive, engine.RequestsRunning)
+	w := v.window
+	moved := w.lastChange(0, v.counters(m, engine.EngineIterations))
+	failed := int64(0)
+	if s := v.shown(m, engine.ModelSuccess); s != nil {
+		for _, g := range s.groups {
+			if g.role.Front() {
+				moved = w.lastChange(moved, v.columns(&g.value))
+			}
+		}
 	}
+	for _, g := range v.shown(m, engine.ModelFailed).groups {
+		if g.class == engine.ClassServer {
+			failed = w.lastChange(failed, v.columns(&g.value))
+		}
+	}
+	return inFlight > 0 && w.now-moved > w.gap && failed > moved, ok
 }
 
-func (w *Window) lastChange(columns []int) (last int64) {
+// lastChange returns when any of the columns changed last, or a later time.
+func (w *Window) lastChange(last int64, columns []int) int64 {
 	for _, c := range columns {
 		last = max(last, w.changed[c])
 	}
 	return last
 }
 
-// impossible detects impossible times of a model's requests: a mean first response later than the
-// mean duration, or an LLM that takes under a millisecond within an ensemble that takes longer.
-// Both compare everything counted since the model was loaded.
-func (p *Plan) impossible(g *group) Eval {
-	if p.handsOver(g.model) {
-		return positive(p.sum(p.sameModel(engine.ModelSuccess, g))) // One request is enough.
+// sorted returns the keys of a map in order.
+func sorted[T any](m map[string]T) []string {
+	names := make([]string, 0, len(m))
+	for name := range m {
+		names = append(names, name)
 	}
-	mean, firstResponse, ensemble := p.meanOf(g), p.firstResponse(g), p.ensembleOver(g)
-	if mean == nil || firstResponse == nil && ensemble == nil {
-		return nil
-	}
-	const instant, slow, later = 1e-3, 1e-2, 2
-	return func(w *Window) (float64, bool) {
-		duration, ok := mean(w)
-		if !ok {
-			return 0, false
-		}
-		if v, ok := valueOf(firstResponse, w); ok && v > later*duration && v > instant {
-			return 1, true
-		}
-		v, ok := valueOf(ensemble, w)
-		return flag(ok && v > slow && duration < instant), true
-	}
-}
-
-// firstResponse returns the mean time to a model's first response since it was loaded.
-func (p *Plan) firstResponse(g *group) Eval {
-	sums, counts := p.observations(p.sameModel(engine.ModelFirstResponse, g))
-	if len(sums) != 1 || len(counts) != 1 {
-		return nil
-	}
-	return ratio(combine(sums, engine.Sum), combine(counts, engine.Sum))
-}
-
-// ensembleOver returns the mean time of the ensemble around an LLM since it was loaded.
-func (p *Plan) ensembleOver(g *group) Eval {
-	if !p.executor(g.model) {
-		return nil
-	}
-	for _, e := range p.groupsOf(engine.ModelRequestSeconds, g.id) {
-		if e.role == engine.RoleEntry && p.identity.Topology.Ensemble(e.model) {
-			return p.meanOf(e)
-		}
-	}
-	return nil
-}
-
-// meanOf returns the mean time of a model's requests since it was loaded.
-func (p *Plan) meanOf(seconds *group) Eval {
-	return ratio(p.value(seconds), p.sum(p.sameModel(engine.ModelSuccess, seconds)))
+	slices.SortFunc(names, strings.Compare)
+	return names
 }

@@ -132,7 +132,7 @@ const replicaSection = "Replica"
 func (f Family) complete(section string) Family {
 	f.Name, f.Section, f.Unit = Prefix+f.Name, section, unitOf(f.Name)
 	f.Scope, f.Labels = f.rule.scopeAndLabels()
-	f.Inputs, f.Engines = f.rule.inputs, f.rule.inputs.kinds()
+	f.Inputs, f.Engines = f.rule.needs, f.rule.needs.kinds()
 	f.InPromQL = InPromQL{f.rule.query, f.rule.why}
 	return f
 }

@@ -9,14 +9,14 @@ import (
 // modelFamilies returns families about Triton's models; entry models and parts never add up.
 func modelFamilies() []Family {
 	return []Family{
-		family("model_requests_total", Sampled, modelRequests(),
+		family("model_requests_total", Sampled, modelRequestsRule(),
 			"Requests of each model that ended, including failed ones; a request to an ensemble counts in each of its models.",
 			"success + failure"),
 		sampled("model_requests_failed_total", engine.ModelFailed,
 			"Failed requests of each model by reason; an ensemble may count a failure twice."),
 		counted("model_inferences_total", engine.ModelInferences, "Inferences of each model: requests times their own batch size."),
 		counted("model_executions_total", engine.ModelExecutions, "Batches that each model executed."),
-		family("model_batch_size_average", Exact, executedBatch(),
+		family("model_batch_size_average", Exact, executedBatchRule(),
 			"Mean size of the batches that each model executed over the window.",
 			"rate(nv_inference_count) / rate(nv_inference_exec_count)"),
 		counted("model_requests_pending", engine.ModelPending,
@@ -25,7 +25,7 @@ func modelFamilies() []Family {
 		counted("model_queue_seconds_total", engine.ModelQueueSeconds, "Time that requests waited in the model's own queue in Triton, not in the executor's.", "microseconds / 1000000"),
 		counted("model_compute_seconds_total", engine.ModelComputeSeconds,
 			"Compute time of each model by phase: input, infer or output.", "microseconds / 1000000"),
-		family("model_queue_compute_ratio", Exact, queueCompute(),
+		family("model_queue_compute_ratio", Exact, queueComputeRule(),
 			"Time in Triton's queue divided by compute time over the window.",
 			"rate(nv_inference_queue_duration_us) / rate(nv_inference_compute_{input,infer,output}_duration_us)"),
 		counted("model_load_duration_seconds", engine.ModelLoadSeconds, "Time that the model took to load."),
@@ -77,7 +77,7 @@ func replicaFamilies() []Family {
 		family("info", Exact, info(),
 			"1 with the versions of the replica and where the TensorRT-LLM version comes from.",
 			"1"),
-		family("source_anomaly", Exact, anomalies(),
+		family("source_anomaly", Exact, anomalyRule(),
 			"1 while the server exposes something impossible, by check; dependent values are absent.",
 			"see the checks below"),
 	}

@@ -152,7 +152,7 @@ func writeMeaning(b *strings.Builder, m *engine.Meaning, kind, version string, n
 	case engine.Summary:
 		fmt.Fprintf(b, "# TYPE %s summary\n", m.Name)
 		for _, q := range percentages() {
-			write("", unit, fmt.Sprintf(`quantile="%v"`, q/100))
+			write("", unit, fmt.Sprintf(`quantile="%v"`, q.of100/100))
 		}
 	}
 	mean := map[engine.Signal]float64{engine.RequestDuration: 2, engine.RequestOutputTokens: 50}[m.Signal]
@@ -242,7 +242,7 @@ func TestCatalogMatchesServers(t *testing.T) {
 		}
 	}
 	for _, f := range Catalogue() {
-		if f.rule.compile == nil {
+		if !f.rule.runs() {
 			continue
 		}
 		names := make(map[string]bool)
@@ -263,8 +263,8 @@ func TestCatalogMatchesServers(t *testing.T) {
 // them. ModelSuccess is kept, because a model without it is not loaded.
 func alone(v everything, f *Family) []everything {
 	var all []everything
-	for _, set := range f.rule.inputs {
-		if v.nth > 0 || f.rule.compile == nil {
+	for _, set := range f.rule.needs {
+		if v.nth > 0 || !f.rule.runs() {
 			break
 		}
 		v.only = append([]engine.Signal{engine.ModelSuccess}, set...)

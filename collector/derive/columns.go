@@ -4,18 +4,34 @@ import (
 	"math"
 	"unique"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-func (r *program) addColumn(place exposition.ValueIndex, key columnKey, counter bool) int {
-	r.places, r.keys, r.counter = append(r.places, place), append(r.keys, key), append(r.counter, counter)
-	return len(r.places) - 1
+// columns holds what the columns of windows are: the numbers that rules ask for.
+type columns struct {
+	// places holds the value indexes of the columns, names identifies the columns across shapes.
+	// Only scaled and notZero columns differ from the numbers on the page.
+	places  []exposition.ValueIndex
+	names   []columnName
+	scaled  []scaledColumn
+	notZero []int32
+	// counter is true for columns that are counters. If counters appear with their first event,
+	// counters holds all of the page.
+	counter  []bool
+	counters []columnName
+	// samples are checked for invalid values. net holds columns that are computed from others.
+	samples []checkedSample
+	net     []*netCounter
 }
 
-// columnKey identifies a column in any program by the signal and labels of its series. GPUs are
-// numbered from 1, so that replicas of one kind have equal keys.
-type columnKey struct {
+func (c *columns) add(place exposition.ValueIndex, name columnName, counter bool) int {
+	c.places, c.names, c.counter = append(c.places, place), append(c.names, name), append(c.counter, counter)
+	return len(c.places) - 1
+}
+
+// columnName identifies a column on pages of any shape by the signal and labels of its series. GPUs
+// are numbered from 1, so that replicas of one kind have equal names.
+type columnName struct {
 	series unique.Handle[string]
 	gpu    uint8
 }
@@ -25,12 +41,12 @@ type column struct {
 	gpu    string
 }
 
-// resolve returns the column of a target with the given GPUs.
-func (k columnKey) resolve(gpus []string) column {
-	if k.gpu == 0 {
-		return column{series: k.series}
+// on returns the column of a target with the given GPUs.
+func (n columnName) on(gpus []string) column {
+	if n.gpu == 0 {
+		return column{series: n.series}
 	}
-	return column{k.series, gpus[k.gpu-1]}
+	return column{n.series, gpus[n.gpu-1]}
 }
 
 // scaledColumn is a column in another unit than the page.
@@ -46,40 +62,72 @@ type checkedSample struct {
 	quantile, counter bool
 }
 
-func (p *Plan) checkSample(in *source) {
-	if !p.checkedPlaces[in.Place] {
-		p.checkedPlaces[in.Place] = true
-		quantile := in.meaning.Form() != engine.Single && !in.Counter
-		p.program.samples = append(p.program.samples, checkedSample{in.Place, quantile, in.Counter})
+// columnsOf returns the columns of some numbers, which are added when a rule first asks for them.
+func (ix *index) columnsOf(n *numbers) []int {
+	if n.columns == nil && ix.building != nil && len(n.sources) > 0 {
+		n.columns = make([]int, len(n.sources))
+		for i, source := range n.sources {
+			n.columns[i] = ix.column(source)
+		}
+	}
+	return n.columns
+}
+
+func (ix *index) column(source int) int {
+	if c, ok := ix.building.columns[source]; ok {
+		return c
+	}
+	s := &ix.building.sources[source]
+	c := ix.add(s.place, s.columnOf(ix.gpus), s.counter)
+	ix.building.columns[source] = c
+	ix.building.view.window.addColumn(s.counter)
+	if s.zeroUnknown() {
+		ix.notZero = append(ix.notZero, int32(c))
+	}
+	if shift := s.shift(); shift != 0 {
+		ix.scaled = append(ix.scaled, scaledColumn{int32(c), math.Pow10(shift)})
+	}
+	ix.check(source)
+	return c
+}
+
+// check makes invalid values of a source count. It has no effect once the index is built.
+func (ix *index) check(source int) {
+	if ix.building == nil {
+		return
+	}
+	if s := &ix.building.sources[source]; !ix.building.checked[s.place] {
+		ix.building.checked[s.place] = true
+		ix.samples = append(ix.samples, checkedSample{s.place, s.quantile(), s.counter})
 	}
 }
 
 // readRow reads the columns. Invalid values become NaN and are counted.
-func (r *program) readRow(page *exposition.Block, row []float64, stats *Stats) {
-	page.Numbers(r.places, row)
+func (ix *index) readRow(page *exposition.Block, row []float64, stats *Stats) {
+	page.Numbers(ix.places, row)
 	if !page.NonNegative() {
-		r.countInvalid(page, row, stats)
+		ix.countInvalid(page, row, stats)
 	}
-	for i := range r.scaled {
-		row[r.scaled[i].column] /= r.scaled[i].divisor
+	for i := range ix.scaled {
+		row[ix.scaled[i].column] /= ix.scaled[i].divisor
 	}
-	for _, i := range r.notZero {
+	for _, i := range ix.notZero {
 		if row[i] == 0 {
 			row[i] = math.NaN()
 		}
 	}
-	stats.BrokenHistograms += r.broken
-	for i := range r.histograms {
-		if !r.histograms[i].valid(page) {
+	stats.BrokenHistograms += ix.broken
+	for _, g := range ix.copied {
+		if !g.valid(page) {
 			stats.BrokenHistograms++
 		}
 	}
 }
 
 // countInvalid counts invalid values and removes negative counters from the row.
-func (r *program) countInvalid(page *exposition.Block, row []float64, stats *Stats) {
-	for i := range r.samples {
-		s := &r.samples[i]
+func (c *columns) countInvalid(page *exposition.Block, row []float64, stats *Stats) {
+	for i := range c.samples {
+		s := &c.samples[i]
 		switch v := page.Number(s.place); {
 		case v != v && !s.quantile:
 			stats.NonFinite++
@@ -87,23 +135,23 @@ func (r *program) countInvalid(page *exposition.Block, row []float64, stats *Sta
 			stats.Negative++
 		}
 	}
-	for i, counter := range r.counter {
+	for i, counter := range c.counter {
 		if counter && row[i] < 0 {
 			row[i] = math.NaN()
 		}
 	}
 }
 
-// mapColumns maps each column to the column of an older program, or to -1 if it is new.
-func (r *program) mapColumns(old *program, gpus, gpusBefore []string) []int {
-	numbers := make(map[column]int, len(old.keys))
-	for i, key := range old.keys {
-		numbers[key.resolve(gpusBefore)] = i
+// from maps each column to the column of an older index, or to -1 if it is new.
+func (c *columns) from(old *columns, gpus, gpusBefore []string) []int {
+	numbers := make(map[column]int, len(old.names))
+	for i, name := range old.names {
+		numbers[name.on(gpusBefore)] = i
 	}
-	from := make([]int, len(r.keys))
-	for i, key := range r.keys {
+	from := make([]int, len(c.names))
+	for i, name := range c.names {
 		from[i] = -1
-		if o, ok := numbers[key.resolve(gpus)]; ok {
+		if o, ok := numbers[name.on(gpus)]; ok {
 			from[i] = o
 		}
 	}

@@ -67,8 +67,8 @@ type watch struct {
 	works   []work
 	// tokens holds the counters of tokens and iterations.
 	tokens []int
-	// inFlight is nil if no page shows it.
-	inFlight Eval
+	// inFlight lists the models whose requests in flight the page shows while they run.
+	inFlight []*Model
 }
 
 // entry is a model that clients call, and the counters of its outcome.
@@ -114,14 +114,14 @@ func (d *Deriver) Conditions() Conditions {
 		Movements: d.movements,
 		Acquitted: d.acquitted(),
 	}
-	c.InFlight, c.InFlightKnown = valueOf(d.program.watch.inFlight, d.window)
+	c.InFlight, c.InFlightKnown = d.view.requestsInFlight()
 	return c
 }
 
 // watchEntries follows the outcomes of each entry from page to page, across missed pages and idle
 // times, until a request ends well or the process changes.
 func (d *Deriver) watchEntries() {
-	w, by := d.window, &d.program.watch
+	w, by := d.window, &d.index.watch
 	if w.restarted == w.now && len(w.times) > 1 {
 		for _, s := range d.entries {
 			*s = entryState{}
@@ -149,8 +149,8 @@ func (d *Deriver) watchEntries() {
 
 // uncounted returns [Conditions.Uncounted].
 func (d *Deriver) uncounted() (all []string) {
-	for i := range d.program.watch.entries {
-		e := &d.program.watch.entries[i]
+	for i := range d.index.watch.entries {
+		e := &d.index.watch.entries[i]
 		accepted := d.entries[e.key].accepted
 		if accepted > 0 && d.window.now-accepted <= d.window.length && e.why != "" && !slices.Contains(all, e.why) {
 			all = append(all, e.why)
@@ -164,7 +164,7 @@ func (d *Deriver) uncounted() (all []string) {
 // which nobody knows how they end.
 func (d *Deriver) acquitted() time.Duration {
 	moved := d.movedAt
-	if slices.ContainsFunc(d.program.watch.entries, func(e entry) bool { return e.model != "" }) {
+	if slices.ContainsFunc(d.index.watch.entries, func(e entry) bool { return e.model != "" }) {
 		moved = min(moved, d.acceptedAt)
 	}
 	return time.Duration(max(d.servedAt, moved))
@@ -246,8 +246,8 @@ func (s *entryState) failures() float64 {
 func (d *Deriver) failing() (all []FailingEntry) {
 	var parts []FailingEntry
 	minimum := float64(cmp.Or(d.opts.FailingMin, DefaultFailingMin))
-	for i := range d.program.watch.entries {
-		e := &d.program.watch.entries[i]
+	for i := range d.index.watch.entries {
+		e := &d.index.watch.entries[i]
 		s := d.entries[e.key]
 		f := FailingEntry{
 			Model: e.model, Version: e.version, Requests: s.failures(),
@@ -269,63 +269,86 @@ func (d *Deriver) failing() (all []FailingEntry) {
 	return all
 }
 
-func (p *Plan) watchConditions() {
-	w := &p.program.watch
-	for _, id := range p.ids(ended()) {
+func (ix *index) watchConditions() {
+	w := &ix.watch
+	for _, m := range ix.having(ended()) {
 		trusted := true
-		for _, mv := range p.modelVersions(id) {
-			if o := p.outcome(id, mv); o != nil {
-				e := o.entry(id, mv)
-				e.why = p.identity.Topology.Uncounted(mv.model, p.identity.EngineVersion)
+		for _, version := range m.versions {
+			if version.outcome != nil {
+				e := version.outcome.entry(version)
+				e.why = ix.topology.Uncounted(version.name, ix.identity.EngineVersion)
 				w.entries = append(w.entries, e)
 				trusted = trusted && e.trusted
 			}
 		}
 		if !trusted {
-			w.entries = append(w.entries, p.failingParts(id)...)
+			w.entries = append(w.entries, ix.failingParts(m)...)
 		}
 	}
-	for _, id := range p.ids(anyOf(workSignals()...)) {
-		w.works = append(w.works, p.works(id)...)
+	for _, m := range ix.having(anyOf(workSignals()...)) {
+		w.works = append(w.works, ix.works(m)...)
 	}
-	w.tokens = p.groupColumns(stepsOf(func(signal engine.Signal) []*group { return p.groups[signal] }))
-	w.works = append(w.works, p.queueWorks()...)
-	w.inFlight = p.requestsInFlight()
+	for _, n := range stepsOf(ix.replica.groups) {
+		w.tokens = append(w.tokens, ix.columnsOf(n)...)
+	}
+	w.works = append(w.works, ix.queueWorks()...)
+	if !ix.quirks.GaugesWhenRequestsEnd { // Those gauges are not updated while requests run.
+		w.inFlight = ix.having(anyOf(engine.RequestsActive, engine.RequestsRunning))
+		ix.building.view.requestsInFlight()
+	}
 }
 
 // failingParts returns the parts of models whose failures the page counts.
-func (p *Plan) failingParts(id string) (all []entry) {
-	for _, failures := range p.groupsOf(engine.ModelFailed, id) {
+func (ix *index) failingParts(m *Model) (all []entry) {
+	for _, failures := range m.groups(engine.ModelFailed) {
 		if failures.role != engine.RolePart || failures.class != engine.ClassServer {
 			continue
 		}
-		mv := modelVersion{failures.model, failures.version}
-		i := slices.IndexFunc(all, func(e entry) bool { return e.model == mv.model && e.version == mv.version })
+		i := slices.IndexFunc(all, func(e entry) bool { return e.model == failures.name && e.version == failures.version })
 		if i < 0 {
 			i = len(all)
-			all = append(all, entry{key: id + "\x00part " + mv.model + "\x00" + mv.version, model: mv.model, version: mv.version, part: true})
-			all[i].ended.single = p.groupColumns(p.sameModel(engine.ModelSuccess, failures))
+			all = append(all, entry{
+				key:     m.id + "\x00part " + failures.name + "\x00" + failures.version,
+				model:   failures.name,
+				version: failures.version,
+				part:    true,
+			})
+			all[i].ended.single = ix.allColumns(failures.instance.groups(engine.ModelSuccess))
 		}
-		all[i].failed.single = append(all[i].failed.single, p.columnsOf(failures.members)...)
+		all[i].failed.single = append(all[i].failed.single, ix.columnsOf(&failures.value)...)
 	}
 	return all
 }
 
 // trusted reports whether requests that ended well are known to have done so: those of a model
 // whose failures are not all counted may have been accepted only.
-func (o *outcome) trusted(mv modelVersion) bool { return mv.model == "" || o.complete }
+func (o *outcome) trusted(version *Model) bool { return version.name == "" || o.complete }
 
 // entry returns what the conditions read of an outcome.
-func (o *outcome) entry(id string, mv modelVersion) entry {
-	e := entry{
-		key: id + "\x00" + mv.model + "\x00" + mv.version, model: mv.model, version: mv.version,
-		trusted: o.trusted(mv), steps: o.steps, otherEntries: o.otherEntries,
+func (o *outcome) entry(version *Model) entry {
+	return entry{
+		key:          version.id + "\x00" + version.name + "\x00" + version.version,
+		model:        version.name,
+		version:      version.version,
+		ended:        *o.tally(engine.ClassOK),
+		trusted:      o.trusted(version),
+		failed:       *o.tally(engine.ClassServer),
+		steps:        o.steps,
+		otherEntries: o.otherEntries,
 	}
-	if t := o.classes[engine.ClassOK]; t != nil {
-		e.ended = *t
+}
+
+// requestsInFlight returns how many requests are in flight, if the page shows them while they run.
+func (v *View) requestsInFlight() (sum float64, ok bool) {
+	ok = len(v.index.watch.inFlight) > 0
+	count := v.demand
+	if v.index.quirks.ActiveHoldsWaiting {
+		count = v.admitted
 	}
-	if t := o.classes[engine.ClassServer]; t != nil {
-		e.failed = *t
+	for _, m := range v.index.watch.inFlight {
+		requests, known := count(m)
+		sum += requests
+		ok = ok && known && v.Runs(m)
 	}
-	return e
+	return sum, ok
 }

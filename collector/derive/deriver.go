@@ -30,8 +30,6 @@ type Options struct {
 	RawHidden bool
 	// Stats continues the counts of an earlier deriver; if nil, they start at 0.
 	Stats *Stats
-	// caches holds the known sizes of KV caches, by model id.
-	caches map[string]cacheSize
 	// Output limits the series of the page and the derived series together.
 	Output Output
 }
@@ -39,15 +37,19 @@ type Options struct {
 // Deriver computes the derived series of one target. It is not safe for concurrent use.
 type Deriver struct {
 	opts Options
-	// The program was compiled for page, ranks and uses; gpus are the GPUs of the page.
-	page    *engine.Page
-	ranks   engine.Ranks
-	uses    int
-	gpus    []string
-	program *program
-	window  *Window
-	// out holds the series with the target's labels.
-	out       *exposition.Shape
+	// The index is of page, ranks and uses; gpus are the GPUs of the page.
+	page   *engine.Page
+	ranks  engine.Ranks
+	uses   int
+	gpus   []string
+	index  *index
+	window *Window
+	view   *View
+	// series holds the series with the target's labels, sizes the known sizes of KV caches by model
+	// id, which are labels of some.
+	series    *exposition.Shape
+	sizes     map[string]cacheSize
+	out       Out
 	row       []float64
 	dropped   Dropped
 	processes processTracker
@@ -71,9 +73,14 @@ type Deriver struct {
 // NewDeriver returns a deriver without pages.
 func NewDeriver(opts Options) *Deriver {
 	opts.Stats = cmp.Or(opts.Stats, &Stats{})
+	nothing, window := &index{}, newWindow(opts.Window, opts.Interval, nil)
 	return &Deriver{
-		opts: opts, program: &program{}, window: newWindow(opts.Window, opts.Interval, nil),
-		processes: processTracker{window: int64(max(opts.Window, minPages*opts.Interval))}, appeared: make(map[column]struct{}),
+		opts:      opts,
+		index:     nothing,
+		window:    window,
+		view:      newView(nothing, window),
+		processes: processTracker{window: int64(max(opts.Window, minPages*opts.Interval))},
+		appeared:  make(map[column]struct{}),
 	}
 }
 
@@ -87,7 +94,7 @@ func (d *Deriver) Identify(identity Identity) {
 func (d *Deriver) Stats() Stats { return *d.opts.Stats }
 
 // Objectives returns which objectives the newest page measures. The slice must not be modified.
-func (d *Deriver) Objectives() []target.Check { return d.program.objectives }
+func (d *Deriver) Objectives() []target.Check { return d.index.measured }
 
 // Sight determines which process a page comes from. The time now is monotonic, from any origin; page
 // is the result of package engine for pages of the block's shape.
@@ -99,11 +106,13 @@ func (d *Deriver) Sight(now time.Duration, block *exposition.Block, page *engine
 func (d *Deriver) Observe(seen Sighting) {
 	block, page := seen.block, seen.page
 	if page != d.page || page.Ranks() != d.ranks || d.dropped != (Dropped{}) && page.Uses() != d.uses {
-		d.compile(page, block)
+		d.reindex(page, block)
 	}
-	d.program.readRow(block, d.row, d.opts.Stats)
-	d.window.setNet(seen.now, seen.transition, d.program.net, d.row)
-	if d.window.push(seen.now, d.row, seen.transition) {
+	d.index.readRow(block, d.row, d.opts.Stats)
+	d.window.setNet(seen.now, seen.transition, d.index.net, d.row)
+	isNew := d.window.push(seen.now, d.row, seen.transition)
+	d.view.judge()
+	if isNew {
 		d.processes.record(&seen)
 		d.own.nextPage()
 		d.watchEntries()
@@ -135,48 +144,74 @@ func (d *Deriver) ForgoFresh() { d.processes.wanted = 0 }
 // while several processes answer or may answer: counters that alternate are resets to a reader,
 // each of which counts as an increase.
 func (d *Deriver) Render(block *exposition.Block) *exposition.Block {
-	out := d.out.Block()
+	out := d.series.Block()
 	if !d.processes.doubt && !d.processes.isSeveral(d.window.now) {
-		d.program.render(d.window, block, out)
+		d.runRules(block, out)
 	}
 	return out
+}
+
+// runRules sets the series of all rules, and those that repeat them under other names.
+func (d *Deriver) runRules(page, block *exposition.Block) {
+	ix := d.index
+	d.out = Out{view: d.view, page: page, block: block}
+	for i := range ix.applied {
+		a := &ix.applied[i]
+		d.out.next, d.out.end = a.first, a.last
+		a.family.rule.run(d.view, a.models, &d.out)
+	}
+	for _, r := range ix.repeats {
+		block.Repeat(r.series, r.original)
+	}
+	for i, m := range ix.sized {
+		if d.view.Runs(m) {
+			block.SetShort(len(ix.series)-len(ix.sized)+i, 1)
+		}
+	}
+	for n := range ix.hidden {
+		block.Unset(n)
+	}
+	d.out.page, d.out.block = nil, nil
 }
 
 // Processes returns the number of processes that are known to answer, or 0 if only one is. It is
 // at least two, and more only if the pages name them.
 func (d *Deriver) Processes() int { return d.processes.count(d.window.now) }
 
-// compile switches to the program for pages of another shape and keeps common columns.
-func (d *Deriver) compile(page *engine.Page, block *exposition.Block) {
-	old, oldGPUs, window := d.program, d.gpus, d.window
+// reindex switches to the index of another shape of pages and keeps common columns.
+func (d *Deriver) reindex(page *engine.Page, block *exposition.Block) {
+	old, oldGPUs, window := d.index, d.gpus, d.window
 	d.page, d.ranks, d.uses, d.gpus = page, page.Ranks(), page.Uses(), page.Shape().GPUs()
-	compile := func() *program { return newPlan(&d.opts, page, block).compile() }
-	if key, shared := d.opts.programKey(page); shared {
-		d.program = programs.Intern(key, nil, compile)
-	} else {
-		d.program = compile()
-	}
-	series := d.program.seriesOf(&d.opts.Identity, d.gpus)
-	priorities := func() map[string]priority { return d.opts.Identity.priorities(page, block) }
-	d.dropped = Dropped{d.program.droppedModels, dropSeries(series, d.opts.Output.Remaining(page.Shape().Cost()), priorities)}
-	d.out = exposition.NewComputed(series, d.opts.Identity.Relabel, page.Shape())
-	d.window = newWindow(d.opts.Window, d.opts.Interval, d.program.counter)
-	d.window.results, d.window.stats = make([]any, d.program.results), d.opts.Stats
-	d.window.adopt(window, d.program.mapColumns(old, d.gpus, oldGPUs))
+	d.index = sharedIndex(&d.opts, page, block)
+	d.label(block)
+	d.window = newWindow(d.opts.Window, d.opts.Interval, d.index.counter)
+	d.window.stats = d.opts.Stats
+	d.window.adopt(window, d.index.from(&old.columns, d.gpus, oldGPUs))
+	d.view = newView(d.index, d.window)
 	appeared := d.newCounters()
 	d.window.startAtZero(appeared)
-	d.window.beginNet(d.program.net, appeared)
+	d.window.beginNet(d.index.net, appeared)
 	entries, works := d.entries, d.works
 	d.entries = make(map[string]*entryState, len(entries))
-	for _, e := range d.program.watch.entries {
+	for _, e := range d.index.watch.entries {
 		d.entries[e.key] = cmp.Or(entries[e.key], &entryState{})
 	}
 	d.works = make(map[string]*workState, len(works))
-	for _, k := range d.program.watch.works {
+	for _, k := range d.index.watch.works {
 		// Counters that have just appeared were 0 on the pages before.
 		d.works[k.key] = cmp.Or(works[k.key], &workState{seen: k.countersAppear && len(d.window.times) > 0})
 	}
-	d.row = make([]float64, len(d.program.places))
+	d.row = make([]float64, len(d.index.places))
+}
+
+// label gives the series the labels of the target, within its budget.
+func (d *Deriver) label(block *exposition.Block) {
+	shape := d.page.Shape()
+	series := d.index.seriesOf(&d.opts.Identity, d.gpus)
+	d.index.setSizes(series, d.sizes)
+	priorities := func() map[string]priority { return d.opts.Identity.priorities(d.page, block) }
+	d.dropped = Dropped{d.index.droppedModels, dropSeries(series, d.opts.Output.Remaining(shape.Cost()), priorities)}
+	d.series = exposition.NewComputed(series, d.opts.Identity.Relabel, shape)
 }
 
 const maxAppeared = 4096
@@ -184,10 +219,10 @@ const maxAppeared = 4096
 // newCounters returns the columns of counters that appeared with their first event.
 func (d *Deriver) newCounters() []int {
 	var columns []int
-	for i, key := range d.program.keys {
-		c := key.resolve(d.gpus)
+	for i, name := range d.index.names {
+		c := name.on(d.gpus)
 		_, seen := d.appeared[c]
-		if !d.program.countersAppear || !d.program.counter[i] || seen || len(d.appeared) >= maxAppeared {
+		if !d.index.quirks.CountersAppear || !d.index.counter[i] || seen || len(d.appeared) >= maxAppeared {
 			continue
 		}
 		d.appeared[c] = struct{}{}
@@ -195,9 +230,9 @@ func (d *Deriver) newCounters() []int {
 			columns = append(columns, i)
 		}
 	}
-	for _, key := range d.program.counters {
+	for _, name := range d.index.counters {
 		if len(d.appeared) < maxAppeared/2 { // The other half is reserved for counters that rules read.
-			d.appeared[key.resolve(d.gpus)] = struct{}{}
+			d.appeared[name.on(d.gpus)] = struct{}{}
 		}
 	}
 	return columns

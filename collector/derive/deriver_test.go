@@ -136,7 +136,7 @@ func TestDeriveKeepsRatesWhenSeriesAreReordered(t *testing.T) {
 	require.InDelta(t, 0.5, got.get(t, `gpu_utilization_ratio{gpu_uuid="GPU-1"}`), 0)
 }
 
-// TestReplicasWithRelabeledGPUs uses replicas that may share a program.
+// TestReplicasWithRelabeledGPUs uses replicas that may share an index.
 // Only the ends of GPU names are shown and sorted by: they are in the order of the
 // names for one replica, and in the opposite order for another.
 func TestReplicasWithRelabeledGPUs(t *testing.T) {
@@ -147,7 +147,7 @@ func TestReplicasWithRelabeledGPUs(t *testing.T) {
 		}
 		return exposition.Labeled{Labels: b.Labels(), Keep: true}
 	}
-	var all []*bench // A program is shared for as long as a target has it.
+	var all []*bench // An index is shared for as long as a target has it.
 	for _, gpus := range [][2]string{{"GPU-a-11", "GPU-b-22"}, {"GPU-z-11", "GPU-c-22"}, {"GPU-y-11", "GPU-d-22"}} {
 		b := newBench(t, engine.Triton, "m").with(func(o *derive.Options) { o.Identity.Relabel = shortened })
 		b.label = new(exposition.Labeler(shortened))

@@ -37,7 +37,12 @@ type priority struct {
 func byPriority(ids map[string]priority) []string {
 	return slices.SortedFunc(maps.Keys(ids), func(a, b string) int {
 		x, y := ids[a], ids[b]
-		return cmp.Or(cmp.Compare(flag(y.entry), flag(x.entry)), cmp.Compare(flag(y.served), flag(x.served)), cmp.Compare(y.traffic, x.traffic), strings.Compare(a, b))
+		return cmp.Or(
+			cmp.Compare(flag(y.entry), flag(x.entry)),
+			cmp.Compare(flag(y.served), flag(x.served)),
+			cmp.Compare(y.traffic, x.traffic),
+			strings.Compare(a, b),
+		)
 	})
 }
 
@@ -52,7 +57,7 @@ func (id *Identity) priorities(page *engine.Page, block *exposition.Block) map[s
 		r := all[model]
 		r.entry = r.entry || id.Topology.Role(s.Model).Front()
 		r.served = served[model]
-		if class := classOf(&s); s.Counter && (class == "" || class == engine.ClassOK) && block != nil {
+		if block != nil && countsEnds(&s) {
 			r.traffic += max(block.Number(s.Place), 0)
 		}
 		all[model] = r
@@ -60,22 +65,23 @@ func (id *Identity) priorities(page *engine.Page, block *exposition.Block) map[s
 	return all
 }
 
-// dropModels drops the sources of models that exceed the limit, and returns the number of these
-// models. The block may be nil.
-func (p *Plan) dropModels(limit int, block *exposition.Block) int {
+// dropModels drops the sources of models that exceed the limit, and counts these models. The block
+// may be nil.
+func (ix *index) dropModels(limit int, block *exposition.Block) {
 	if limit == 0 {
-		return 0
+		return
 	}
-	ids := p.identity.priorities(p.page, block)
+	ids := ix.identity.priorities(ix.building.page, block)
 	if len(ids) <= limit {
-		return 0
+		return
 	}
 	admitted := byPriority(ids)[:limit]
-	p.sources = slices.DeleteFunc(p.sources, func(s source) bool { return s.Model != "" && !slices.Contains(admitted, s.id) })
-	return len(ids) - limit
+	exceeds := func(s source) bool { return s.name != "" && !slices.Contains(admitted, s.id) }
+	ix.building.sources = slices.DeleteFunc(ix.building.sources, exceeds)
+	ix.droppedModels = len(ids) - limit
 }
 
-// dropSeries drops all series of the models that do not fit, and returns the number of series.
+// dropSeries leaves out all series of the models that do not fit, and returns the number of series.
 func dropSeries(all []exposition.ComputedSeries, limit exposition.Volume, priorities func() map[string]priority) int {
 	if limit == (exposition.Volume{}) {
 		return 0
@@ -83,7 +89,7 @@ func dropSeries(all []exposition.ComputedSeries, limit exposition.Volume, priori
 	costs, total := make(map[string]exposition.Volume), exposition.Volume{}
 	for i := range all {
 		cost, id := exposition.Volume{}, all[i].Labels.Get("model_id")
-		if !all[i].Hidden {
+		if !all[i].Hidden && !all[i].Omit {
 			cost = all[i].Cost()
 		}
 		costs[id], total = costs[id].Add(cost), total.Add(cost)
@@ -104,7 +110,11 @@ func dropSeries(all []exposition.ComputedSeries, limit exposition.Volume, priori
 	}
 	dropped := 0
 	for i := range all {
-		if all[i].Omit = !admitted[all[i].Labels.Get("model_id")]; all[i].Omit && !all[i].Hidden {
+		if all[i].Omit || admitted[all[i].Labels.Get("model_id")] {
+			continue
+		}
+		all[i].Omit = true
+		if !all[i].Hidden {
 			dropped++
 		}
 	}

@@ -38,8 +38,8 @@ func (d *Deriver) EndOwn(model string, answered bool) {
 	if !answered {
 		d.own.unanswered++
 	}
-	for i := range d.program.watch.entries {
-		e := &d.program.watch.entries[i]
+	for i := range d.index.watch.entries {
+		e := &d.index.watch.entries[i]
 		if e.model != "" && e.model != model {
 			continue
 		}

@@ -2,6 +2,7 @@ package derive
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/prometheus/common/model"
 
@@ -10,8 +11,10 @@ import (
 
 // Rule computes the series of one family for a target.
 type Rule struct {
-	// inputs lists the signals that it reads, and so which servers can have the family.
-	inputs inputs
+	// needs lists the signals that it needs, and so which servers can have the family; also lists
+	// what it reads besides if it is there.
+	needs inputs
+	also  []engine.Signal
 	// scope and labels describe its series, in addition to the labels of the signal like.
 	scope  Scope
 	labels []string
@@ -22,12 +25,82 @@ type Rule struct {
 	formula string
 	// typ is the type of the family if it does not follow from its name.
 	typ model.MetricType
-	// compile adds the series for a shape of pages. It is nil if they need more than the page.
-	compile func(p *Plan, f *Family)
+
+	// model sets the series of each model id that has the signals, page those of the whole page. One
+	// of them is set, unless the values need more than the page. They are run on each page, and once
+	// without values for each shape.
+	model func(v *View, m *Model, out *Out)
+	page  func(v *View, out *Out)
 }
+
+// runs reports whether the rule computes values from pages.
+func (r *Rule) runs() bool { return r.model != nil || r.page != nil }
+
+// run sets all series of the rule.
+func (r *Rule) run(v *View, models []*Model, out *Out) {
+	if r.page != nil {
+		r.page(v, out)
+		return
+	}
+	for _, m := range models {
+		r.model(v, m, out)
+	}
+}
+
+// inputs lists sets of signals, any of which is sufficient. Without sets, no signal is needed.
+type inputs [][]engine.Signal
+
+func allOf(signals ...engine.Signal) inputs { return inputs{signals} }
+
+func anyOf(signals ...engine.Signal) (in inputs) {
+	for _, s := range signals {
+		in = append(in, []engine.Signal{s})
+	}
+	return in
+}
+
+func (in inputs) or(o inputs) inputs { return slices.Concat(in, o) }
+
+func (in inputs) and(o inputs) (combined inputs) {
+	for _, a := range in {
+		for _, b := range o {
+			combined = append(combined, slices.Concat(a, b))
+		}
+	}
+	return combined
+}
+
+// all returns the signals of all sets.
+func (in inputs) all() []engine.Signal { return slices.Concat(in...) }
+
+// met reports whether a set of signals is complete; has reports which signals there are.
+func (in inputs) met(has func(engine.Signal) bool) bool {
+	lacks := func(s engine.Signal) bool { return !has(s) }
+	complete := func(set []engine.Signal) bool { return !slices.ContainsFunc(set, lacks) }
+	return len(in) == 0 || slices.ContainsFunc(in, complete)
+}
+
+func (in inputs) kinds() []engine.Name {
+	var kinds []engine.Name
+	for _, s := range servers() {
+		if in.met(func(signal engine.Signal) bool { return s.signals[signal] != nil }) {
+			kinds = append(kinds, s.kind)
+		}
+	}
+	return slices.Compact(kinds)
+}
+
+//nolint:gochecknoglobals // constant data, built on first use.
+var servers = sync.OnceValue(newServers)
 
 func (r Rule) by(names ...string) Rule {
 	r.labels = slices.Concat(r.labels, names)
+	return r
+}
+
+// reads adds signals that the rule does not need.
+func (r Rule) reads(signals ...engine.Signal) Rule {
+	r.also = slices.Concat(r.also, signals)
 	return r
 }
 
@@ -65,123 +138,151 @@ func (r Rule) scopeAndLabels() (Scope, []string) {
 
 // beyondPage returns a rule for values from the API of a server or from the collector.
 func beyondPage(scope Scope, answers inputs, names ...string) Rule {
-	return Rule{inputs: answers, scope: scope, labels: names, why: whyBeyond}
+	return Rule{needs: answers, scope: scope, labels: names, why: whyBeyond}
+}
+
+// eachModel returns a rule that is run for each model id with the signals.
+func eachModel(needs inputs, set func(v *View, m *Model, out *Out)) Rule {
+	return Rule{needs: needs, scope: OfEntry, why: whyByKind, model: set}
+}
+
+// eachVersion returns a rule that is run for each version that clients call.
+func eachVersion(needs inputs, set func(v *View, m *Model, out *Out)) Rule {
+	return eachModel(needs, func(v *View, m *Model, out *Out) {
+		for _, version := range m.versions {
+			set(v, version, out)
+		}
+	}).by("model", "version")
+}
+
+// ofPage returns a rule that is run once a page, with series like those of a signal.
+func ofPage(needs inputs, like engine.Signal, set func(v *View, out *Out)) Rule {
+	return Rule{needs: needs, like: like, why: whyShown, page: set}
 }
 
 // copyOf copies a signal, in base units and with our labels.
 func copyOf(signal engine.Signal) Rule {
-	return Rule{inputs: allOf(signal), like: signal, why: whyShown, compile: func(p *Plan, f *Family) {
-		for _, g := range p.groups[signal] {
-			if len(g.members) > 0 && !p.endsEarly(g) {
-				p.pass(f, "", g.labels, g, g.members, g.meaning.Shift)
-			}
+	return ofPage(allOf(signal), signal, func(v *View, out *Out) { copySignal(v, signal, out) })
+}
+
+func copySignal(v *View, signal engine.Signal, out *Out) {
+	s := v.shown(v.index.replica, signal)
+	if s == nil {
+		return
+	}
+	for _, g := range s.groups {
+		if len(g.value.sources) > 0 && !g.endsEarly {
+			out.Copy(g)
 		}
-	}}
+	}
 }
 
 // inFlight copies a signal of requests in flight, with 0 for an idle server.
 func inFlight(signal engine.Signal) Rule {
-	exposed := copyOf(signal)
-	return Rule{inputs: exposed.inputs, like: signal, why: whyShown, compile: func(p *Plan, f *Family) {
-		if !p.quirks.GaugesWhenRequestsEnd {
-			exposed.compile(p, f)
+	return ofPage(allOf(signal), signal, func(v *View, out *Out) {
+		if !v.index.quirks.GaugesWhenRequestsEnd {
+			copySignal(v, signal, out)
 			return
 		}
-		for _, id := range p.ids(exposed.inputs) {
-			p.emit(f, p.forModel(id), p.executorGate(id), p.orIdle(id, p.total(signal, id)))
-		}
-	}}
-}
-
-// copyOr copies a signal, or computes it if the server exposes only its parts.
-func copyOr(signal engine.Signal, t term) Rule {
-	exposed := copyOf(signal)
-	return Rule{inputs: t.inputs, like: signal, why: whyByKind, compile: func(p *Plan, f *Family) {
-		exposed.compile(p, f)
-		for _, id := range p.ids(t.inputs) {
-			if len(p.groupsOf(signal, id)) == 0 {
-				p.emit(f, p.forModel(id), nil, t.eval(p, id))
+		for _, m := range v.index.models {
+			if v.Has(m, signal) {
+				requests, ok := v.Sum(m, signal)
+				requests, ok = v.orIdle(m, requests, ok)
+				out.Set(m, requests, ok && v.Runs(m))
 			}
 		}
-	}}
+	}).reads(engine.RequestsRunning, engine.RequestsFinished)
+}
+
+// copyOr copies a signal, or computes it if the server exposes only its parts, where it has them.
+func copyOr(
+	signal engine.Signal, needs inputs, has func(v *View, m *Model) bool, compute func(v *View, m *Model) (float64, bool),
+) Rule {
+	return ofPage(needs, signal, func(v *View, out *Out) {
+		copySignal(v, signal, out)
+		for _, m := range v.index.models {
+			if !v.Has(m, signal) && has(v, m) {
+				value, ok := compute(v, m)
+				out.Set(m, value, ok)
+			}
+		}
+	}).because(whyByKind)
 }
 
 // byState copies two signals into one family with the label state.
 func byState(state string, signal engine.Signal, otherState string, otherSignal engine.Signal) Rule {
-	pass := func(p *Plan, f *Family, state string, signal engine.Signal) {
-		for _, g := range p.groups[signal] {
-			p.pass(f, "", p.forModel(g.id, "state", state), g, g.members, g.meaning.Shift)
+	return ofPage(anyOf(signal, otherSignal), signal, func(v *View, out *Out) {
+		copyAs(v, signal, state, out)
+		copyAs(v, otherSignal, otherState, out)
+	}).by("state")
+}
+
+func copyAs(v *View, signal engine.Signal, state string, out *Out) {
+	if s := v.shown(v.index.replica, signal); s != nil {
+		for _, g := range s.groups {
+			out.CopyAs(g, "state", state)
 		}
 	}
-	return Rule{inputs: anyOf(signal, otherSignal), like: signal, labels: []string{"state"}, why: whyShown, compile: func(p *Plan, f *Family) {
-		pass(p, f, state, signal)
-		pass(p, f, otherState, otherSignal)
-	}}
 }
 
+// distribution copies a histogram or summary.
 func distribution(signal engine.Signal) Rule {
-	return Rule{inputs: allOf(signal), like: signal, why: whyShown, typ: model.MetricTypeHistogram, compile: func(p *Plan, f *Family) {
-		for _, g := range p.groups[signal] {
-			if !p.endsEarly(g) {
-				p.distribute(f, g, g.labels)
+	return ofPage(allOf(signal), signal, func(v *View, out *Out) {
+		for _, g := range v.shown(v.index.replica, signal).groups {
+			if !g.endsEarly {
+				out.CopyDistribution(g, nil)
 			}
 		}
-	}}
+	}).typed(model.MetricTypeHistogram)
 }
 
-// eachEntry returns a rule that calls add for each entry model with the inputs.
-func eachEntry(in inputs, add func(p *Plan, f *Family, id string)) Rule {
-	return Rule{inputs: in, scope: OfEntry, why: whyByKind, compile: func(p *Plan, f *Family) {
-		for _, id := range p.ids(in) {
-			add(p, f, id)
-		}
-	}}
-}
-
-// perEntry exposes one number per entry model, absent while a check detects its anomaly.
-func perEntry(t term, checks ...string) Rule {
-	return eachEntry(t.inputs, func(p *Plan, f *Family, id string) {
-		p.emit(f, p.forModel(id), p.gate(id, checks...), t.eval(p, id))
-	})
-}
-
+// rateOf exposes the increase of a counter per second.
 func rateOf(signal engine.Signal) Rule {
-	return perEntry(rate(signal)).queried(rateQuery(signal), "rate("+string(signal)+")")
+	return eachModel(allOf(signal), func(v *View, m *Model, out *Out) {
+		rate, ok := v.Rate(m, signal)
+		out.Set(m, rate, ok)
+	}).queried(rateQuery(signal), "rate("+string(signal)+")")
 }
 
 // share divides the increase of a counter by the increase of others. It is at most 1: vLLM counts
 // cached tokens before it counts all tokens.
 func share(part engine.Signal, wholes ...engine.Signal) Rule {
-	return perEntry(term{allOf(part).and(allOf(wholes...)), func(p *Plan, id string) Eval {
-		var all []*group
-		for _, s := range wholes {
-			all = append(all, p.groupsOf(s, id)...)
+	return eachModel(allOf(part).and(allOf(wholes...)), func(v *View, m *Model, out *Out) {
+		all := make([]int, 0, onStack)
+		for _, whole := range wholes {
+			all = append(all, v.counters(m, whole)...)
 		}
-		return transform(growthRatio(p.groupColumns(p.groupsOf(part, id)), p.groupColumns(all)), func(v float64) float64 { return min(v, 1) })
-	}}).queried("clamp_max("+rateQuery(part)+" / "+rateQuery(wholes[0])+", 1)",
+		share, ok := v.window.grownRatio(v.counters(m, part), all)
+		out.Set(m, min(share, 1), ok)
+	}).queried("clamp_max("+rateQuery(part)+" / "+rateQuery(wholes[0])+", 1)",
 		"rate("+string(part)+") / rate("+string(wholes[0])+"), at most 1")
 }
 
+// info exposes 1 with the versions of the target.
 func info() Rule {
-	return Rule{scope: OfReplica, labels: []string{"engine_version", "trtllm_version", "trtllm_version_source"}, why: whyBeyond, compile: func(p *Plan, f *Family) {
-		lset := withLabels(p.identity.Labels, "engine_version", p.identity.EngineVersion,
-			"trtllm_version", p.identity.TRTLLMVersion, "trtllm_version_source", string(p.identity.Source))
-		p.emit(f, lset, nil, constant(1))
-	}}
+	return Rule{
+		scope:  OfReplica,
+		labels: []string{"engine_version", "trtllm_version", "trtllm_version_source"},
+		why:    whyBeyond,
+		page: func(v *View, out *Out) {
+			id := &v.index.identity
+			out.Set(v.index.replica, 1, true, "engine_version", id.EngineVersion,
+				"trtllm_version", id.TRTLLMVersion, "trtllm_version_source", string(id.Source))
+		},
+	}
+}
+
+func adaptersRule() Rule {
+	return ofPage(allOf(engine.AdaptersWritten), engine.AdaptersWritten, adapters)
 }
 
 // adapters exposes 1 with the most recent label set.
-func adapters() Rule {
-	return Rule{inputs: allOf(engine.AdaptersWritten), like: engine.AdaptersWritten, why: whyShown, compile: func(p *Plan, f *Family) {
-		for _, g := range p.groups[engine.AdaptersWritten] {
-			written, newest := p.value(g), largest(p.groupColumns(p.groupsOf(engine.AdaptersWritten, g.id)))
-			p.emit(f, g.labels, nil, func(w *Window) (float64, bool) {
-				v, ok := written(w)
-				latest, _ := newest(w)
-				return 1, ok && v >= latest
-			})
-		}
-	}}
+func adapters(v *View, out *Out) {
+	for _, g := range v.shown(v.index.replica, engine.AdaptersWritten).groups {
+		written, ok := v.value(g)
+		latest, _ := v.Largest(g.model, engine.AdaptersWritten)
+		out.SetLabels(g.labels, 1, ok && written >= latest)
+	}
 }
 
 // InPromQL holds a query with the values of a family, or the reason why there is none.

@@ -1,120 +1,154 @@
 package derive
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/prometheus/common/model"
-	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// histograms selects the histograms, usually one, that a formula reads for a model version.
+// histograms selects the histograms, usually one, that a formula reads for a version.
 type histograms struct {
 	// signal is what they measure; a family that copies them has its name.
 	signal engine.Signal
-	inputs inputs
+	needs  inputs
 	// labels lists model and version if the histograms may belong to single models.
 	labels []string
-	groups func(p *Plan, id string, mv modelVersion) []*group
+	// of returns them, nil if there are none.
+	of func(v *View, version *Model) *shown
 }
 
 func observed(signal engine.Signal) histograms {
-	return histograms{signal: signal, inputs: allOf(signal), groups: func(p *Plan, id string, mv modelVersion) []*group { return p.exposed(signal, id, mv) }}
+	return histograms{signal: signal, needs: allOf(signal), of: func(v *View, version *Model) *shown {
+		return v.exposed(version, signal)
+	}}
 }
 
-// rule returns a rule that calls add for each model version.
-func (h histograms) rule(additional inputs, add func(p *Plan, f *Family, id string, mv modelVersion, groups []*group, lset labels.Labels)) Rule {
-	rule := eachModelVersion(h.inputs.or(additional), func(p *Plan, f *Family, id string, mv modelVersion) {
-		groups := h.groups(p, id, mv)
-		add(p, f, id, mv, groups, p.forGroups(groups, id, mv))
+// exposed returns what the page shows of a signal of an engine: it covers all versions, so only the
+// first one has it.
+func (v *View) exposed(version *Model, signal engine.Signal) *shown {
+	if version.nth > 0 {
+		return nil
+	}
+	return v.shown(version.of, signal)
+}
+
+// rule returns a rule that is run for each version.
+func (h histograms) rule(additional inputs, set func(v *View, version *Model, s *shown, out *Out)) Rule {
+	rule := eachVersion(h.needs.or(additional), func(v *View, version *Model, out *Out) {
+		set(v, version, h.of(v, version), out)
 	})
 	rule.labels = h.labels
 	return rule
 }
 
-// exposed returns the groups of a signal of an engine. They cover all model versions, so only the
-// first version has them, and the zero value.
-func (p *Plan) exposed(signal engine.Signal, id string, mv modelVersion) []*group {
-	if mv != (modelVersion{}) && mv != p.modelVersions(id)[0] {
-		return nil
+// subject returns what the series of histograms are about: a version, or its model id if they belong
+// to its engine.
+func (s *shown) subject(version *Model) *Model {
+	if s == nil || len(s.groups) == 0 || !s.groups[0].ofModel {
+		return version.of
 	}
-	return p.groupsOf(signal, id)
-}
-
-// forGroups returns the labels of the model version, or of the engine if the groups belong to it.
-func (p *Plan) forGroups(groups []*group, id string, mv modelVersion, pairs ...string) labels.Labels {
-	if len(groups) == 0 || groups[0].meaning.Scope() != engine.OfModel {
-		mv = modelVersion{}
-	}
-	return p.forModelVersion(id, mv, pairs...)
+	return version
 }
 
 // firstTokens returns the times to the first token: as exposed, or the times to the first
 // response of streaming entry models.
-func firstTokens() histograms { return orFirstResponse(engine.FirstToken, true) }
+func firstTokens() histograms {
+	return histograms{
+		signal: engine.FirstToken,
+		needs:  anyOf(engine.FirstToken, engine.ModelFirstResponse),
+		labels: []string{"model", "version"},
+		of:     (*View).firstTokens,
+	}
+}
 
 // wholeRequests returns the durations of requests: as exposed, or the times to the first response
 // of entry models that do not stream, which is also the last.
 func wholeRequests() histograms {
-	h := orFirstResponse(engine.RequestDuration, false)
-	orFirst := h.groups
-	h.inputs = h.inputs.or(anyOf(engine.ModelRequestTimes))
-	h.groups = func(p *Plan, id string, mv modelVersion) []*group {
-		times := p.versionGroups(engine.ModelRequestTimes, id, mv)
-		if len(p.groupsOf(engine.RequestDuration, id)) > 0 || len(times) == 0 || !p.trusted(mv.model) {
-			return orFirst(p, id, mv)
-		}
-		return times
+	return histograms{
+		signal: engine.RequestDuration,
+		needs:  anyOf(engine.RequestDuration, engine.ModelFirstResponse, engine.ModelRequestTimes),
+		labels: []string{"model", "version"},
+		of:     (*View).wholeRequests,
 	}
-	return h
 }
 
-func orFirstResponse(signal engine.Signal, streaming bool) histograms {
-	return histograms{signal, anyOf(signal, engine.ModelFirstResponse), []string{"model", "version"}, func(p *Plan, id string, mv modelVersion) []*group {
-		if len(p.groupsOf(signal, id)) > 0 {
-			return p.exposed(signal, id, mv)
-		}
-		return filter(p.versionGroups(engine.ModelFirstResponse, id, mv), func(g *group) bool {
-			streams, known := p.streams(g.model)
-			return known && streams == streaming
-		})
-	}}
+func (v *View) firstTokens(version *Model) *shown {
+	v.Has(version, engine.FirstToken)
+	v.Has(version, engine.ModelFirstResponse)
+	return version.firstTokens
 }
 
-func passedOn(h histograms) Rule {
-	return h.rule(inputs{}, func(p *Plan, f *Family, _ string, _ modelVersion, groups []*group, lset labels.Labels) {
-		for _, g := range groups {
-			p.distribute(f, g, lset)
+func (v *View) wholeRequests(version *Model) *shown {
+	v.Has(version, engine.RequestDuration)
+	v.Has(version, engine.ModelFirstResponse)
+	v.Has(version, engine.ModelRequestTimes)
+	return version.wholeRequests
+}
+
+func (ix *index) firstTokensOf(version *Model) *shown {
+	return ix.orFirstResponse(version, engine.FirstToken, true)
+}
+
+func (ix *index) wholeRequestsOf(version *Model) *shown {
+	times := version.signals[engine.ModelRequestTimes]
+	if version.of.signals[engine.RequestDuration] != nil || times == nil || !ix.countsWhole(version.name) {
+		return ix.orFirstResponse(version, engine.RequestDuration, false)
+	}
+	return times
+}
+
+// orFirstResponse returns a signal of an engine, or the times to the first response of a version
+// that streams, or does not.
+func (ix *index) orFirstResponse(version *Model, signal engine.Signal, streaming bool) *shown {
+	if s := version.of.signals[signal]; s != nil {
+		if version.nth > 0 {
+			return nil
 		}
-	}).because(whyShown).typed(model.MetricTypeHistogram)
+		return s
+	}
+	responses := filter(version.groups(engine.ModelFirstResponse), func(g *group) bool {
+		streams, known := ix.streams(g.name)
+		return known && streams == streaming
+	})
+	if len(responses) == 0 {
+		return nil
+	}
+	return &shown{groups: responses}
 }
 
 // streams reports whether a model's first response is its first token. If the server does not say
 // so, a model with the histogram is decoupled if others lack it, since up to 25.12 only decoupled
 // models had it. Otherwise it is unknown.
-func (p *Plan) streams(name string) (streams, known bool) {
-	if streams, known = p.identity.Topology.Streams(name); known {
+func (ix *index) streams(name string) (streams, known bool) {
+	if streams, known = ix.topology.Streams(name); known {
 		return streams, true
 	}
-	return true, p.lackFirstResponse
+	return true, ix.lackFirstResponse
 }
 
-func (p *Plan) meanOver(groups []*group) Eval { return growthRatio(p.observations(groups)) }
-
-func (p *Plan) observations(groups []*group) (sums, counts []int) {
-	for _, g := range groups {
-		sums = append(sums, p.columnsOf(g.sum)...)
-		counts = append(counts, p.columnsOf(g.count)...)
-	}
-	return sums, counts
+// passedOn copies histograms.
+func passedOn(h histograms) Rule {
+	return h.rule(inputs{}, func(_ *View, version *Model, s *shown, out *Out) {
+		if s == nil {
+			return
+		}
+		for _, g := range s.groups {
+			out.CopyDistribution(g, s.subject(version))
+		}
+	}).because(whyShown).typed(model.MetricTypeHistogram)
 }
 
+// mean exposes the mean of what histograms observed over the window.
 func mean(h histograms) Rule {
 	name := Prefix + string(h.signal)
-	return h.rule(inputs{}, func(p *Plan, f *Family, _ string, _ modelVersion, groups []*group, lset labels.Labels) {
-		p.emit(f, lset, p.gatesOf(groups), p.meanOver(groups))
+	return h.rule(inputs{}, func(v *View, version *Model, s *shown, out *Out) {
+		if v.hasMean(s) {
+			mean, ok := v.meanOf(s)
+			ok = v.trusts(s.groups...) && ok
+			out.Set(s.subject(version), mean, ok)
+		}
 	}).queried("rate("+name+"_sum[1m]) / rate("+name+"_count[1m])", "rate(sum) / rate(count) of "+string(h.signal))
 }
 
@@ -122,74 +156,93 @@ func durations() inputs {
 	return anyOf(engine.RequestDuration).or(allOf(engine.ModelRequestSeconds, engine.ModelSuccess))
 }
 
-// duration returns the mean duration of requests over the window, with its groups and its gate.
-func (p *Plan) duration(id string, mv modelVersion) (Eval, []*group, Gate) {
-	if len(p.groupsOf(engine.RequestDuration, id)) > 0 {
-		groups := p.exposed(engine.RequestDuration, id, mv)
-		return p.meanOver(groups), groups, nil
+// hasDuration reports whether the page shows the mean duration of requests to a version.
+func (v *View) hasDuration(version *Model) bool {
+	if v.Has(version.of, engine.RequestDuration) {
+		return v.hasMean(v.exposed(version, engine.RequestDuration))
 	}
-	if !p.trusted(mv.model) {
-		return nil, nil, nil
-	}
-	gate := every(p.gate(id, checkFrozen), p.gate(mv.model, checkDurations))
-	times, counts := p.versionGroups(engine.ModelRequestSeconds, id, mv), p.versionGroups(engine.ModelSuccess, id, mv)
-	return growthRatio(p.groupColumns(times), p.groupColumns(counts)), times, gate
+	return v.index.countsWhole(version.name) &&
+		len(v.counters(version, engine.ModelRequestSeconds)) > 0 && len(v.counters(version, engine.ModelSuccess)) > 0
 }
 
-func meanDuration() Rule {
-	return eachModelVersion(durations(), func(p *Plan, f *Family, id string, mv modelVersion) {
-		e, groups, gate := p.duration(id, mv)
-		p.emit(f, p.forGroups(groups, id, mv), gate, e)
-	}).because(whyModels)
+// duration returns the mean duration of requests over the window.
+func (v *View) duration(version *Model) (float64, bool) {
+	if v.Has(version.of, engine.RequestDuration) {
+		return v.meanOf(v.exposed(version, engine.RequestDuration))
+	}
+	seconds, ends := v.counters(version, engine.ModelRequestSeconds), v.counters(version, engine.ModelSuccess)
+	mean, ok := v.window.grownRatio(seconds, ends)
+	return mean, ok && v.Trust(version, frozenCounters, decoupledDurations)
+}
+
+func meanDurationRule() Rule { return eachVersion(durations(), meanDuration).because(whyModels) }
+
+func meanDuration(v *View, version *Model, out *Out) {
+	if !v.hasDuration(version) {
+		return
+	}
+	times := v.shown(version, engine.ModelRequestSeconds)
+	if v.Has(version.of, engine.RequestDuration) {
+		times = v.exposed(version, engine.RequestDuration)
+	}
+	mean, ok := v.duration(version)
+	out.Set(times.subject(version), mean, ok)
+}
+
+func tokenTimeEstimateRule() Rule {
+	needs := durations().and(allOf(engine.ModelFirstResponse, engine.RequestOutputTokens))
+	return eachModel(needs, tokenTimeEstimate).reads(engine.FirstToken).because(whyModels)
 }
 
 // tokenTimeEstimate exposes the time between tokens, estimated from means, for a single version.
-func tokenTimeEstimate() Rule {
-	in := durations().and(allOf(engine.ModelFirstResponse, engine.RequestOutputTokens))
-	return eachEntry(in, func(p *Plan, f *Family, id string) {
-		versions := p.modelVersions(id)
-		if len(versions) != 1 {
-			return
-		}
-		duration, _, gate := p.duration(id, versions[0])
-		firstToken, tokens := p.meanOver(firstTokens().groups(p, id, versions[0])), p.meanOver(p.groupsOf(engine.RequestOutputTokens, id))
-		if duration == nil || firstToken == nil || tokens == nil {
-			return
-		}
-		p.emit(f, p.forModel(id), gate, func(w *Window) (float64, bool) {
-			e2e, okE := duration(w)
-			ttft, okT := firstToken(w)
-			n, okN := tokens(w)
-			if !okE || !okT || !okN || n <= 1 || e2e < ttft {
-				return 0, false
-			}
-			return (e2e - ttft) / (n - 1), true
-		})
-	}).because(whyModels)
+func tokenTimeEstimate(v *View, m *Model, out *Out) {
+	if len(m.versions) != 1 {
+		return
+	}
+	version := m.versions[0]
+	first, lengths := v.firstTokens(version), v.shown(m, engine.RequestOutputTokens)
+	hasDuration, hasFirst, hasLengths := v.hasDuration(version), v.hasMean(first), v.hasMean(lengths)
+	if !hasDuration || !hasFirst || !hasLengths {
+		return
+	}
+	duration, okDuration := v.duration(version)
+	firstToken, okFirst := v.meanOf(first)
+	tokens, okTokens := v.meanOf(lengths)
+	ok := okDuration && okFirst && okTokens && tokens > 1 && duration >= firstToken
+	out.Set(m, (duration-firstToken)/(tokens-1), ok)
 }
 
 // percentages returns the percentiles that are exposed, in ascending order.
-func percentages() []float64 { return []float64{50, 95, 99} }
+func percentages() []percentage { return []percentage{{50, "50"}, {95, "95"}, {99, "99"}} }
+
+type percentage struct {
+	of100 float64
+	text  string
+}
 
 // percentiles exposes percentiles of a histogram over the window, or of a summary. A percentile
 // in the last bucket is absent, since that has no upper bound, and the highest percentile is
 // absent if it is below the mean, which a few very long requests may cause.
 func percentiles(h histograms, summaries ...engine.Signal) Rule {
-	rule := h.rule(anyOf(summaries...), func(p *Plan, f *Family, id string, mv modelVersion, groups []*group, lset labels.Labels) {
-		if window := p.windowHistogram(groups); window != nil {
-			mean := p.meanOver(groups)
-			for _, percentage := range percentages() {
-				p.emit(f, withLabels(lset, "percentile", fmt.Sprint(percentage)), p.gatesOf(groups), func(w *Window) (float64, bool) {
-					v, ok := window.quantile(w, percentage/100)
-					meanValue, hasMean := mean(w)
-					tail := hasMean && percentage == slices.Max(percentages()) && v < meanValue
-					return v, ok && !tail
-				})
+	all := percentages()
+	rule := h.rule(anyOf(summaries...), func(v *View, version *Model, s *shown, out *Out) {
+		g := v.windowHistogram(s)
+		if g == nil {
+			for _, signal := range summaries {
+				v.summaryPercentiles(version, v.shown(version, signal), out)
 			}
 			return
 		}
-		for _, signal := range summaries {
-			p.passQuantiles(f, id, mv, p.versionGroups(signal, id, mv))
+		grown, ok := v.growth(g)
+		mean, hasMean := v.meanOf(s)
+		trusted := v.trusts(g)
+		for i, p := range all {
+			value, known := 0.0, false
+			if ok {
+				value, known = quantile(g.buckets, grown, p.of100/100)
+			}
+			tail := hasMean && i == len(all)-1 && value < mean
+			out.Set(s.subject(version), value, known && !tail && trusted, "percentile", p.text)
 		}
 	}).by("percentile")
 	if len(summaries) > 0 {
@@ -202,84 +255,43 @@ func percentiles(h histograms, summaries ...engine.Signal) Rule {
 // aboveBound exposes the share of observations above the largest bound of a histogram.
 func aboveBound(h histograms) Rule {
 	name := Prefix + string(h.signal)
-	return h.rule(inputs{}, func(p *Plan, f *Family, _ string, _ modelVersion, groups []*group, lset labels.Labels) {
-		window := p.windowHistogram(groups)
-		if window == nil {
+	return h.rule(inputs{}, func(v *View, version *Model, s *shown, out *Out) {
+		g := v.windowHistogram(s)
+		if g == nil {
 			return
 		}
-		last := len(window.bounds) - 1
-		p.emit(f, lset, p.gatesOf(groups), func(w *Window) (float64, bool) {
-			grown, ok := window.growth(w)
-			if !ok {
-				return 0, false
-			}
-			return 1 - grown[last-1]/grown[last], true
-		})
+		grown, ok := v.growth(g)
+		above := 0.0
+		if last := len(grown) - 1; ok {
+			above = 1 - grown[last-1]/grown[last]
+		}
+		out.Set(s.subject(version), above, v.trusts(g) && ok)
 	}).queried("1 - max without (le) (rate("+name+`_bucket{le!="+Inf"}[1m])) / rate(`+name+"_count[1m])",
 		"1 - rate(bucket of the largest bound) / rate(count) of "+string(h.signal))
 }
 
-func (p *Plan) passQuantiles(f *Family, id string, mv modelVersion, groups []*group) {
-	for _, percentage := range percentages() {
-		for _, g := range groups {
-			i := slices.IndexFunc(g.quantiles, func(v point) bool { return v.bound == percentage/100 })
-			if i < 0 || p.endsEarly(g) {
+// summaryPercentiles exposes the quantiles of summaries.
+func (v *View) summaryPercentiles(version *Model, s *shown, out *Out) {
+	if s == nil {
+		return
+	}
+	for _, p := range percentages() {
+		for _, g := range s.groups {
+			i := slices.IndexFunc(g.quantiles, func(q point) bool { return q.bound == p.of100/100 })
+			if i < 0 || g.endsEarly {
 				continue
 			}
-			p.emit(f, p.forModelVersion(id, mv, "percentile", fmt.Sprint(percentage)), p.gateOf(g), combine(p.columnsOf(g.quantiles[i].members), engine.Max))
+			value, ok := v.combined(&g.quantiles[i].numbers, engine.Max)
+			ok = v.trusts(g) && ok
+			out.Set(version, value, ok, "percentile", p.text)
 		}
 	}
 }
 
-// windowHistogram is a histogram of the observations in the window.
-type windowHistogram struct {
-	bounds []float64
-	growth func(w *Window) ([]float64, bool)
-}
-
-// windowHistogram returns the only complete histogram of the groups, or nil.
-func (p *Plan) windowHistogram(groups []*group) *windowHistogram {
-	if len(groups) != 1 || len(groups[0].buckets) < 2 || !groups[0].complete() || p.meanOver(groups) == nil {
+// windowHistogram returns the only complete histogram, or nil.
+func (v *View) windowHistogram(s *shown) *group {
+	if s == nil || len(s.groups) != 1 || len(s.groups[0].buckets) < 2 || !s.groups[0].complete() || !v.hasMean(s) {
 		return nil
 	}
-	h := &windowHistogram{}
-	var columns [][]int
-	for _, b := range groups[0].buckets {
-		h.bounds = append(h.bounds, b.bound)
-		columns = append(columns, p.columnsOf(b.members))
-	}
-	all := slices.Concat(columns...)
-	h.growth = oncePerPage(p, func(w *Window) ([]float64, bool) {
-		row, _, ok := w.stretch(all)
-		if !ok {
-			return nil, false
-		}
-		grown := make([]float64, len(columns))
-		for i := range columns {
-			grown[i] = w.increaseFrom(row, columns[i])
-		}
-		return grown, slices.IsSorted(grown) && grown[len(grown)-1] > 0
-	})
-	return h
-}
-
-// quantile is like Prometheus' histogram_quantile, but has no value in the last bucket.
-func (h *windowHistogram) quantile(w *Window, q float64) (float64, bool) {
-	grown, ok := h.growth(w)
-	if !ok {
-		return 0, false
-	}
-	last := len(grown) - 1
-	rank := q * grown[last]
-	i := slices.IndexFunc(grown, func(n float64) bool { return n >= rank })
-	if i == last {
-		return 0, false
-	}
-	below, from := 0.0, 0.0
-	if i > 0 {
-		below, from = grown[i-1], h.bounds[i-1]
-	} else if h.bounds[0] <= 0 {
-		return h.bounds[0], true
-	}
-	return from + (h.bounds[i]-from)*(rank-below)/(grown[i]-below), true
+	return s.groups[0]
 }

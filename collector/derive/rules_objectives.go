@@ -7,21 +7,24 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/prometheus/prometheus/model/labels"
-
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// objective counts the requests of one model version for an objective. Its counters depend only
+// objective counts the requests of one version for an objective. Its counters depend only
 // on the server's counters and grow as these do, so that a restart of the exporter loses only the
 // maximum of a [netCounter].
 type objective struct {
-	labels labels.Labels
-	gate   Gate
-	// all counts the requests; lower and upper are bounds of the number of bad ones.
-	all, lower, upper Eval
-	reason            string
+	name    ObjectiveName
+	subject *Model
+	// group is the histogram of an objective about time: requests in bucket at are good, those in no
+	// bucket below it, which is -1 if no bucket ends there, may be bad. Both are equal if a bucket
+	// ends at the target.
+	group     *group
+	at, below int
+	// version is what availability is about.
+	version *Model
+	reason  string
 }
 
 func objectiveHistograms() map[ObjectiveName]histograms {
@@ -31,111 +34,173 @@ func objectiveHistograms() map[ObjectiveName]histograms {
 	}
 }
 
-func objectiveRequests() Rule {
-	return eachObjective(func(p *Plan, f *Family, o *objective) {
-		p.emit(f, o.labels, o.gate, o.all)
-	})
+func objectiveRequestsRule() Rule { return ofObjectives(objectiveRequests) }
+
+// objectiveRequests counts the requests of objectives.
+func objectiveRequests(v *View, out *Out) {
+	for _, o := range v.index.objectives {
+		n := v.counted(o)
+		out.Set(o.subject, n.all, n.okAll && v.trustsObjective(o), "slo", string(o.name))
+	}
 }
+
+func objectiveBadRule() Rule { return ofObjectives(objectiveBad).by("bound") }
 
 // objectiveBad counts the requests that missed the objective, with two bounds.
-func objectiveBad() Rule {
-	return eachObjective(func(p *Plan, f *Family, o *objective) {
-		p.emit(f, withLabels(o.labels, "bound", "lower"), o.gate, o.lower)
-		p.emit(f, withLabels(o.labels, "bound", "upper"), o.gate, o.upper)
-	}).by("bound")
-}
-
-func eachObjective(add func(p *Plan, f *Family, o *objective)) Rule {
-	in := allOf(engine.ModelSuccess, engine.ModelFailed).or(allOf(engine.RequestsFinished, engine.FailuresCounted))
-	for _, h := range objectiveHistograms() {
-		in = in.or(h.inputs)
+func objectiveBad(v *View, out *Out) {
+	for _, o := range v.index.objectives {
+		n, trusted := v.counted(o), v.trustsObjective(o)
+		out.Set(o.subject, n.lower, n.okLower && trusted, "slo", string(o.name), "bound", "lower")
+		out.Set(o.subject, n.upper, n.okUpper && trusted, "slo", string(o.name), "bound", "upper")
 	}
-	return Rule{inputs: in, scope: OfEntry, why: whyByKind, compile: func(p *Plan, f *Family) {
-		for _, want := range p.opts.Objectives {
-			measured, _ := p.measure(want)
-			for _, o := range measured {
-				add(p, f, o)
-			}
-		}
-	}}.by("model", "slo", "version")
 }
 
-// measurable returns which objectives can be measured, without those that are not known yet.
-func (p *Plan) measurable() []target.Check {
-	var all []target.Check
-	for _, want := range p.opts.Objectives {
-		measured, reason := p.measure(want)
-		if len(measured) > 0 {
-			reason = measured[0].reason
+func ofObjectives(set func(v *View, out *Out)) Rule {
+	needs := allOf(engine.ModelSuccess, engine.ModelFailed).or(allOf(engine.RequestsFinished, engine.FailuresCounted))
+	for _, name := range []ObjectiveName{TTFT, TPOT, ITL, E2E} {
+		needs = needs.or(objectiveHistograms()[name].needs)
+	}
+	rule := Rule{needs: needs, scope: OfEntry, why: whyByKind, page: set}
+	return rule.by("model", "slo", "version").reads(outcomeSignals()...)
+}
+
+// objectiveCounts holds the requests of an objective; lower and upper are bounds of the bad ones.
+type objectiveCounts struct {
+	all, lower, upper       float64
+	okAll, okLower, okUpper bool
+}
+
+// counted counts the requests of an objective so far.
+func (v *View) counted(o *objective) (n objectiveCounts) {
+	if o.group == nil {
+		return v.availability(v.outcome(o.version))
+	}
+	last := len(o.group.buckets) - 1
+	all, okAll := v.bucket(o, last)
+	at, okAt := v.bucket(o, o.at)
+	n.lower, n.okLower = beyond(all, okAll, at, okAt)
+	n.all, n.okAll = all, okAll && n.okLower
+	switch o.below {
+	case o.at:
+		n.upper, n.okUpper = n.lower, n.okLower
+	case -1:
+		n.upper, n.okUpper = n.all, n.okAll
+	default:
+		below, okBelow := v.bucket(o, o.below)
+		n.upper, n.okUpper = beyond(all, okAll, below, okBelow)
+	}
+	return n
+}
+
+func (v *View) bucket(o *objective, i int) (float64, bool) {
+	return v.combined(&o.group.buckets[i].numbers, engine.Sum)
+}
+
+// beyond returns how many of all are not in a bucket. It has no value if that is negative.
+func beyond(all float64, okAll bool, in float64, okIn bool) (float64, bool) {
+	return all - in, okAll && okIn && all >= in
+}
+
+// availability counts the requests so far, and those that failed by the server's fault. Failures
+// that an ensemble counts twice are halved, which is the minimum.
+func (v *View) availability(o *outcome) (n objectiveCounts) {
+	n.all, n.okAll = o.soFar(v.window, classOrder...)
+	n.lower, n.okLower = o.soFar(v.window, engine.ClassServer)
+	n.upper, n.okUpper = v.window.totals(o.tally(engine.ClassServer).columns)
+	return n
+}
+
+func (v *View) trustsObjective(o *objective) bool {
+	if o.group == nil {
+		return v.Trust(o.version, frozenCounters, survivedFailures)
+	}
+	return v.trusts(o.group)
+}
+
+// addObjectives finds out which objectives can be measured, without those of which it is not known
+// yet.
+func (ix *index) addObjectives() {
+	for _, want := range ix.wanted {
+		objectives, reason := ix.measure(want)
+		ix.objectives = append(ix.objectives, objectives...)
+		if len(objectives) > 0 {
+			reason = objectives[0].reason
 		}
 		if reason != "" {
-			all = append(all, target.Check{Name: string(want.Name), OK: len(measured) > 0, Reason: reason})
+			ix.measured = append(ix.measured, target.Check{Name: string(want.Name), OK: len(objectives) > 0, Reason: reason})
 		}
 	}
-	return all
 }
 
-// measure counts the requests of each model version for an objective. If it cannot, it returns
-// the reason, which is empty while no request has ended.
-func (p *Plan) measure(want Objective) (measured []*objective, reason string) {
-	in, count := ended(), p.available
+// measure returns how the requests of each version are counted for an objective. If none can be, it
+// returns the reason, which is empty while no request has ended.
+func (ix *index) measure(want Objective) (objectives []*objective, reason string) {
+	needs := ended()
 	if want.Name != Availability {
-		h := objectiveHistograms()[want.Name]
-		in, count = h.inputs, func(id string, mv modelVersion) (*objective, string) {
-			return p.within(h, id, mv, want.Within.Seconds())
-		}
+		needs = objectiveHistograms()[want.Name].needs
 	}
-	for _, id := range p.ids(in) {
-		for _, mv := range p.modelVersions(id) {
-			o, missing := count(id, mv)
+	for _, m := range ix.having(needs) {
+		for _, version := range m.versions {
+			o, missing := ix.measureVersion(want, version)
 			if o != nil {
-				o.labels = withLabels(o.labels, "slo", string(want.Name))
-				measured = append(measured, o)
+				o.name = want.Name
+				objectives = append(objectives, o)
 			} else if reason == "" {
 				reason = missing
 			}
 		}
 	}
-	if len(measured) > 0 || reason != "" || p.quirks.CountersAppear && !ended().met(p.has) {
-		return measured, reason
+	if len(objectives) > 0 || reason != "" || ix.quirks.CountersAppear && !ended().met(ix.replica.has) {
+		return objectives, reason
 	}
 	return nil, "the page shows neither how long requests took nor how they ended"
 }
 
-// within counts the requests of a model version that took at most the given seconds.
-func (p *Plan) within(h histograms, id string, mv modelVersion, seconds float64) (*objective, string) {
-	groups := h.groups(p, id, mv)
-	if len(groups) == 0 {
+func (ix *index) measureVersion(want Objective, version *Model) (o *objective, missing string) {
+	if want.Name == Availability {
+		return ix.available(version)
+	}
+	s := objectiveHistograms()[want.Name].of(ix.building.view, version)
+	return within(s, version, want.Within.Seconds())
+}
+
+// within counts the requests that took at most the given seconds.
+func within(s *shown, version *Model, seconds float64) (*objective, string) {
+	if s == nil || len(s.groups) == 0 {
 		return nil, ""
 	}
-	if len(groups) > 1 {
+	if len(s.groups) > 1 {
 		return nil, "several histograms measure it"
 	}
-	g := groups[0]
-	name, _, _ := strings.Cut(g.meaning.Name, "_bucket")
+	g := s.groups[0]
+	name, _, _ := strings.Cut(g.source, "_bucket")
 	switch {
-	case g.meaning.Form() != engine.Histogram || len(g.buckets) < 2 || !g.complete():
+	case g.form != engine.Histogram || len(g.buckets) < 2 || !g.complete():
 		return nil, name + " has no buckets"
-	case p.endsEarly(g):
+	case g.endsEarly:
 		return nil, name + " may end when a request is handed over, long before its last token"
 	}
 	last := len(g.buckets) - 1
-	bucket := slices.IndexFunc(g.buckets, func(b point) bool { return atLeast(b.bound, seconds) })
-	if bucket == last {
-		return nil, fmt.Sprintf("the largest bucket of %s ends at %s: slower requests cannot be told apart", name, secondsOf(g, last-1))
+	at := slices.IndexFunc(g.buckets, func(b point) bool { return atLeast(b.bound, seconds) })
+	if at == last {
+		return nil, fmt.Sprintf("the largest bucket of %s ends at %s: slower requests cannot be told apart",
+			name, secondsOf(g, last-1))
 	}
-	count := func(i int) Eval { return combine(p.columnsOf(g.buckets[i].members), engine.Sum) }
-	all := count(last)
-	o := &objective{labels: p.forGroups(groups, id, mv), gate: p.gateOf(g), lower: beyond(all, count(bucket))}
-	o.all = pairwise(all, o.lower, func(n, _ float64) float64 { return n })
-	o.upper, o.reason = o.lower, fmt.Sprintf("a bucket of %s ends at the target", name)
-	if between := !atLeast(seconds, g.buckets[bucket].bound); between {
+	o := &objective{
+		subject: s.subject(version),
+		group:   g,
+		at:      at,
+		below:   at,
+		reason:  fmt.Sprintf("a bucket of %s ends at the target", name),
+	}
+	if between := !atLeast(seconds, g.buckets[at].bound); between {
 		below := "0 s"
-		o.upper = o.all
-		if bucket > 0 {
-			below, o.upper = secondsOf(g, bucket-1), beyond(all, count(bucket-1))
+		if o.below = at - 1; at > 0 {
+			below = secondsOf(g, at-1)
 		}
-		o.reason = fmt.Sprintf("the target lies between the buckets of %s that end at %s and %s: bad requests are counted as two bounds", name, below, secondsOf(g, bucket))
+		o.reason = fmt.Sprintf(
+			"the target lies between the buckets of %s that end at %s and %s: bad requests are counted as two bounds",
+			name, below, secondsOf(g, at))
 	}
 	return o, ""
 }
@@ -147,37 +212,21 @@ func secondsOf(g *group, i int) string {
 	return strconv.FormatFloat(g.buckets[i].bound, 'g', 6, 64) + " s"
 }
 
-// beyond returns how many of all are not in a bucket. It has no value if that is negative.
-func beyond(all, in Eval) Eval {
-	return func(w *Window) (float64, bool) {
-		n, ok := all(w)
-		m, inOK := in(w)
-		return n - m, ok && inOK && n >= m
-	}
-}
-
 // available counts the requests, and the requests that failed by the server's fault.
-func (p *Plan) available(id string, mv modelVersion) (*objective, string) {
-	o := p.outcome(id, mv)
+func (ix *index) available(version *Model) (*objective, string) {
+	o := version.outcome
 	if o == nil {
 		return nil, ""
 	}
-	server := o.tally(engine.ClassServer)
 	switch {
 	case !o.complete:
 		return nil, "the server does not count all failures, or it is unknown whether it does"
-	case !slices.Contains(p.classes(o), engine.ClassServer):
+	case !slices.Contains(ix.classes(o), engine.ClassServer):
 		return nil, "the server does not count the requests that fail by its fault"
-	case server.partial:
+	case o.tally(engine.ClassServer).partial:
 		return nil, "the server counts only some of the requests that fail by its fault"
 	}
-	return &objective{
-		labels: p.forModelVersion(id, mv), gate: p.gate(id, checkFrozen, checkSurvived),
-		all:    func(w *Window) (float64, bool) { return o.soFar(w, classOrder...) },
-		lower:  func(w *Window) (float64, bool) { return o.soFar(w, engine.ClassServer) },
-		upper:  func(w *Window) (float64, bool) { return w.totals(server.columns()) },
-		reason: "requests are counted by how they ended",
-	}, ""
+	return &objective{subject: version, version: version, reason: "requests are counted by how they ended"}, ""
 }
 
 // soFar returns how many requests ended since the server started. Failures that an ensemble
@@ -186,7 +235,7 @@ func (o *outcome) soFar(w *Window, classes ...engine.Class) (float64, bool) {
 	sum := 0.0
 	for _, class := range classes {
 		t := o.tally(class)
-		sum += sumOf(w.current, t.columns()) - sumOf(w.current, t.double)/2
+		sum += sumOf(w.current, t.columns) - sumOf(w.current, t.double)/2
 	}
 	return sum, !math.IsNaN(sum)
 }

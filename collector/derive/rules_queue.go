@@ -1,170 +1,299 @@
 package derive
 
 import (
-	"slices"
-
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// pending returns the number of requests that wait in Triton's own queues for a model id.
-func (p *Plan) pending(id string) Eval { return p.sum(p.queues(id)) }
-
-// queues returns Triton's own queues for a model id. Ensembles have none (core
-// ensemble_scheduler.cc); behind the LLM only tokens of running requests wait.
-func (p *Plan) queues(id string) []*group {
-	return filter(p.groupsOf(engine.ModelPending, id), func(g *group) bool { return !p.identity.Topology.FollowsLLM(g.model) })
+func queueDepthRule() Rule {
+	needs := waitingNeeds().or(anyOf(engine.ModelPending))
+	return eachModel(needs, queueDepth).reads(waitingReads()...)
 }
 
 // queueDepth exposes the number of requests known to wait. Without the engine's queue it has a
 // value only for models that Triton itself queues: the queues of others are always empty.
-func queueDepth() Rule {
-	inEngine := waiting()
-	return eachEntry(inEngine.inputs.or(anyOf(engine.ModelPending)), func(p *Plan, f *Family, id string) {
-		core := p.pending(id)
-		elsewhere := func(g *group) bool { return !p.identity.Topology.QueuedByCore(g.model) || p.executor(g.model) }
-		if waits := inEngine.eval(p, id); waits != nil {
-			p.emit(f, p.forModel(id), p.executorGate(id), add(core, waits))
-		} else if !slices.ContainsFunc(p.groupsOf(engine.ModelPending, id), elsewhere) {
-			p.emit(f, p.forModel(id), nil, core)
-		}
-	})
+func queueDepth(v *View, m *Model, out *Out) {
+	core, okCore := v.pending(m)
+	waits, okWaits := v.waiting(m)
+	switch {
+	case v.hasWaiting(m) && v.hasPending(m):
+		out.Set(m, core+waits, okCore && okWaits && v.Runs(m))
+	case v.hasWaiting(m):
+		out.Set(m, waits, okWaits && v.Runs(m))
+	case v.hasPending(m) && m.queuedByCore:
+		out.Set(m, core, okCore)
+	}
 }
 
-func queueSplit() Rule {
-	inEngine := waiting()
-	return eachEntry(inEngine.inputs.or(anyOf(engine.ModelPending)), func(p *Plan, f *Family, id string) {
-		p.emit(f, p.forModel(id, "queue", "core"), nil, p.pending(id))
-		p.emit(f, p.forModel(id, "queue", "engine"), p.executorGate(id), inEngine.eval(p, id))
-	}).by("queue")
+func queueSplitRule() Rule {
+	needs := waitingNeeds().or(anyOf(engine.ModelPending))
+	return eachModel(needs, queueSplit).reads(waitingReads()...).by("queue")
+}
+
+// queueSplit exposes the requests that wait by queue.
+func queueSplit(v *View, m *Model, out *Out) {
+	if v.hasPending(m) {
+		core, ok := v.pending(m)
+		out.Set(m, core, ok, "queue", "core")
+	}
+	if v.hasWaiting(m) {
+		waits, ok := v.waiting(m)
+		out.Set(m, waits, ok && v.Runs(m), "queue", "engine")
+	}
+}
+
+// pending returns the number of requests that wait in Triton's own queues. Ensembles have none (core
+// ensemble_scheduler.cc); behind the LLM only tokens of running requests wait.
+func (v *View) pending(m *Model) (float64, bool) {
+	v.shown(m, engine.ModelPending)
+	return v.sumOf(m.queues.groups)
+}
+
+func (v *View) hasPending(m *Model) bool {
+	v.shown(m, engine.ModelPending)
+	return len(m.queues.groups) > 0
+}
+
+func admittedNeeds() inputs { return anyOf(engine.RequestsActive, engine.RequestsRunning) }
+
+// admitted returns the active requests, or the running ones if active ones are not exposed.
+func (v *View) admitted(m *Model) (float64, bool) {
+	n, ok := v.Sum(m, engine.RequestsActive)
+	if !v.Has(m, engine.RequestsActive) {
+		n, ok = v.Sum(m, engine.RequestsRunning)
+	}
+	return v.orIdle(m, n, ok)
+}
+
+func (v *View) hasAdmitted(m *Model) bool {
+	return v.Has(m, engine.RequestsActive) || v.Has(m, engine.RequestsRunning)
+}
+
+func waitingNeeds() inputs {
+	return allOf(engine.RequestsWaiting).
+		or(allOf(engine.RequestsActive, engine.RequestsRunning)).
+		or(allOf(engine.RequestsActive, engine.RequestsUnanswered).and(requestsLimitNeeds()))
+}
+
+// waitingReads returns the signals that tell besides how many requests wait.
+func waitingReads() []engine.Signal {
+	return []engine.Signal{engine.RequestsTransfer, engine.RequestsRouting, engine.ModelPending}
+}
+
+// waiting returns the requests that wait in the engine: as exposed, or active minus scheduled
+// (TensorRT-LLM before 0.18), or those known to wait at a router.
+func (v *View) waiting(m *Model) (float64, bool) {
+	switch {
+	case v.Has(m, engine.RequestsWaiting) || v.Has(m, engine.RequestsTransfer):
+		return v.Sum(m, engine.RequestsWaiting, engine.RequestsTransfer)
+	case v.Has(m, engine.RequestsActive, engine.RequestsRunning):
+		return v.Excess(m, engine.RequestsActive, engine.RequestsRunning)
+	case v.Has(m, engine.RequestsActive, engine.RequestsUnanswered) && v.hasRequestsLimit(m):
+		return v.unplaced(m)
+	}
+	return 0, false
+}
+
+func (v *View) hasWaiting(m *Model) bool {
+	return v.Has(m, engine.RequestsWaiting) || v.Has(m, engine.RequestsTransfer) ||
+		v.Has(m, engine.RequestsActive, engine.RequestsRunning) ||
+		v.Has(m, engine.RequestsActive, engine.RequestsUnanswered) && v.hasRequestsLimit(m)
+}
+
+// unplaced returns how many of a router's requests in flight are known to wait: those beyond the
+// limit of its workers that have no token yet, and at least those that the router holds back.
+// Other requests without a token may be in their prefill.
+func (v *View) unplaced(m *Model) (float64, bool) {
+	active, okActive := v.Sum(m, engine.RequestsActive)
+	limit, okLimit := v.requestsLimit(m)
+	unanswered, okUnanswered := v.Sum(m, engine.RequestsUnanswered)
+	heldBack, okHeldBack := v.Sum(m, engine.RequestsRouting)
+	n, ok := min(max(active-limit, 0), unanswered), okActive && okLimit && okUnanswered
+	if v.Has(m, engine.RequestsRouting) {
+		return max(n, heldBack), ok && okHeldBack
+	}
+	return n, ok
+}
+
+func requestsLimitNeeds() inputs {
+	return allOf(engine.RequestsLimit).or(allOf(engine.WorkerRequestsLimit).and(workersNeeds()))
+}
+
+func requestsLimitRule() Rule {
+	return copyOr(engine.RequestsLimit, requestsLimitNeeds(), (*View).hasRequestsLimit, (*View).requestsLimit)
+}
+
+// requestsLimit returns how many requests the engine, or all workers of a router, can admit.
+func (v *View) requestsLimit(m *Model) (float64, bool) {
+	if v.Has(m, engine.RequestsLimit) {
+		return v.Sum(m, engine.RequestsLimit)
+	}
+	limit, ok := v.Sum(m, engine.WorkerRequestsLimit)
+	return limit * v.workers(m), ok && v.workers(m) > 0
+}
+
+func (v *View) hasRequestsLimit(m *Model) bool {
+	return v.Has(m, engine.RequestsLimit) || v.Has(m, engine.WorkerRequestsLimit) && v.workers(m) > 0
+}
+
+func workersNeeds() inputs { return anyOf(engine.WorkerKVBlocksUsed, engine.EngineRanks) }
+
+// workers returns the number of workers that a router knows, or of ranks of an engine.
+func (v *View) workers(m *Model) float64 {
+	v.shown(m, engine.WorkerKVBlocksUsed)
+	v.shown(m, engine.EngineRanks)
+	return m.workers
+}
+
+func requestsWaitingRule() Rule {
+	return eachModel(waitingNeeds(), requestsWaiting).reads(waitingReads()...)
+}
+
+// requestsWaiting exposes the requests that wait in the engine.
+func requestsWaiting(v *View, m *Model, out *Out) {
+	waits, ok := v.waiting(m)
+	out.Set(m, waits, ok && v.Runs(m))
+}
+
+func fillRatioRule() Rule {
+	const reason = "requests_running / requests_limit needs no window, so that the family stays"
+	return eachModel(allOf(engine.RequestsRunning).and(requestsLimitNeeds()), fillRatio).because(reason)
+}
+
+// fillRatio exposes how full the batch is.
+func fillRatio(v *View, m *Model, out *Out) {
+	running, okRunning := v.Sum(m, engine.RequestsRunning)
+	limit, okLimit := v.requestsLimit(m)
+	filled, ok := ratio(running, okRunning, limit, okLimit)
+	out.Set(m, filled, ok && v.Runs(m))
+}
+
+func saturatedRule() Rule {
+	needs := admittedNeeds().and(requestsLimitNeeds()).or(unlimited())
+	return eachModel(needs, saturated).reads(engine.RequestsFinished)
 }
 
 // saturated exposes whether the executor is full, or requests wait if its limit is unknown.
-func saturated() Rule {
-	full := func(filled float64) float64 { return flag(filled >= 1) }
-	waits := term{unlimited(), func(p *Plan, id string) Eval {
-		if p.runsFull(id) == nil {
-			return nil
-		}
-		return positive(p.total(engine.RequestsWaiting, id))
-	}}
-	return perEntry(orElse(transformTerm(full, combineTerms(admitted(), requestsLimit(), ratio)), waits), executorRuns)
+func saturated(v *View, m *Model, out *Out) {
+	switch {
+	case v.hasAdmitted(m) && v.hasRequestsLimit(m):
+		busy, okBusy := v.admitted(m)
+		limit, okLimit := v.requestsLimit(m)
+		filled, ok := ratio(busy, okBusy, limit, okLimit)
+		out.Set(m, flag(filled >= 1), ok && v.Runs(m))
+	case v.hasRunsFull(m):
+		waits, ok := v.Sum(m, engine.RequestsWaiting)
+		out.Set(m, flag(waits > 0), ok && v.Runs(m))
+	}
 }
 
-func batchSize() Rule {
-	return perEntry(term{allOf(engine.RequestsRunning), func(p *Plan, id string) Eval {
-		var means []Eval
-		for _, g := range p.groupsOf(engine.RequestsRunning, id) {
-			if len(g.members) > 1 && g.meaning.Combine != engine.Sum {
-				return nil
-			}
-			for _, c := range p.columnsOf(g.members) {
-				means = append(means, func(w *Window) (float64, bool) { return w.Mean(c) })
-			}
+func batchSizeRule() Rule {
+	return eachModel(allOf(engine.RequestsRunning), batchSize).because(whyPages)
+}
+
+// batchSize exposes the mean size of the batch over the window.
+func batchSize(v *View, m *Model, out *Out) {
+	sum, ok := 0.0, true
+	for _, g := range v.shown(m, engine.RequestsRunning).groups {
+		if len(g.value.sources) > 1 && g.combine != engine.Sum {
+			return
 		}
-		return add(means...)
-	}}, executorRuns).because(whyPages)
+	}
+	for _, c := range v.counters(m, engine.RequestsRunning) {
+		mean, known := v.window.Mean(c)
+		sum += mean
+		ok = ok && known
+	}
+	out.Set(m, sum, ok && v.Runs(m))
+}
+
+func saturationRule() Rule {
+	needs := admittedNeeds().and(requestsLimitNeeds()).or(unlimited())
+	return eachModel(needs, saturation).reads(saturationReads()...)
 }
 
 // saturation exposes demand divided by capacity, 0 without requests. An engine that does not
 // expose its limit counts as full as its KV cache until requests wait in it.
-func saturation() Rule {
-	cacheUse, limits := cacheUse(), requestsLimit()
-	return eachEntry(admitted().inputs.and(limits.inputs).or(unlimited()), func(p *Plan, f *Family, id string) {
-		demand, limit, cache := p.demand(id), limits.eval(p, id), cacheUse.eval(p, id)
-		stated := limit != nil
-		if !stated {
-			limit = p.runsFull(id)
-		}
-		if limit == nil {
-			return
-		}
-		p.emit(f, p.forModel(id), p.gate(id, checkZero, checkFlapping, checkStale, checkBlocks, checkFraction), func(w *Window) (float64, bool) {
-			requests, ok := demand(w)
-			if !ok || requests <= 0 {
-				return 0, ok
-			}
-			capacity, limited := limit(w)
-			used, cached := valueOf(cache, w)
-			if limited = limited && capacity > 0; limited {
-				return max(requests/capacity, used), true
-			}
-			return used, cached && !stated
-		})
-	})
+func saturation(v *View, m *Model, out *Out) {
+	stated := v.hasRequestsLimit(m)
+	if !stated && !v.hasRunsFull(m) {
+		return
+	}
+	requests, ok := v.demand(m)
+	capacity, limited := v.requestsLimit(m)
+	if !stated {
+		capacity, limited = v.runsFull(m)
+	}
+	used, cached := v.cacheUse(m)
+	ok = ok && v.Trust(m, engineZero, flappingGauges, staleGauges, blocksMismatch, fractionMismatch)
+	switch {
+	case requests <= 0:
+		out.Set(m, 0, ok)
+	case limited && capacity > 0:
+		out.Set(m, max(requests/capacity, used), ok)
+	default:
+		out.Set(m, used, ok && cached && !stated)
+	}
 }
 
 // unlimited returns the signals of an engine that does not expose its limit.
 func unlimited() inputs { return allOf(engine.RequestsRunning, engine.RequestsWaiting) }
 
+// saturationReads returns the signals that tell besides how full an engine is.
+func saturationReads() []engine.Signal {
+	reads := []engine.Signal{engine.ModelPending, engine.RequestsWaiting, engine.RequestsFinished}
+	return append(reads, cacheUseNeeds().all()...)
+}
+
+// hasRunsFull reports whether an engine does not expose its limit, but running and waiting requests.
+func (v *View) hasRunsFull(m *Model) bool {
+	return v.Has(m, engine.RequestsRunning, engine.RequestsWaiting) && !v.Has(m, engine.RequestsActive)
+}
+
 // runsFull returns the limit of an engine that does not expose it: the number of running requests
-// while others wait. It returns nil if the engine exposes only admitted requests.
-func (p *Plan) runsFull(id string) Eval {
-	running, waits := p.total(engine.RequestsRunning, id), p.total(engine.RequestsWaiting, id)
-	if running == nil || waits == nil || p.total(engine.RequestsActive, id) != nil {
-		return nil
-	}
-	return func(w *Window) (float64, bool) {
-		n, okWaits := waits(w)
-		v, ok := running(w)
-		return max(v, 1), ok && okWaits && n > 0
-	}
+// while others wait.
+func (v *View) runsFull(m *Model) (float64, bool) {
+	waits, okWaits := v.Sum(m, engine.RequestsWaiting)
+	running, ok := v.Sum(m, engine.RequestsRunning)
+	return max(running, 1), ok && okWaits && waits > 0
 }
 
 // demand returns how many requests are known to be in flight or waiting.
-func (p *Plan) demand(id string) Eval {
-	admitted := admitted().eval(p, id)
-	if p.quirks.ActiveHoldsWaiting {
-		return add(admitted, p.pending(id))
+func (v *View) demand(m *Model) (float64, bool) {
+	admitted, ok := v.admitted(m)
+	if v.index.quirks.ActiveHoldsWaiting {
+		core, okCore := v.pending(m)
+		if v.hasPending(m) {
+			return admitted + core, ok && okCore
+		}
+		return admitted, ok
 	}
-	return p.orIdle(id, add(admitted, p.total(engine.RequestsWaiting, id)))
+	waits, okWaits := v.Sum(m, engine.RequestsWaiting)
+	if v.Has(m, engine.RequestsWaiting) {
+		admitted, ok = admitted+waits, ok && okWaits
+	}
+	return v.orIdle(m, admitted, ok)
 }
 
 // orIdle returns 0 if no request ended over the window and the gauges show at most one: they are
 // updated only when requests end, and still count the ended request. A batch gauge that moves
 // while requests run shows by itself whether there are any.
-func (p *Plan) orIdle(id string, demand Eval) Eval {
-	if demand == nil || !p.quirks.GaugesWhenRequestsEnd {
-		return demand
+func (v *View) orIdle(m *Model, n float64, ok bool) (float64, bool) {
+	if !v.index.quirks.GaugesWhenRequestsEnd {
+		return n, ok
 	}
-	ended := p.groupColumns(p.groupsOf(engine.RequestsFinished, id))
-	batch := p.total(engine.RequestsRunning, id)
-	if p.page.Ranks() == engine.RanksUnseen {
-		batch = nil
+	running, moves := v.Sum(m, engine.RequestsRunning)
+	moves = moves && v.index.ranks != engine.RanksUnseen
+	ended := v.counters(m, engine.RequestsFinished)
+	switch {
+	case !ok || moves && running > 0 || !moves && n > 1:
+		return n, ok
+	case moves && n <= 1:
+		return 0, true
 	}
-	return func(w *Window) (float64, bool) {
-		v, ok := demand(w)
-		running, moves := valueOf(batch, w)
-		switch {
-		case !ok || moves && running > 0 || !moves && v > 1:
-			return v, ok
-		case moves && v <= 1:
-			return 0, true
+	for _, c := range ended {
+		if v.window.since[c] == never || v.window.now-v.window.changed[c] < v.window.length {
+			return n, ok
 		}
-		if slices.ContainsFunc(ended, func(c int) bool { return w.since[c] == never || w.now-w.changed[c] < w.length }) {
-			return v, ok
-		}
-		return 0, len(ended) > 0
 	}
-}
-
-func executedBatch() Rule {
-	in := allOf(engine.ModelInferences, engine.ModelExecutions)
-	return Rule{inputs: in, like: engine.ModelInferences, why: whyModels, compile: func(p *Plan, f *Family) {
-		for _, n := range p.groups[engine.ModelInferences] {
-			if executions := p.sameModel(engine.ModelExecutions, n); !p.executor(n.model) && !p.identity.Topology.Ensemble(n.model) {
-				p.emit(f, n.labels, p.gate(n.id, checkFrozen), growthRatio(p.columnsOf(n.members), p.groupColumns(executions)))
-			}
-		}
-	}}
-}
-
-func queueCompute() Rule {
-	in := allOf(engine.ModelQueueSeconds, engine.ModelComputeSeconds)
-	return Rule{inputs: in, like: engine.ModelQueueSeconds, why: whyModels, compile: func(p *Plan, f *Family) {
-		for _, q := range p.groups[engine.ModelQueueSeconds] {
-			if phases := p.sameModel(engine.ModelComputeSeconds, q); !p.identity.Topology.Ensemble(q.model) && !p.handsOver(q.model) {
-				p.emit(f, q.labels, p.gate(q.model, checkDurations), growthRatio(p.columnsOf(q.members), p.groupColumns(phases)))
-			}
-		}
-	}}
+	return 0, len(ended) > 0
 }

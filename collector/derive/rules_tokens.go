@@ -8,84 +8,121 @@ import (
 
 // estimate exposes the rate of a gauge about the last iteration, integrated over iterations.
 func estimate(gauges ...engine.Signal) Rule {
-	return perEntry(term{allOf(engine.EngineIterations).and(anyOf(gauges...)), func(p *Plan, id string) Eval {
-		iterations := p.singleColumn(engine.EngineIterations, id)
-		for _, s := range gauges {
-			if column := p.singleColumn(s, id); column != -1 && iterations != -1 {
-				return func(w *Window) (float64, bool) {
-					total, seconds, ok := w.Product(column, iterations)
-					return total / seconds, ok
-				}
+	return eachModel(allOf(engine.EngineIterations).and(anyOf(gauges...)), func(v *View, m *Model, out *Out) {
+		iterations, single := v.column(m, engine.EngineIterations)
+		for _, gauge := range gauges {
+			if column, ok := v.column(m, gauge); ok && single {
+				total, seconds, ok := v.window.Product(column, iterations)
+				out.Set(m, total/seconds, ok && v.Runs(m))
+				return
 			}
 		}
-		return nil
-	}}, executorRuns).because(whyPages)
+	}).because(whyPages)
 }
 
-// tokensOfAll returns the token counters of the replica, or nil if any engine has none.
-func (p *Plan) tokensOfAll() []int {
-	for _, g := range p.groups[engine.EngineIterations] {
-		if len(p.groupsOf(engine.GenerationTokens, g.id)) == 0 {
-			return nil
+// tokensOfAll returns the token counters of the replica, or none if any engine has none.
+func (v *View) tokensOfAll() []int {
+	if s := v.shown(v.index.replica, engine.EngineIterations); s != nil {
+		for _, g := range s.groups {
+			if !v.Has(g.model, engine.GenerationTokens) {
+				return nil
+			}
 		}
 	}
-	return p.groupColumns(p.groups[engine.GenerationTokens])
+	return v.counters(v.index.replica, engine.GenerationTokens)
 }
 
-// byTokens exposes a value of the replica, computed from the tokens of all its models.
-func byTokens(in inputs, eval func(p *Plan, tokens []int) Eval) Rule {
-	in = in.and(allOf(engine.GenerationTokens))
-	const reason = "it is absent if an engine of the replica does not count its tokens, and a query would add up the others"
-	return Rule{inputs: in, scope: OfReplica, why: reason, compile: func(p *Plan, f *Family) {
-		p.emit(f, p.identity.Labels, nil, eval(p, p.tokensOfAll()))
-	}}
+// byTokens returns a rule for a value of the replica that is computed from the tokens of all models.
+func byTokens(needs inputs, set func(v *View, out *Out)) Rule {
+	const reason = "it is absent if an engine of the replica does not count its tokens, " +
+		"and a query would add up the others"
+	return Rule{needs: needs.and(allOf(engine.GenerationTokens)), scope: OfReplica, why: reason, page: set}.
+		reads(engine.EngineIterations)
 }
 
-func tokensPerGPU() Rule {
-	return byTokens(anyOf(engine.GPUMemoryTotal, engine.GPUUtilization), func(p *Plan, tokens []int) Eval {
-		gpus := cmp.Or(len(p.groups[engine.GPUMemoryTotal]), len(p.groups[engine.GPUUtilization]))
-		return ratio(growthRate(tokens), constant(float64(gpus)))
-	})
+func tokensPerGPURule() Rule {
+	return byTokens(anyOf(engine.GPUMemoryTotal, engine.GPUUtilization), tokensPerGPU)
 }
 
-func energyPerToken() Rule {
-	return byTokens(allOf(engine.GPUEnergy), func(p *Plan, tokens []int) Eval {
-		energy := p.groupColumns(p.groups[engine.GPUEnergy])
-		perToken, moves := growthRatio(energy, tokens), moving(energy)
-		if perToken == nil {
-			return nil
-		}
-		return func(w *Window) (float64, bool) {
-			v, ok := perToken(w)
-			return v, ok && v > 0 && moves(w)
-		}
-	})
+// tokensPerGPU exposes the rate of tokens per GPU.
+func tokensPerGPU(v *View, out *Out) {
+	replica, tokens := v.index.replica, v.tokensOfAll()
+	if len(tokens) == 0 {
+		return
+	}
+	gpus := v.count(replica, engine.GPUMemoryTotal)
+	gpus = cmp.Or(gpus, v.count(replica, engine.GPUUtilization))
+	rate, ok := v.window.rate(tokens)
+	out.Set(replica, rate/float64(gpus), ok)
 }
 
-// reuseEstimate exposes the share of prompt tokens in reused blocks, unless the server counts it.
-func reuseEstimate() Rule {
-	reused := combineTerms(rate(engine.KVBlocksReused), total(engine.KVBlockTokens), product)
-	share := transformTerm(func(v float64) float64 { return min(v, 1) }, combineTerms(reused, rate(engine.PromptTokens), ratio))
-	return perEntry(term{share.inputs, func(p *Plan, id string) Eval {
-		if len(p.groupsOf(engine.KVBlocksMissed, id)) > 0 {
-			return nil
-		}
-		return share.eval(p, id)
-	}}, checkFlapping).
-		because("it is absent while several instances write the count of blocks in turn, and if missed blocks are counted")
+// count returns how many series the page shows of a signal.
+func (v *View) count(m *Model, signal engine.Signal) int {
+	if s := v.shown(m, signal); s != nil {
+		return len(s.groups)
+	}
+	return 0
 }
+
+func energyPerTokenRule() Rule { return byTokens(allOf(engine.GPUEnergy), energyPerToken) }
+
+// energyPerToken exposes the energy of all GPUs per token.
+func energyPerToken(v *View, out *Out) {
+	tokens := v.tokensOfAll()
+	energy := v.counters(v.index.replica, engine.GPUEnergy)
+	if len(tokens) == 0 || len(energy) == 0 {
+		return
+	}
+	perToken, ok := v.window.grownRatio(energy, tokens)
+	out.Set(v.index.replica, perToken, ok && perToken > 0 && v.window.moving(energy))
+}
+
+func lastIterationRule() Rule { return eachModel(allOf(engine.EngineLastIter), lastIteration) }
 
 // lastIteration exposes a timestamp whose unit changed with the release.
-func lastIteration() Rule {
+func lastIteration(v *View, m *Model, out *Out) {
 	const micros, perSecond = 1e14, 1e6
-	return eachEntry(allOf(engine.EngineLastIter), func(p *Plan, f *Family, id string) {
-		timestamp := p.total(engine.EngineLastIter, id)
-		p.emit(f, p.forModel(id), p.executorGate(id), func(w *Window) (float64, bool) {
-			v, ok := timestamp(w)
-			if v > micros {
-				v /= perSecond
-			}
-			return v, ok && v > 0
-		})
-	})
+	at, ok := v.Sum(m, engine.EngineLastIter)
+	if at > micros {
+		at /= perSecond
+	}
+	out.Set(m, at, ok && at > 0 && v.Runs(m))
+}
+
+func executedBatchRule() Rule {
+	needs := allOf(engine.ModelInferences, engine.ModelExecutions)
+	return ofPage(needs, engine.ModelInferences, executedBatch).because(whyModels)
+}
+
+// executedBatch exposes the mean batch of models that do not batch in flight.
+func executedBatch(v *View, out *Out) {
+	for _, g := range v.shown(v.index.replica, engine.ModelInferences).groups {
+		if !g.batches {
+			continue
+		}
+		inferences, executions := v.columns(&g.value), v.counters(g.instance, engine.ModelExecutions)
+		if len(executions) > 0 {
+			size, ok := v.window.grownRatio(inferences, executions)
+			out.SetLabels(g.labels, size, ok && v.Trust(g.model, frozenCounters))
+		}
+	}
+}
+
+func queueComputeRule() Rule {
+	needs := allOf(engine.ModelQueueSeconds, engine.ModelComputeSeconds)
+	return ofPage(needs, engine.ModelQueueSeconds, queueCompute).because(whyModels)
+}
+
+// queueCompute exposes the time that requests of a model wait, by the time that it computes.
+func queueCompute(v *View, out *Out) {
+	for _, g := range v.shown(v.index.replica, engine.ModelQueueSeconds).groups {
+		if !g.computes {
+			continue
+		}
+		waits, phases := v.columns(&g.value), v.counters(g.instance, engine.ModelComputeSeconds)
+		if len(phases) > 0 {
+			ratio, ok := v.window.grownRatio(waits, phases)
+			out.SetLabels(g.labels, ratio, ok && v.Trust(g.instance, decoupledDurations))
+		}
+	}
 }

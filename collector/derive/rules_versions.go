@@ -1,166 +1,201 @@
 package derive
 
 import (
-	"cmp"
 	"maps"
 	"math"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// pair is two versions of one model that clients can call side by side.
-type pair struct{ newer, older modelVersion }
-
-// compare orders versions, which are directory names in Triton: numbers first, by value.
-func (mv modelVersion) compare(other modelVersion) int {
-	number := func(version string) uint64 {
-		if n, err := strconv.ParseUint(version, 10, 64); err == nil {
-			return n
-		}
-		return math.MaxUint64
-	}
-	return cmp.Or(strings.Compare(mv.model, other.model), cmp.Compare(number(mv.version), number(other.version)), strings.Compare(mv.version, other.version))
-}
-
-// intervalEval computes by how much one version exceeds another.
-type intervalEval func(w *Window) (interval, bool)
-
-// comparison compares versions by a measure of which less is better.
+// comparison compares two versions of one model that clients can call side by side by a measure of
+// which less is better.
 type comparison struct {
-	by     string
-	inputs inputs
-	// compare returns the difference of a pair with its gate, nil if unknown.
-	compare func(p *Plan, id string, versions pair) (intervalEval, Gate)
+	by    string
+	needs inputs
+	also  []engine.Signal
+	// possible reports whether the page shows it of two versions; compare returns by how much the
+	// newer one exceeds the older one.
+	possible func(v *View, newer, older *Model) bool
+	compare  func(v *View, newer, older *Model) (interval, bool)
 }
 
 func comparisons() []comparison {
-	return []comparison{compareDurations(), compareErrors(), compareFirstTokens()}
+	return []comparison{durationComparison(), errorComparison(), firstTokenComparison()}
 }
 
-func compareErrors() comparison {
-	return comparison{"errors", allOf(engine.ModelSuccess, engine.ModelFailed), func(p *Plan, id string, versions pair) (intervalEval, Gate) {
-		a, b := p.outcome(id, versions.newer), p.outcome(id, versions.older)
-		if a == nil || b == nil || !a.complete || !b.complete {
-			return nil, nil
-		}
-		return func(w *Window) (interval, bool) {
-			newer, okNewer := a.ended(w)
-			older, okOlder := b.ended(w)
-			if !okNewer || !okOlder || newer.total <= 0 || older.total <= 0 {
-				return interval{}, false
-			}
-			return sharesDiffer(a.since(w, newer.row, engine.ClassServer), newer.total, b.since(w, older.row, engine.ClassServer), older.total), true
-		}, p.gate(id, checkFrozen)
-	}}
-}
-
-// compareDurations compares the mean times of requests that succeeded.
-func compareDurations() comparison {
-	return comparison{"duration", allOf(engine.ModelSuccess, engine.ModelRequestSeconds), func(p *Plan, id string, versions pair) (intervalEval, Gate) {
-		if !p.trusted(versions.newer.model) {
-			return nil, nil
-		}
-		gate := every(p.gate(id, checkFrozen), p.gate(versions.newer.model, checkDurations))
-		return means(versions, func(mv modelVersion) (sums, counts []int) {
-			return p.groupColumns(p.versionGroups(engine.ModelRequestSeconds, id, mv)), p.groupColumns(p.versionGroups(engine.ModelSuccess, id, mv))
-		}), gate
-	}}
-}
-
-func compareFirstTokens() comparison {
-	return comparison{"first_token", allOf(engine.ModelFirstResponse), func(p *Plan, id string, versions pair) (intervalEval, Gate) {
-		return means(versions, func(mv modelVersion) (sums, counts []int) {
-			return p.observations(filter(firstTokens().groups(p, id, mv), func(g *group) bool { return g.meaning.Scope() == engine.OfModel }))
-		}), nil
-	}}
-}
-
-// means returns the difference of two means; columns returns the columns of their sums and counts.
-func means(versions pair, columns func(mv modelVersion) (sums, counts []int)) intervalEval {
-	sumA, countA := columns(versions.newer)
-	sumB, countB := columns(versions.older)
-	if len(sumA) == 0 || len(countA) == 0 || len(sumB) == 0 || len(countB) == 0 {
-		return nil
-	}
-	return func(w *Window) (interval, bool) {
-		a, okA := w.sampled(sumA, countA)
-		b, okB := w.sampled(sumB, countB)
-		return meansDiffer(a, b), okA && okB
+func errorComparison() comparison {
+	return comparison{
+		by:    "errors",
+		needs: allOf(engine.ModelSuccess, engine.ModelFailed),
+		also:  outcomeSignals(),
+		possible: func(v *View, newer, older *Model) bool {
+			a, b := v.outcome(newer), v.outcome(older)
+			return a != nil && b != nil && a.complete && b.complete
+		},
+		compare: compareErrors,
 	}
 }
 
-// compared returns a rule that calls add for each pair of consecutive versions of an entry model.
-func compared(in inputs, add func(p *Plan, f *Family, id string, versions pair, lset labels.Labels)) Rule {
-	return Rule{inputs: in, scope: OfModel, labels: []string{"version", "than"}, why: whyPages, compile: func(p *Plan, f *Family) {
-		for _, id := range p.ids(in) {
-			versions := p.modelVersions(id)
-			for i, newer := range versions[1:] {
-				if older := versions[i]; older.model == newer.model {
-					add(p, f, id, pair{newer, older}, p.forModelVersion(id, newer, "than", older.version))
+func compareErrors(v *View, newer, older *Model) (interval, bool) {
+	a, b := v.outcome(newer), v.outcome(older)
+	ofNewer, okNewer := v.endedOf(a)
+	ofOlder, okOlder := v.endedOf(b)
+	if !okNewer || !okOlder || ofNewer.total <= 0 || ofOlder.total <= 0 || !v.Trust(newer, frozenCounters) {
+		return interval{}, false
+	}
+	failedNewer := a.since(v.window, ofNewer.row, engine.ClassServer)
+	failedOlder := b.since(v.window, ofOlder.row, engine.ClassServer)
+	return sharesDiffer(failedNewer, ofNewer.total, failedOlder, ofOlder.total), true
+}
+
+// durationComparison compares the mean times of requests that succeeded.
+func durationComparison() comparison {
+	return comparison{
+		by:    "duration",
+		needs: allOf(engine.ModelSuccess, engine.ModelRequestSeconds),
+		possible: func(v *View, newer, older *Model) bool {
+			return v.index.countsWhole(newer.name) && v.hasDurations(newer) && v.hasDurations(older)
+		},
+		compare: compareDurations,
+	}
+}
+
+func (v *View) hasDurations(version *Model) bool {
+	seconds, ends := v.counters(version, engine.ModelRequestSeconds), v.counters(version, engine.ModelSuccess)
+	return len(seconds) > 0 && len(ends) > 0
+}
+
+func compareDurations(v *View, newer, older *Model) (interval, bool) {
+	a, okA := v.window.sampled(v.counters(newer, engine.ModelRequestSeconds), v.counters(newer, engine.ModelSuccess))
+	b, okB := v.window.sampled(v.counters(older, engine.ModelRequestSeconds), v.counters(older, engine.ModelSuccess))
+	return meansDiffer(a, b), okA && okB && v.Trust(newer, frozenCounters, decoupledDurations)
+}
+
+func firstTokenComparison() comparison {
+	return comparison{
+		by:    "first_token",
+		needs: allOf(engine.ModelFirstResponse),
+		also:  []engine.Signal{engine.FirstToken},
+		possible: func(v *View, newer, older *Model) bool {
+			first, second := v.hasMean(v.firstTokensAlone(newer)), v.hasMean(v.firstTokensAlone(older))
+			return first && second
+		},
+		compare: compareFirstTokens,
+	}
+}
+
+// firstTokensAlone returns the times to the first token of a version, nil if the page has those of
+// all versions together.
+func (v *View) firstTokensAlone(version *Model) *shown {
+	if s := v.firstTokens(version); s != nil && s.groups[0].ofModel {
+		return s
+	}
+	return nil
+}
+
+func compareFirstTokens(v *View, newer, older *Model) (interval, bool) {
+	a, okA := v.window.sampled(v.observations(v.firstTokensAlone(newer)))
+	b, okB := v.window.sampled(v.observations(v.firstTokensAlone(older)))
+	return meansDiffer(a, b), okA && okB
+}
+
+// sideBySide returns a rule that is run for each pair of consecutive versions of an entry model.
+func sideBySide(needs inputs, set func(v *View, newer, older *Model, out *Out)) Rule {
+	return Rule{
+		needs:  needs,
+		scope:  OfModel,
+		labels: []string{"version", "than"},
+		why:    whyPages,
+		model: func(v *View, m *Model, out *Out) {
+			for i, newer := range m.versions[1:] {
+				if older := m.versions[i]; older.name == newer.name {
+					set(v, newer, older, out)
 				}
 			}
-		}
-	}}
+		},
+	}
 }
 
 // bounds exposes the interval of the difference for each pair of versions.
 func bounds(c comparison) Rule {
-	return compared(c.inputs, func(p *Plan, f *Family, id string, versions pair, lset labels.Labels) {
-		d, gate := c.compare(p, id, versions)
-		if d == nil {
-			return
+	return sideBySide(c.needs, func(v *View, newer, older *Model, out *Out) {
+		if c.possible(v, newer, older) {
+			difference, ok := c.compare(v, newer, older)
+			out.Set(newer, difference.lower, ok, "than", older.version, "bound", "lower")
+			out.Set(newer, difference.upper, ok, "than", older.version, "bound", "upper")
 		}
-		d = oncePerPage(p, d)
-		for _, bound := range []string{"lower", "upper"} {
-			p.emit(f, withLabels(lset, "bound", bound), gate, func(w *Window) (float64, bool) {
-				v, ok := d(w)
-				if bound == "lower" {
-					return v.lower, ok
-				}
-				return v.upper, ok
-			})
-		}
-	}).by("bound")
+	}).by("bound").reads(c.also...)
 }
 
 // worse exposes by which measures the newer of two versions is certainly worse.
 func worse() Rule {
-	var in inputs
-	for _, c := range comparisons() {
-		in = in.or(c.inputs)
+	var needs inputs
+	var also []engine.Signal
+	all := comparisons()
+	for _, c := range all {
+		needs, also = needs.or(c.needs), append(also, c.also...)
 	}
-	return compared(in, func(p *Plan, f *Family, id string, versions pair, lset labels.Labels) {
-		for _, c := range comparisons() {
-			if d, gate := c.compare(p, id, versions); d != nil {
-				p.emit(f, withLabels(lset, "by", c.by), gate, func(w *Window) (float64, bool) {
-					v, ok := d(w)
-					return flag(v.lower > 0), ok
-				})
+	return sideBySide(needs, func(v *View, newer, older *Model, out *Out) {
+		for _, c := range all {
+			if c.possible(v, newer, older) {
+				difference, ok := c.compare(v, newer, older)
+				out.Set(newer, flag(difference.lower > 0), ok, "than", older.version, "by", c.by)
 			}
 		}
-	}).by("by")
+	}).by("by").reads(also...)
 }
 
 // tokensByVersion counts tokens by model and version, if the server distinguishes them.
 func tokensByVersion(signal engine.Signal) Rule {
-	return Rule{inputs: allOf(signal, engine.ModelSuccess), scope: OfModel, labels: []string{"version"}, why: whyShown, compile: func(p *Plan, f *Family) {
-		for _, g := range p.groups[signal] {
-			members := make(map[modelVersion][]int)
-			for _, m := range g.members {
-				members[p.versionOf(m)] = append(members[p.versionOf(m)], m)
-			}
-			for _, mv := range slices.SortedFunc(maps.Keys(members), modelVersion.compare) {
-				if mv.version != "" {
-					p.emit(f, p.forModelVersion(g.id, mv), p.gateOf(g), combine(p.columnsOf(members[mv]), engine.Sum))
+	return Rule{
+		needs:  allOf(signal, engine.ModelSuccess),
+		scope:  OfModel,
+		labels: []string{"version"},
+		why:    whyShown,
+		page: func(v *View, out *Out) {
+			for _, g := range v.shown(v.index.replica, signal).groups {
+				for i := range v.index.byVersion(g) {
+					part := &g.byVersion[i]
+					n, ok := v.combined(&part.numbers, engine.Sum)
+					ok = v.trusts(g) && ok
+					out.SetLabels(part.labels, n, ok)
 				}
 			}
+		},
+	}
+}
+
+// ofVersion is what a group counts of one version.
+type ofVersion struct {
+	numbers
+
+	labels labels.Labels
+}
+
+// byVersion returns the numbers of a group by model and version, in order.
+func (ix *index) byVersion(g *group) []ofVersion {
+	if ix.building == nil || g.byVersion != nil {
+		return g.byVersion
+	}
+	sources := make(map[instance][]int)
+	for _, i := range g.value.sources {
+		s := &ix.building.sources[i]
+		key := instance{g.model.id, s.name, s.version}
+		sources[key] = append(sources[key], i)
+	}
+	for _, key := range slices.SortedFunc(maps.Keys(sources), instance.compare) {
+		if key.version != "" {
+			lset := g.model.labels
+			if key.name != "" {
+				lset = withLabels(lset, "model", key.name, "version", key.version)
+			}
+			g.byVersion = append(g.byVersion, ofVersion{numbers{sources: sources[key]}, lset})
 		}
-	}}
+	}
+	return g.byVersion
 }
 
 // interval is a 95 % confidence interval.
@@ -201,7 +236,8 @@ func meansDiffer(a, b sample) interval {
 	variance := a.variance + b.variance
 	half := 0.0
 	if variance > 0 {
-		freedom := variance * variance / (a.variance*a.variance/float64(a.batches-1) + b.variance*b.variance/float64(b.batches-1))
+		squares := a.variance*a.variance/float64(a.batches-1) + b.variance*b.variance/float64(b.batches-1)
+		freedom := variance * variance / squares
 		half = student(freedom) * math.Sqrt(variance)
 	}
 	return interval{a.mean - b.mean - half, a.mean - b.mean + half}
@@ -219,7 +255,7 @@ func student(freedom float64) float64 {
 // sampled returns the increase of sums per increase of counts, false if there are too few pages.
 // The error is estimated from the means between pages, weighted by their counts.
 func (w *Window) sampled(sumColumns, countColumns []int) (sample, bool) {
-	row, _, ok := w.stretch(slices.Concat(sumColumns, countColumns))
+	row, _, ok := w.stretch(sumColumns, countColumns)
 	if !ok {
 		return sample{}, false
 	}

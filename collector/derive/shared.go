@@ -1,7 +1,6 @@
 package derive
 
 import (
-	"fmt"
 	"slices"
 	"sync"
 
@@ -11,57 +10,100 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// programKey is everything that a program depends on: targets with equal keys share a program.
-type programKey struct {
-	page exposition.WatchedKey
-	// options holds the options, and what the page shows besides its series.
-	options string
+// Identity identifies a target in its derived series.
+type Identity struct {
+	// Labels holds engine, pool_id, replica_id and, if series carry them, the versions.
+	Labels labels.Labels
+	// EngineVersion, TRTLLMVersion and Source are labels of llm_server_info.
+	EngineVersion, TRTLLMVersion string
+	Source                       engine.VersionSource
+	// Topology knows model ids and roles, and how models treat requests.
+	Topology *engine.Topology
+	// Relabel relabels the series, unless it is nil.
+	Relabel exposition.Labeler
 }
 
-// programs holds the programs of all targets.
+// indexKey is everything that an index depends on: targets with equal keys share an index.
+type indexKey struct {
+	page       exposition.WatchedKey
+	kind       engine.Name
+	ranks      engine.Ranks
+	topology   *engine.Topology
+	objectives [maxObjectives]Objective
+	aliases    aliasNames
+	models     int
+
+	noWindowGauges, aliasesOnly bool
+	// gpuOrder is the order of the names of the GPUs, since series are sorted by their labels.
+	gpuOrder string
+
+	labels                       labels.Labels
+	engineVersion, trtllmVersion string
+	source                       engine.VersionSource
+}
+
+// maxObjectives is how many objectives a pool can have.
+const maxObjectives = 5
+
+// indexes holds the indexes of all targets.
 //
 //nolint:gochecknoglobals // memory only; it holds no values of any target.
-var programs exposition.Interner[programKey, program]
+var indexes exposition.Interner[indexKey, index]
 
-// programKey returns the key of the program for a page. It reports false if the program cannot be
-// shared, since the traffic of models and GPUs in labels differ between targets.
-func (o *Options) programKey(page *engine.Page) (programKey, bool) {
+// sharedIndex returns the index of a page, which is shared unless the traffic of models or GPUs in
+// labels differ between targets. The block may be nil.
+func sharedIndex(o *Options, page *engine.Page, block *exposition.Block) *index {
+	build := func() *index { return newIndex(o, page, block) }
 	alike, ok := page.Shape().WatchedKey()
-	ok = ok && (o.Output.Models == 0 || len(page.NamedModels().Names) <= o.Output.Models) && !o.Identity.Labels.Has(exposition.LabelGPU)
-	// Series are sorted by the names of GPUs after relabeling, which may be in another order.
-	return programKey{alike, fmt.Sprintf(
-		"%s %+v %+v %+v %q %v %v %d %t %t %t %s %q %q %q %s",
-		o.Engine.Name, page.Ranks(), o.Identity.Topology, o.Objectives, o.Aliases, o.takenAliases(page.Shape()), o.caches,
-		o.Output.Models, o.NoWindowGauges, o.AliasesOnly, o.RawHidden, sortOrder(page.Shape().GPUs()),
-		o.Identity.EngineVersion, o.Identity.TRTLLMVersion, o.Identity.Source, o.Identity.ruleLabels(),
-	)}, ok
+	everyModel := o.Output.Models == 0 || len(page.NamedModels().Names) <= o.Output.Models
+	if !ok || !everyModel || o.Identity.Labels.Has(exposition.LabelGPU) || len(o.Objectives) > maxObjectives {
+		return build()
+	}
+	key := indexKey{
+		page:           alike,
+		kind:           o.Engine.Name,
+		ranks:          page.Ranks(),
+		topology:       o.Identity.Topology.Shared(),
+		aliases:        o.aliases(page.Shape()),
+		models:         o.Output.Models,
+		noWindowGauges: o.NoWindowGauges,
+		aliasesOnly:    o.AliasesOnly,
+		gpuOrder:       orderOf(page.Shape().GPUs()),
+		labels:         o.Identity.ruleLabels(),
+		engineVersion:  o.Identity.EngineVersion,
+		trtllmVersion:  o.Identity.TRTLLMVersion,
+		source:         o.Identity.Source,
+	}
+	copy(key.objectives[:], o.Objectives)
+	return indexes.Intern(key, nil, build)
 }
 
-func sortOrder(names []string) string {
-	var positions []int
+// orderOf returns the positions of names among the sorted ones, one byte each.
+func orderOf(names []string) string {
 	sorted := slices.Sorted(slices.Values(names))
-	for _, name := range names {
-		positions = append(positions, slices.Index(sorted, name))
+	positions := make([]byte, len(names))
+	for i, name := range names {
+		positions[i] = byte(slices.Index(sorted, name))
 	}
-	return fmt.Sprint(positions)
+	return string(positions)
 }
 
-// takenAliases returns the names of aliases that are already on the server's exposed page.
-func (o *Options) takenAliases(page *exposition.Shape) map[string]bool {
-	if o.RawHidden || len(o.Aliases) == 0 {
-		return nil
+// seriesOf returns the series of the index with the labels and GPUs of a target.
+func (ix *index) seriesOf(id *Identity, gpus []string) []exposition.ComputedSeries {
+	all := slices.Clone(ix.series)
+	base := id.Labels.MatchLabels(false, ruleLabelNames()...)
+	b := labels.NewBuilder(base)
+	for i := range all {
+		b.Reset(base)
+		all[i].Labels.Range(func(l labels.Label) {
+			if pos := slices.Index(ix.gpus, l.Value); pos >= 0 && l.Name == exposition.LabelGPU {
+				l.Value = gpus[pos]
+			}
+			b.Set(l.Name, l.Value)
+		})
+		all[i].Labels = b.Labels()
 	}
-	names := []string{cacheConfig}
-	for _, a := range Aliases() {
-		names = append(names, a.Name)
-	}
-	existing := make(map[string]bool)
-	for _, f := range page.Families() {
-		if slices.Contains(names, f.Name) {
-			existing[f.Name] = true
-		}
-	}
-	return existing
+	return all
 }
 
 // ruleLabelNames returns the names of all labels that any rule sets or reads.

@@ -23,7 +23,7 @@ import (
 var benchModels = []string{"ensemble", "postprocessing", "preprocessing", "tensorrt_llm", "tensorrt_llm_bls"}
 
 // fleetTarget is a target of a fleet, with a pair of derivers for each way in which it
-// is configured: one that may share its program, and one that never does.
+// is configured: one that may share its index, and one that never does.
 type fleetTarget struct {
 	cache *exposition.Cache
 	label *exposition.Labeler
@@ -32,7 +32,7 @@ type fleetTarget struct {
 	last  *engine.Page
 }
 
-// twins are a deriver that may share its program and one that does not, configured alike.
+// twins are a deriver that may share its index and one that does not, configured alike.
 type twins struct {
 	shares, alone *Deriver
 }
@@ -66,7 +66,8 @@ func newFleetTarget(tb testing.TB, replica string, more []string, changes ...fun
 		}
 		change(&opts)
 		alone := opts
-		alone.Aliases = append(slices.Clone(opts.Aliases), fmt.Sprint("no vocabulary, of ", replica, len(f.pairs)))
+		others := append(slices.Clone(benchModels), fmt.Sprint("not on any page, of ", replica, len(f.pairs)))
+		alone.Identity.Topology = engine.NewTopology(e, engine.NamedModels{Names: others}, nil, nil)
 		f.pairs = append(f.pairs, &twins{NewDeriver(opts), NewDeriver(alone)})
 	}
 	return f
@@ -128,7 +129,7 @@ var ways = []struct {
 }
 
 // A page is rendered and parsed once for all configurations.
-func TestSharedProgramsGiveSameValues(t *testing.T) {
+func TestSharedIndexGivesSameValues(t *testing.T) {
 	t.Parallel()
 	// Each target is configured in every other way.
 	var changes [2][]func(*Options)
@@ -188,26 +189,26 @@ func firstDifference(a, b string) string {
 	return fmt.Sprint(len(x), " lines and ", len(y))
 }
 
-func TestProgramIsFreedWithLastTarget(t *testing.T) {
+func TestIndexIsFreedWithLastTarget(t *testing.T) {
 	t.Parallel()
 	only := func(o *Options) {
 		o.Objectives = []Objective{{Name: E2E, Share: 0.5, Within: 77 * time.Second}}
 	}
-	programs := func() (all []weak.Pointer[program]) {
+	indexes := func() (all []weak.Pointer[index]) {
 		var held []*fleetTarget
 		for n := range 3 {
 			f := newFleetTarget(t, fmt.Sprint("replica-", n), nil, only)
 			f.follow(t, time.Second, simulate.BenchPage(simulate.BenchTRTLLM, n, 3), func(int, string, string) bool { return true })
-			held, all = append(held, f), append(all, weak.Make(f.pairs[0].shares.program))
+			held, all = append(held, f), append(all, weak.Make(f.pairs[0].shares.index))
 		}
-		require.Same(t, held[0].pairs[0].shares.program, held[2].pairs[0].shares.program)
+		require.Same(t, held[0].pairs[0].shares.index, held[2].pairs[0].shares.index)
 		held = held[2:]
 		runtime.GC()
 		require.NotNil(t, all[0].Value(), "one target has it still")
 		runtime.KeepAlive(held)
 		return all
 	}
-	all := programs()
+	all := indexes()
 	require.Eventually(t, func() bool {
 		runtime.GC()
 		return all[0].Value() == nil

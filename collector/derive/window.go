@@ -33,8 +33,6 @@ type Window struct {
 	changed, reset, resetBefore []int64
 
 	stats *Stats
-	// results caches what rules computed for the newest page, see [oncePerPage].
-	results []any
 }
 
 // Stats counts what interrupted windows.
@@ -60,10 +58,25 @@ const never = math.MaxInt64
 func newWindow(length, interval time.Duration, counter []bool) *Window {
 	n := len(counter)
 	return &Window{
-		stats: &Stats{}, length: int64(length), gap: int64(lateAfter * float64(interval)), counter: counter,
-		current: slices.Repeat([]float64{math.NaN()}, n), previous: slices.Repeat([]float64{math.NaN()}, n), since: slices.Repeat([]int64{never}, n), changed: make([]int64, n),
-		reset: slices.Repeat([]int64{-1}, n), resetBefore: slices.Repeat([]int64{-1}, n),
+		stats:       &Stats{},
+		length:      int64(length),
+		gap:         int64(lateAfter * float64(interval)),
+		counter:     counter,
+		current:     slices.Repeat([]float64{math.NaN()}, n),
+		previous:    slices.Repeat([]float64{math.NaN()}, n),
+		since:       slices.Repeat([]int64{never}, n),
+		changed:     make([]int64, n),
+		reset:       slices.Repeat([]int64{-1}, n),
+		resetBefore: slices.Repeat([]int64{-1}, n),
 	}
+}
+
+// addColumn adds a column without values to a window without pages.
+func (w *Window) addColumn(counter bool) {
+	w.counter = append(w.counter, counter)
+	w.current, w.previous = append(w.current, math.NaN()), append(w.previous, math.NaN())
+	w.since, w.changed = append(w.since, never), append(w.changed, 0)
+	w.reset, w.resetBefore = append(w.reset, -1), append(w.resetBefore, -1)
 }
 
 // adopt copies the columns of an older window; from holds the old columns, -1 for new ones.
@@ -206,21 +219,48 @@ func (w *Window) Increase(columns ...int) (increase, seconds float64, ok bool) {
 	return w.increaseFrom(row, columns), seconds, true
 }
 
+// rate returns the total increase of counters per second.
+func (w *Window) rate(columns []int) (float64, bool) {
+	increase, seconds, ok := w.Increase(columns...)
+	return increase / seconds, ok && len(columns) > 0
+}
+
+// grownRatio divides the increase of some counters by that of others.
+func (w *Window) grownRatio(dividend, divisor []int) (float64, bool) {
+	row, _, ok := w.stretch(dividend, divisor)
+	if !ok || len(dividend) == 0 || len(divisor) == 0 {
+		return 0, false
+	}
+	by := w.increaseFrom(row, divisor)
+	return w.increaseFrom(row, dividend) / by, by > 0
+}
+
 // stretch returns the first row since which no column was interrupted, and its age.
-func (w *Window) stretch(columns []int) (row int, seconds float64, ok bool) {
+func (w *Window) stretch(lists ...[]int) (row int, seconds float64, ok bool) {
 	since := int64(math.MinInt64)
-	for _, c := range columns {
-		since = max(since, w.since[c])
+	for _, columns := range lists {
+		since = max(since, w.latest(columns))
 	}
 	row, start := w.firstRow(since)
 	return row, float64(w.now-start) / float64(time.Second), start < w.now
 }
 
-// increaseFrom returns the sum of the increases of counters since a row.
-func (w *Window) increaseFrom(row int, columns []int) float64 {
-	first, sum := w.rows[row], 0.0
+// latest returns when a column was interrupted last.
+func (w *Window) latest(columns []int) int64 {
+	since := int64(math.MinInt64)
 	for _, c := range columns {
-		sum += w.current[c] - first[c]
+		since = max(since, w.since[c])
+	}
+	return since
+}
+
+// increaseFrom returns the sum of the increases of counters since a row.
+func (w *Window) increaseFrom(row int, lists ...[]int) float64 {
+	first, sum := w.rows[row], 0.0
+	for _, columns := range lists {
+		for _, c := range columns {
+			sum += w.current[c] - first[c]
+		}
 	}
 	return max(sum, 0)
 }
@@ -231,11 +271,11 @@ func (w *Window) Mean(column int) (float64, bool) {
 	if start > w.now || math.IsNaN(w.current[column]) {
 		return 0, false
 	}
-	return w.meanFrom(row, []int{column}), true
+	return w.meanFrom(row, column), true
 }
 
 // meanFrom returns the mean of the sum of gauges over the pages since a row.
-func (w *Window) meanFrom(row int, columns []int) float64 {
+func (w *Window) meanFrom(row int, columns ...int) float64 {
 	sum, n := sumOf(w.current, columns), 1
 	for _, earlier := range w.earlier(row) {
 		sum += sumOf(earlier, columns)
@@ -271,17 +311,4 @@ func (w *Window) firstRow(since int64) (row int, start int64) {
 		return 0, never
 	}
 	return row, w.times[row]
-}
-
-// totals returns the sum of the newest values of columns. It reports false if any is absent.
-func (w *Window) totals(columns []int) (float64, bool) {
-	sum := sumOf(w.current, columns)
-	return sum, !math.IsNaN(sum)
-}
-
-func sumOf(row []float64, columns []int) (sum float64) {
-	for _, c := range columns {
-		sum += row[c]
-	}
-	return sum
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -17,10 +18,10 @@ import (
 type work struct {
 	// key identifies the work on pages of all shapes.
 	key string
-	// inFlight is the number of its requests, minInFlight the smallest number that is significant.
-	inFlight    Eval
+	// inFlight tells the number of its requests, minInFlight is the smallest one that is significant.
+	inFlight    requestsNow
 	minInFlight float64
-	// counted is true if inFlight is a difference of counters, which may never return to 0: what
+	// counted is true if that is a difference of counters, which may never return to 0: what
 	// it showed at the last progress is over.
 	counted bool
 	// progress holds counters of steps, and ends the requests that ended well. If any of them
@@ -32,6 +33,21 @@ type work struct {
 	// serves is true if its progress is that of requests which may end well, false for a part of
 	// what every request passes.
 	serves bool
+}
+
+// requestsNow tells how many requests of a work are in flight: those that arrived and did not leave, or
+// what gauges show.
+type requestsNow struct {
+	arrived, left []int
+	// The largest of the gauges counts, unless all engines sleep by their own account.
+	gauges []gauge
+	awake  []int
+}
+
+// gauge is a number in some columns.
+type gauge struct {
+	columns []int
+	combine engine.Combine
 }
 
 type workState struct {
@@ -53,11 +69,11 @@ type workState struct {
 
 func (d *Deriver) watchWork() {
 	w := d.window
-	for i := range d.program.watch.works {
-		k := &d.program.watch.works[i]
+	for i := range d.index.watch.works {
+		k := &d.index.watch.works[i]
 		s := d.works[k.key]
 		moved := k.moves(w)
-		v, ok := k.inFlight(w)
+		v, ok := k.inFlight.now(w)
 		if ok && k.counted && (moved || v < s.over || !s.seen) {
 			s.seen, s.over = true, v
 		} else if k.counted {
@@ -103,7 +119,7 @@ func (k *work) endsMore(w *Window, n float64) bool {
 // showsProgress reports whether the page would show progress.
 func (k *work) showsProgress(w *Window) bool {
 	present := func(c int) bool { return w.since[c] != never }
-	ended := func(t *tally) bool { return slices.ContainsFunc(t.columns(), present) }
+	ended := func(t *tally) bool { return slices.ContainsFunc(t.columns, present) }
 	return k.countersAppear || slices.ContainsFunc(k.progress, present) || slices.ContainsFunc(k.ends, ended)
 }
 
@@ -116,8 +132,8 @@ func (s *workState) stands(d *Deriver) bool {
 // still returns the work that stands still for the longest time.
 func (d *Deriver) still() (worst Stillness) {
 	moves := false
-	for i := range d.program.watch.works {
-		k := &d.program.watch.works[i]
+	for i := range d.index.watch.works {
+		k := &d.index.watch.works[i]
 		switch s := d.works[k.key]; {
 		case !s.stands(d):
 			moves = moves || k.serves && s.active && s.progressed > s.began
@@ -144,15 +160,18 @@ func workSignals() []engine.Signal {
 
 // works returns the work of an engine: that of its ranks, the requests that arrived and were not
 // answered, and those of each stage behind a router.
-func (p *Plan) works(id string) []work {
-	works := p.rankWorks(id)
-	works = append(works, p.stageWorks(id)...)
-	progress, ends := p.progress(id)
-	for i, arrivals := range p.arrivals(id) {
-		arrivals.key = fmt.Sprint("arrivals ", i, " of ", id)
+func (ix *index) works(m *Model) []work {
+	works := ix.rankWorks(m)
+	works = append(works, ix.stageWorks(m)...)
+	progress, ends := ix.progress(m)
+	for i, arrivals := range ix.arrivals(m) {
+		arrivals.key = fmt.Sprint("arrivals ", i, " of ", m.id)
 		arrivals.minInFlight = 1
-		arrivals.progress, arrivals.ends = p.groupColumns(progress), ends
-		arrivals.countersAppear = p.quirks.CountersAppear
+		for _, n := range progress {
+			arrivals.progress = append(arrivals.progress, ix.columnsOf(n)...)
+		}
+		arrivals.ends = ends
+		arrivals.countersAppear = ix.quirks.CountersAppear
 		works = append(works, arrivals)
 	}
 	return works
@@ -161,64 +180,50 @@ func (p *Plan) works(id string) []work {
 // arrivals returns the requests that arrived at a server and were not answered, whatever the
 // gauges of its engine show: an engine that hangs while idle goes on showing 0. Of models that do
 // not count how their requests end nobody knows which were answered.
-func (p *Plan) arrivals(id string) (all []work) {
-	if open := p.groupsOf(engine.RequestsOpen, id); len(open) > 0 {
-		return []work{{inFlight: combine(p.groupColumns(open), engine.Sum)}}
+func (ix *index) arrivals(m *Model) (all []work) {
+	if open := m.groups(engine.RequestsOpen); len(open) > 0 {
+		return []work{{inFlight: requestsNow{gauges: []gauge{{columns: ix.allColumns(open)}}}}}
 	}
-	ended := slices.Concat(
-		p.groupsOf(engine.RequestsFinished, id), p.groupsOf(engine.RequestsFailed, id), p.groupsOf(engine.RequestsAborted, id),
-	)
-	if started := p.groupColumns(p.groupsOf(engine.RequestsStarted, id)); len(started) > 0 {
-		all = append(all, work{inFlight: difference(started, p.groupColumns(ended)), counted: true})
+	counted := func(arrived []int, left []*group) {
+		requests := requestsNow{arrived: arrived, left: ix.allColumns(left)}
+		all = append(all, work{inFlight: requests, counted: true})
 	}
-	answered := p.entryGroups(engine.ModelFailed, id)
-	for _, g := range p.entryGroups(engine.ModelSuccess, id) {
-		if p.trusted(g.model) && !p.countsAcceptance(g) {
+	ended := m.all(engine.RequestsFinished, engine.RequestsFailed, engine.RequestsAborted)
+	if started := ix.allColumns(m.groups(engine.RequestsStarted)); len(started) > 0 {
+		counted(started, ended)
+	}
+	answered := m.entryGroups(engine.ModelFailed)
+	for _, g := range m.entryGroups(engine.ModelSuccess) {
+		if ix.countsWhole(g.name) && !g.acceptance {
 			answered = append(answered, g)
 		}
 	}
-	for _, g := range p.groupsOf(engine.ModelSuccess, id) {
+	for _, g := range m.groups(engine.ModelSuccess) {
 		switch {
-		case p.countsAcceptance(g):
-			all = append(all, work{inFlight: difference(p.columnsOf(g.members), p.groupColumns(ended)), counted: true})
-		case g.role == engine.RolePart && !p.identity.Topology.FollowsLLM(g.model) && len(answered) > 0:
-			all = append(all, work{inFlight: difference(p.columnsOf(g.members), p.groupColumns(answered)), counted: true})
+		case g.acceptance:
+			counted(ix.columnsOf(&g.value), ended)
+		case g.role == engine.RolePart && !ix.topology.FollowsLLM(g.name) && len(answered) > 0:
+			counted(ix.columnsOf(&g.value), answered)
 		}
 	}
 	return all
 }
 
-// requestsInFlight returns the number of requests in flight. It returns nil if the gauges are not
-// updated while requests run.
-func (p *Plan) requestsInFlight() Eval {
-	if p.quirks.GaugesWhenRequestsEnd {
-		return nil
+// now returns the number of requests in flight on the newest page; absent counters are 0.
+func (f *requestsNow) now(w *Window) (float64, bool) {
+	if len(f.gauges) == 0 {
+		return w.present(f.arrived) - w.present(f.left), true
 	}
-	var all []Eval
-	for _, id := range p.ids(anyOf(engine.RequestsActive, engine.RequestsRunning)) {
-		requests, gate := admitted().eval(p, id), p.executorGate(id)
-		if !p.quirks.ActiveHoldsWaiting {
-			requests = p.demand(id)
+	if awake, ok := w.largest(f.awake); ok && awake <= 0 {
+		return 0, false
+	}
+	largest, found := math.Inf(-1), false
+	for _, g := range f.gauges {
+		if v, ok := w.combined(g.columns, g.combine); ok {
+			largest, found = max(largest, v), true
 		}
-		all = append(all, func(w *Window) (float64, bool) {
-			v, ok := requests(w)
-			return v, ok && gate.open(w)
-		})
 	}
-	return add(all...)
-}
-
-// difference returns the sum of minuends minus the sum of subtrahends; absent counters are 0.
-func difference(minuends, subtrahends []int) Eval {
-	sum := func(w *Window, columns []int) (sum float64) {
-		for _, c := range columns {
-			if v, ok := w.Last(c); ok {
-				sum += v
-			}
-		}
-		return sum
-	}
-	return func(w *Window) (float64, bool) { return sum(w, minuends) - sum(w, subtrahends), true }
+	return largest, found
 }
 
 // stepSignals returns the signals of iterations and tokens, which may stop being read.
@@ -229,22 +234,17 @@ func stepSignals() []engine.Signal {
 	}
 }
 
-// steps returns the counters of iterations and tokens of an engine.
-func (p *Plan) steps(id string) []*group {
-	return stepsOf(func(signal engine.Signal) []*group { return p.groupsOf(signal, id) })
-}
-
 // stepsOf returns the counters of iterations and tokens among the groups of signals. Of latencies it
 // is how many were observed, each that of a token.
-func stepsOf(groups func(engine.Signal) []*group) (all []*group) {
+func stepsOf(groups func(engine.Signal) []*group) (all []*numbers) {
 	for _, signal := range stepSignals() {
-		all = append(all, groups(signal)...)
+		for _, g := range groups(signal) {
+			all = append(all, &g.value)
+		}
 	}
 	for _, signal := range []engine.Signal{engine.FirstToken, engine.InterToken} {
 		for _, g := range groups(signal) {
-			observed := *g
-			observed.members = g.count
-			all = append(all, &observed)
+			all = append(all, &g.count.numbers)
 		}
 	}
 	return all
@@ -253,22 +253,22 @@ func stepsOf(groups func(engine.Signal) []*group) (all []*group) {
 // progress returns what moves while an engine works: steps, and requests that end well. Failures
 // are no progress: those of an engine that hangs run into their timeouts, or their clients leave.
 // Gauges without a model go with the counters of all.
-func (p *Plan) progress(id string) (steps []*group, ends []*tally) {
-	steps, ends = p.steps(id), p.ends(id)
+func (ix *index) progress(m *Model) (steps []*numbers, ends []*tally) {
+	steps, ends = stepsOf(m.groups), m.ends()
 	if len(steps) > 0 || len(ends) > 0 {
 		return steps, ends
 	}
-	steps = stepsOf(func(signal engine.Signal) []*group { return p.groups[signal] })
-	for _, other := range p.ids(ended()) {
-		ends = append(ends, p.ends(other)...)
+	steps = stepsOf(ix.replica.groups)
+	for _, other := range ix.having(ended()) {
+		ends = append(ends, other.ends()...)
 	}
 	return steps, ends
 }
 
-// ends returns the requests of entries that ended well.
-func (p *Plan) ends(id string) (all []*tally) {
-	for _, mv := range p.modelVersions(id) {
-		if o := p.outcome(id, mv); o != nil && o.classes[engine.ClassOK] != nil && o.trusted(mv) {
+// ends returns the requests of versions that ended well.
+func (m *Model) ends() (all []*tally) {
+	for _, version := range m.versions {
+		if o := version.outcome; o != nil && o.classes[engine.ClassOK] != nil && o.trusted(version) {
 			all = append(all, o.classes[engine.ClassOK])
 		}
 	}
@@ -277,59 +277,65 @@ func (p *Plan) ends(id string) (all []*tally) {
 
 // rankWorks returns the work of each rank of an engine by its gauges. In the sum of all ranks, the
 // others would hide a rank that stands still.
-func (p *Plan) rankWorks(id string) (works []work) {
-	var gauges []*group
-	for _, signal := range gaugeSignals() {
-		gauges = append(gauges, p.groupsOf(signal, id)...)
-	}
-	progress, ends := p.progress(id)
-	ranks := p.ranks(gauges)
+func (ix *index) rankWorks(m *Model) (works []work) {
+	gauges := m.all(gaugeSignals()...)
+	progress, ends := ix.progress(m)
+	ranks := ix.ranksOf(gauges)
 	for _, r := range ranks {
 		k := work{
-			key:            fmt.Sprint("rank ", r, " of ", id),
+			key:            fmt.Sprint("rank ", r, " of ", m.id),
 			serves:         true,
 			minInFlight:    1,
-			countersAppear: p.quirks.CountersAppear,
-			inFlight:       p.whileAwake(id, r, largestOf(gauges, func(g *group) []int { return p.rankColumns([]*group{g}, r) })),
+			countersAppear: ix.quirks.CountersAppear,
+			inFlight:       ix.gaugesOfRank(m, gauges, r),
 		}
-		if p.quirks.GaugesWhenRequestsEnd {
+		if ix.quirks.GaugesWhenRequestsEnd {
 			k.minInFlight = 2 // They still count the request that ended.
 		}
-		ofRank, shared := p.columnsOfRank(progress, r)
+		ofRank, shared := ix.columnsOfRank(progress, r)
 		k.progress = ofRank
 		if len(ofRank) == 0 || r.number == "" || len(ranks) == 1 {
 			k.progress, k.ends = append(k.progress, shared...), ends // They keep moving while one rank stands still.
 		}
 		if len(k.progress)+len(k.ends) == 0 {
-			k.progress = p.groupColumns(progress)
+			for _, n := range progress {
+				k.progress = append(k.progress, ix.columnsOf(n)...)
+			}
 		}
 		works = append(works, k)
 	}
 	return works
 }
 
-// largestOf returns the largest value of the columns of groups. Of several processes the newest
-// counts, as in the exposed gauge, since the others may have ended.
-func largestOf(groups []*group, columns func(g *group) []int) Eval {
-	var all []Eval
+// gaugesOfRank returns what shows the requests of a rank, while its engine is awake. Of several
+// processes the newest counts, as in the exposed gauge, since the others may have ended.
+func (ix *index) gaugesOfRank(m *Model, groups []*group, r rank) (f requestsNow) {
 	for _, g := range groups {
-		if g.meaning.Combine == engine.Newest {
-			all = append(all, newest(columns(g)))
-		} else {
-			all = append(all, largest(columns(g)))
+		how := engine.Max
+		if g.combine == engine.Newest {
+			how = engine.Newest
+		}
+		ofRank, shared := ix.columnsOfRank([]*numbers{&g.value}, r)
+		if columns := slices.Concat(ofRank, shared); len(columns) > 0 {
+			f.gauges = append(f.gauges, gauge{columns, how})
 		}
 	}
-	return maximum(all)
+	for _, g := range m.groups(engine.EngineAwake) {
+		ofRank, shared := ix.columnsOfRank([]*numbers{&g.value}, r)
+		f.awake = slices.Concat(f.awake, ofRank, shared)
+	}
+	return f
 }
 
 // stageWorks returns the work of each stage behind a router, which goes on with a stream that
 // counts as answered.
-func (p *Plan) stageWorks(id string) (works []work) {
-	for _, sent := range p.groupsOf(engine.StageRequests, id) {
-		ended := p.groupColumns(filter(p.groupsOf(engine.StageEnded, id), func(g *group) bool { return labels.Equal(g.labels, sent.labels) }))
+func (ix *index) stageWorks(m *Model) (works []work) {
+	for _, sent := range m.groups(engine.StageRequests) {
+		alike := func(g *group) bool { return labels.Equal(g.labels, sent.labels) }
+		ended := ix.allColumns(filter(m.groups(engine.StageEnded), alike))
 		works = append(works, work{
-			key:         fmt.Sprint("stage of ", id, sent.labels),
-			inFlight:    difference(p.columnsOf(sent.members), ended),
+			key:         fmt.Sprint("stage of ", m.id, sent.labels),
+			inFlight:    requestsNow{arrived: ix.columnsOf(&sent.value), left: ended},
 			minInFlight: 1,
 			counted:     true,
 			progress:    ended,
@@ -339,42 +345,39 @@ func (p *Plan) stageWorks(id string) (works []work) {
 }
 
 // queueWorks returns the works of models with a queue of their own.
-func (p *Plan) queueWorks() (works []work) {
-	for _, g := range p.groups[engine.ModelPending] {
-		if p.identity.Topology.FollowsLLM(g.model) {
+func (ix *index) queueWorks() (works []work) {
+	for _, g := range ix.replica.groups(engine.ModelPending) {
+		if ix.topology.FollowsLLM(g.name) {
 			continue
 		}
+		progress := ix.allColumns(g.instance.groups(engine.ModelExecutions))
+		for _, n := range stepsOf(g.model.groups) {
+			progress = append(progress, ix.columnsOf(n)...)
+		}
 		works = append(works, work{
-			key:         "queue of " + g.model + " " + g.version,
+			key:         "queue of " + g.name + " " + g.version,
 			serves:      g.role.Front(),
 			minInFlight: 1,
-			inFlight:    p.value(g),
-			progress:    p.groupColumns(slices.Concat(p.sameModel(engine.ModelExecutions, g), p.steps(g.id))),
-			ends:        []*tally{{single: p.groupColumns(p.sameModel(engine.ModelSuccess, g))}},
+			inFlight:    requestsNow{gauges: []gauge{{ix.columnsOf(&g.value), g.combine}}},
+			progress:    progress,
+			ends:        []*tally{newTally(ix.allColumns(g.instance.groups(engine.ModelSuccess)))},
 		})
 	}
 	return works
 }
 
+// newTally returns a tally of counters that count each request once.
+func newTally(single []int) *tally { return &tally{single: single, columns: single} }
+
 // rank is a data-parallel rank of a model. Its fields are empty if unknown.
 type rank struct{ model, number string }
 
-// whileAwake returns e, without a value while the rank's engine sleeps.
-func (p *Plan) whileAwake(id string, r rank, e Eval) Eval {
-	awake := largest(p.rankColumns(p.groupsOf(engine.EngineAwake, id), r))
-	return func(w *Window) (float64, bool) {
-		if v, ok := awake(w); ok && v <= 0 {
-			return 0, false
-		}
-		return e(w)
-	}
-}
-
-func (p *Plan) ranks(groups []*group) []rank {
+// ranksOf returns the ranks of groups, sorted.
+func (ix *index) ranksOf(groups []*group) []rank {
 	all := make(map[rank]bool)
 	for _, g := range groups {
-		for _, m := range g.members {
-			all[p.rankOf(m)] = true
+		for _, source := range g.value.sources {
+			all[ix.building.sources[source].rank()] = true
 		}
 	}
 	return slices.SortedFunc(maps.Keys(all), func(a, b rank) int {
@@ -382,26 +385,16 @@ func (p *Plan) ranks(groups []*group) []rank {
 	})
 }
 
-func (p *Plan) rankOf(source int) rank {
-	in := &p.sources[source]
-	return rank{in.Model, in.Labels.Get(in.meaning.Rank)}
-}
-
-// rankColumns returns the columns of a rank, including columns that several ranks share.
-func (p *Plan) rankColumns(groups []*group, r rank) []int {
-	ofRank, shared := p.columnsOfRank(groups, r)
-	return slices.Concat(ofRank, shared)
-}
-
-func (p *Plan) columnsOfRank(groups []*group, wanted rank) (ofRank, shared []int) {
-	for _, g := range groups {
-		for _, m := range g.members {
-			switch r := p.rankOf(m); {
+// columnsOfRank returns the columns of a rank, and those that several ranks share.
+func (ix *index) columnsOfRank(all []*numbers, wanted rank) (ofRank, shared []int) {
+	for _, n := range all {
+		for _, source := range n.sources {
+			switch r := ix.building.sources[source].rank(); {
 			case r.model != wanted.model && r.model != "":
 			case r.number == wanted.number:
-				ofRank = append(ofRank, p.column(m))
+				ofRank = append(ofRank, ix.column(source))
 			case r.number == "":
-				shared = append(shared, p.column(m))
+				shared = append(shared, ix.column(source))
 			}
 		}
 	}

@@ -1,0 +1,104 @@
+package derive
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"unique"
+)
+
+// netCounter is a column that is not on any page: the sum of some counters minus what others
+// count of the same requests.
+//
+// Both are not updated at once: the others may reach the page some scrapes later, or earlier, and
+// may count requests that the first never count, like vLLM when it rejects a stream within an
+// answer of 200. Each difference of two pages of today may thus be too large, and what was once
+// exposed cannot be taken back: it would look like a reset. So only what both have settled counts:
+// the first counters as of a page of some scrapes ago, minus the others as of now. A request that
+// the others count up to that much later is never in it, and one that they never count is, once
+// they rest. The column is the largest of these differences, each of which is a lower bound.
+type netCounter struct {
+	reason      string
+	column      int
+	plus, minus []int
+	// atLeast is a lower bound of the column, atMost an upper bound.
+	atLeast, atMost []int
+	// parts holds the columns of which it is computed.
+	parts []int
+}
+
+// addNet adds a column. Its name is the same for pages of all shapes.
+func (ix *index) addNet(version *Model, class string, n *netCounter) {
+	of := strings.Join([]string{"net", version.id, version.name, version.version, class, n.reason}, "\x00")
+	// The number at that place is replaced.
+	n.column = ix.add(ix.places[n.plus[0]], columnName{series: unique.Make(of)}, false)
+	ix.building.view.window.addColumn(false)
+	n.parts = slices.Concat(n.plus, n.minus, n.atLeast, n.atMost)
+	ix.net = append(ix.net, n)
+}
+
+// setNet sets the net counters in the row of the next page. They have no value before anything is
+// settled, and again after a restart.
+func (w *Window) setNet(now int64, t transition, all []*netCounter, row []float64) {
+	restarted := t != continues || w.resets(row)
+	for _, n := range all {
+		v := math.NaN()
+		if earlier := w.settled(now, n.parts); earlier != nil && !restarted {
+			v = n.value(earlier, row)
+		}
+		previous, shown := w.current[n.column], !math.IsNaN(n.value(row, row))
+		if !restarted && shown && (previous > v || math.IsNaN(v)) {
+			v = previous
+		}
+		row[n.column] = v
+	}
+}
+
+// settled returns the newest row that is older than what counts as contiguous, nil if any of the
+// columns was interrupted since.
+func (w *Window) settled(now int64, columns []int) []float64 {
+	i, found := slices.BinarySearch(w.times, now-w.gap)
+	if !found {
+		i--
+	}
+	if i < 0 || slices.ContainsFunc(columns, func(c int) bool { return w.since[c] > w.times[i] }) {
+		return nil
+	}
+	return w.rows[i]
+}
+
+// beginNet begins the net counters one of whose columns has just appeared, and was 0 until then:
+// what was exposed before was settled.
+func (w *Window) beginNet(all []*netCounter, appeared []int) {
+	for _, n := range all {
+		isNew := func(c int) bool { return slices.Contains(appeared, c) }
+		if math.IsNaN(w.current[n.column]) && slices.ContainsFunc(n.parts, isNew) {
+			w.current[n.column] = n.value(w.current, w.current)
+		}
+	}
+}
+
+// value returns the count of a row minus what the others count in a row that is not older. It is
+// NaN if a counter is absent.
+func (n *netCounter) value(row, newer []float64) float64 {
+	return n.compute(func(columns []int) float64 { return sumOf(row, columns) }, sumOf(newer, n.minus))
+}
+
+func (n *netCounter) compute(sum func(columns []int) float64, minus float64) float64 {
+	v := max(sum(n.plus)-minus, sum(n.atLeast))
+	if len(n.atMost) > 0 {
+		v = min(v, sum(n.atMost))
+	}
+	return v
+}
+
+// resets reports whether any counter of the next row is lower than on the previous page: its
+// process restarted, and may show requests of a path that was not used before.
+func (w *Window) resets(row []float64) bool {
+	for c, v := range row {
+		if w.counter[c] && v < w.current[c] {
+			return true
+		}
+	}
+	return false
+}

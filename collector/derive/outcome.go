@@ -1,0 +1,314 @@
+package derive
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+)
+
+// outcome holds the counters of the ended requests of one version, by class.
+type outcome struct {
+	n int
+	// shown lists the classes with series, classes has those of the page.
+	shown   []engine.Class
+	classes map[engine.Class]*tally
+	none    tally
+	// steps holds the failures of an ensemble's parts, otherEntries the failures of other entry models.
+	steps, otherEntries, all []int
+	// complete is true if all failures and their classes are known, ownFailures if the model
+	// itself counts them.
+	complete, ownFailures bool
+}
+
+// tally holds the counters of one class: single ones count each request once, double ones of
+// ensembles count each failure twice, and net ones are by reason.
+type tally struct {
+	single, double []int
+	net            []*netCounter
+	// columns holds those that count requests of this class only.
+	columns []int
+	// partial is true if the server counts only some requests of the class.
+	partial bool
+}
+
+// classOrder lists the classes in the order in which they are added up.
+//
+//nolint:gochecknoglobals // constant data.
+var classOrder = append(engine.Classes(), engine.ClassUnknown)
+
+// addOutcomes adds how the requests of each version ended, and their failures by reason.
+func (ix *index) addOutcomes() {
+	for _, m := range ix.having(ended().or(anyOf(workSignals()...))) {
+		for _, version := range m.versions {
+			version.outcome = ix.outcomeOf(version)
+			version.failures = failuresOf(version)
+		}
+	}
+}
+
+// outcomeSignals returns the signals that tell how requests ended.
+func outcomeSignals() []engine.Signal {
+	return []engine.Signal{
+		engine.ModelSuccess, engine.ModelFailed, engine.RequestsFinished, engine.RequestsFailed,
+		engine.RequestsAborted, engine.RequestsUnaborted, engine.RequestsStreamed, engine.StreamsUnaborted,
+		engine.EngineHeartbeat, // Models with one count their own requests.
+	}
+}
+
+// outcome returns how the requests of a version ended, nil if nobody knows.
+func (v *View) outcome(version *Model) *outcome {
+	if v.asked != nil {
+		for _, signal := range outcomeSignals() {
+			v.asked(version, signal)
+		}
+	}
+	return version.outcome
+}
+
+// outcomeOf returns the outcome of a version, nil if it has no counters.
+func (ix *index) outcomeOf(version *Model) *outcome {
+	o := &outcome{classes: make(map[engine.Class]*tally), complete: ix.countsFailures, ownFailures: ix.countsFailures}
+	if version.name != "" {
+		o.ownFailures = ix.countsOwnRequests(version.of, version.name, version.version)
+		o.complete = o.ownFailures || ix.countsOutcomes(version.name)
+	}
+	recounted := ix.recounted(version)
+	ended := version.all(engine.ModelSuccess, engine.RequestsFinished, engine.ModelFailed, engine.RequestsFailed)
+	for _, g := range ended {
+		o.add(ix, g, slices.Concat(recounted[g.labels.Get("reason")], ix.repeatedBy(g)))
+	}
+	if len(o.all) == 0 {
+		return nil
+	}
+	o.complete = o.complete && o.classes[engine.ClassUnknown] == nil
+	o.addAborted(ix, version.of)
+	doubled := false
+	for _, class := range classOrder {
+		t := o.tally(class)
+		slices.SortFunc(t.net, func(a, b *netCounter) int { return strings.Compare(a.reason, b.reason) })
+		t.columns = slices.Concat(t.single, t.double)
+		for _, n := range t.net {
+			ix.addNet(version, string(class), n)
+			t.columns = append(t.columns, n.column)
+		}
+		doubled = doubled || len(t.double) > 0
+	}
+	if doubled {
+		o.addSteps(ix, version)
+	}
+	o.n, o.shown = len(ix.outcomes), ix.classes(o)
+	ix.outcomes = append(ix.outcomes, o)
+	return o
+}
+
+// countsOutcomes reports whether a model counts all its failures, so that its successes are successes.
+func (ix *index) countsOutcomes(name string) bool {
+	return ix.topology.Uncounted(name, ix.identity.EngineVersion) == ""
+}
+
+// repeatedBy returns the counters of models whose requests are counted again by a group.
+func (ix *index) repeatedBy(g *group) (columns []int) {
+	for _, other := range ix.replica.groups(g.signal) {
+		if other.class == g.class && slices.Contains(g.outcome.Repeats, other.labels.Get("reason")) {
+			columns = append(columns, ix.columnsOf(&other.value)...)
+		}
+	}
+	return columns
+}
+
+// allColumns returns the columns of groups.
+func (ix *index) allColumns(groups []*group) (columns []int) {
+	for _, g := range groups {
+		columns = append(columns, ix.columnsOf(&g.value)...)
+	}
+	return columns
+}
+
+// add adds the counters of a group, minus the counters of requests that are counted twice.
+func (o *outcome) add(ix *index, g *group, minus []int) {
+	columns, reason := ix.columnsOf(&g.value), g.labels.Get("reason")
+	t := o.classes[g.class]
+	if t == nil {
+		t = &tally{}
+		o.classes[g.class] = t
+	}
+	// A model that counts its own requests includes what the server misses.
+	t.partial = t.partial || g.outcome.Misses(g.class) && (!o.ownFailures || g.signal != engine.ModelFailed)
+	switch {
+	case reason == "other" && ix.topology.Ensemble(g.name): // All its failures since 24.07.
+		t.double = append(t.double, columns...)
+	case len(minus) > 0:
+		n := t.netOf(reason)
+		if n == nil {
+			n = &netCounter{reason: reason, minus: minus}
+			t.net = append(t.net, n)
+		}
+		n.plus = append(n.plus, columns...)
+	default:
+		t.single = append(t.single, columns...)
+	}
+	o.all = slices.Concat(o.all, columns, minus)
+}
+
+// addSteps adds the counters that bound how many failures were counted only once.
+func (o *outcome) addSteps(ix *index, version *Model) {
+	for _, g := range version.of.groups(engine.ModelFailed) {
+		switch columns := ix.columnsOf(&g.value); {
+		case g.role == engine.RolePart:
+			o.steps = append(o.steps, columns...)
+		case g.role.Front() && (g.name != version.name || g.version != version.version):
+			o.otherEntries = append(o.otherEntries, columns...)
+		}
+	}
+	o.all = slices.Concat(o.all, o.steps, o.otherEntries)
+}
+
+// addAborted subtracts aborted requests, most of which the server also counts as finished, from
+// the successful ones. At least the requests that were measured completely succeeded.
+func (o *outcome) addAborted(ix *index, m *Model) {
+	aborted := ix.allColumns(m.groups(engine.RequestsAborted))
+	if len(aborted) == 0 || ix.quirks.AbortsRepeated {
+		return
+	}
+	complete := ix.allColumns(m.groups(engine.RequestsUnaborted))
+	if t := o.classes[engine.ClassOK]; t != nil {
+		t.net = []*netCounter{{plus: t.single, minus: aborted, atLeast: complete}}
+		t.single = nil
+	}
+	o.classes[engine.ClassCanceled] = &tally{single: aborted}
+	o.all = slices.Concat(o.all, aborted, complete)
+	o.addStreamed(ix, m)
+}
+
+// addStreamed excludes aborted streams from the aborted requests that are counted twice, since
+// they had already been answered with 200.
+func (o *outcome) addStreamed(ix *index, m *Model) {
+	streamed := ix.allColumns(m.groups(engine.RequestsStreamed))
+	complete := ix.allColumns(m.groups(engine.StreamsUnaborted))
+	if len(streamed) == 0 || len(complete) == 0 {
+		return
+	}
+	for _, g := range m.groups(engine.RequestsAborted) {
+		for _, t := range o.classes {
+			if n := t.netOf(g.outcome.Again); n != nil && g.outcome.Again != "" {
+				n.atMost, n.plus, n.minus = n.plus, slices.Concat(n.plus, streamed), slices.Concat(n.minus, complete)
+			}
+		}
+	}
+	o.all = slices.Concat(o.all, streamed, complete)
+}
+
+// recounted returns the counters of requests that other counters count again, by reason.
+func (ix *index) recounted(version *Model) map[string][]int {
+	columns := make(map[string][]int)
+	for _, g := range version.all(engine.RequestsFinished, engine.RequestsFailed, engine.RequestsAborted) {
+		if reason := g.outcome.Again; reason != "" {
+			columns[reason] = append(columns[reason], ix.columnsOf(&g.value)...)
+		}
+	}
+	return columns
+}
+
+// classes returns the classes on the page, and also the others, which are 0, if the server counts
+// all failures with counters that appear with their first event.
+func (ix *index) classes(o *outcome) []engine.Class {
+	return filter(classOrder, func(class engine.Class) bool {
+		return o.classes[class] != nil || ix.quirks.CountersAppear && o.ownFailures && slices.Contains(ix.counted, class)
+	})
+}
+
+// tally returns the counters of a class, which are not to be changed if the outcome has none.
+func (o *outcome) tally(class engine.Class) *tally {
+	if t := o.classes[class]; t != nil {
+		return t
+	}
+	return &o.none
+}
+
+func (t *tally) netOf(reason string) *netCounter {
+	if i := slices.IndexFunc(t.net, func(n *netCounter) bool { return n.reason == reason }); i >= 0 {
+		return t.net[i]
+	}
+	return nil
+}
+
+// once returns how many requests a doubled counter counts. Since 24.07 an ensemble counts each of
+// its failures when it answers and again when it releases the request (core
+// ensemble_scheduler.cc, FinishEnsemble). A failure while other steps still run may count once, so
+// the failures of the steps, minus those of other entry models, are the minimum.
+func once(double, steps, otherEntries float64) float64 {
+	return min(max(double/2, steps-otherEntries), double)
+}
+
+// since returns how many requests of a class ended since a row.
+func (o *outcome) since(w *Window, row int, class engine.Class) float64 {
+	t := o.classes[class]
+	if t == nil {
+		return 0
+	}
+	n := w.increaseFrom(row, t.single)
+	for _, c := range t.net {
+		increase := func(columns []int) float64 { return w.increaseFrom(row, columns) }
+		n += c.compute(increase, increase(c.minus))
+	}
+	if len(t.double) > 0 {
+		n += once(w.increaseFrom(row, t.double), w.increaseFrom(row, o.steps), w.increaseFrom(row, o.otherEntries))
+	}
+	return n
+}
+
+// total returns how many requests ended since a row.
+func (o *outcome) total(w *Window, row int) (sum float64) {
+	for _, class := range classOrder {
+		sum += o.since(w, row, class)
+	}
+	return sum
+}
+
+// endedRequests is the number of requests that ended since a row, which is seconds old.
+type endedRequests struct {
+	row            int
+	seconds, total float64
+}
+
+// endedOf returns how many requests ended over the longest uninterrupted stretch.
+func (v *View) endedOf(o *outcome) (endedRequests, bool) {
+	if v.index.building != nil {
+		return endedRequests{}, false
+	}
+	r := &v.ended[o.n]
+	if !r.computed {
+		r.computed = true
+		r.value = endedRequests{}
+		if r.value.row, r.value.seconds, r.ok = v.window.stretch(o.all); r.ok {
+			r.value.total = o.total(v.window, r.value.row)
+		}
+	}
+	return r.value, r.ok
+}
+
+// failure is what a version counts of one reason and class.
+type failure struct {
+	reason, class string
+	groups        []*group
+	net           *netCounter
+}
+
+// failuresOf returns the failures of a version by reason and class, sorted.
+func failuresOf(version *Model) (all []failure) {
+	byReason := make(map[string]*failure)
+	for _, g := range version.all(engine.ModelFailed, engine.RequestsFailed) {
+		reason, class := g.labels.Get("reason"), string(g.class)
+		f := byReason[reason+"\x00"+class]
+		if f == nil {
+			f = &failure{reason: reason, class: class, net: version.outcome.tally(g.class).netOf(reason)}
+			byReason[reason+"\x00"+class] = f
+		}
+		f.groups = append(f.groups, g)
+	}
+	for _, key := range sorted(byReason) {
+		all = append(all, *byReason[key])
+	}
+	return all
+}

@@ -1,0 +1,178 @@
+package derive
+
+import (
+	"slices"
+
+	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+)
+
+// Trust reports whether none of the troubles is known of what belongs to a model.
+func (v *View) Trust(m *Model, troubles ...trouble) bool {
+	for _, t := range troubles {
+		if c := m.checks[t]; c != nil && v.found[c.n].wrong && v.found[c.n].ok {
+			return false
+		}
+	}
+	return true
+}
+
+// Runs reports whether the gauges of a model's engine are those of an engine that runs. They are not
+// before its first iteration, when TensorRT-LLM shows all gauges as 0, even the limit of requests,
+// and while they stand still or belong to an ended process.
+func (v *View) Runs(m *Model) bool { return v.runs[m.n] }
+
+// judge finds out what of the newest page can be trusted.
+func (v *View) judge() {
+	for i := range v.ended {
+		v.ended[i].computed = false
+	}
+	for i := range v.grown {
+		v.grown[i].computed = false
+	}
+	for i, c := range v.index.checks {
+		if c.times != nil {
+			v.found[i].wrong, v.found[i].ok = v.impossible(c.times)
+		} else {
+			v.found[i].wrong, v.found[i].ok = c.detect(v, c.model)
+		}
+	}
+	for i, m := range v.index.models {
+		v.runs[i] = v.engineRuns(m) && v.Trust(m, flappingGauges, staleGauges)
+		v.tokens[i] = v.generatesTokens(m)
+	}
+}
+
+// engineRuns reports whether a page shows that an engine runs. A limit of 0 is unknown, so that
+// requests in flight show that it does.
+func (v *View) engineRuns(m *Model) bool {
+	const patience = 3
+	_, limited := v.Sum(m, engine.RequestsLimit)
+	requests, ok := v.Sum(m, engine.RequestsActive, engine.RequestsRunning)
+	heartbeats := v.counters(m, engine.EngineHeartbeat)
+	beats := func(c int) bool {
+		return v.window.current[c] > 0 && v.window.now-v.window.changed[c] <= patience*v.window.gap
+	}
+	runs := !v.Has(m, engine.RequestsLimit) || limited || ok && requests > 0
+	return runs && (len(heartbeats) == 0 || slices.ContainsFunc(heartbeats, beats))
+}
+
+// generatesTokens reports false if requests ended but none generated a token: the token times of
+// vLLM's embedding and ranking models are the durations of requests.
+func (v *View) generatesTokens(m *Model) bool {
+	if !v.Has(m, engine.FirstToken) && !v.Has(m, engine.OutputToken) && !v.Has(m, engine.InterToken) {
+		return true
+	}
+	tokens, ok := v.Sum(m, engine.GenerationTokens)
+	ended, _ := v.Sum(m, engine.RequestsFinished)
+	return !ok || tokens > 0 || ended <= 0
+}
+
+// trust is what the trust in a group's values depends on.
+type trust uint8
+
+const (
+	always trust = iota
+	// repeated is for rows of ranks that all repeat the same values, so that only their ratio is right.
+	repeated
+	whileRunning
+	unlessFlapping
+	unlessFrozen
+	unlessDecoupled
+	// whileMoving is for what always grows, unless a sensor fails.
+	whileMoving
+	// withTokens is for times of tokens.
+	withTokens
+)
+
+// qualify sets what rules need to know of a group, and what the trust in it depends on. If durations
+// are disabled, Triton does not count the other counters that it updates with them.
+func (ix *index) qualify(g *group) {
+	for _, size := range ix.replica.groups(g.signal.Size()) {
+		if labels.Equal(size.labels, g.labels) {
+			g.sizes = append(g.sizes, size)
+		}
+	}
+	g.endsEarly = durationSignal(g.signal) && !ix.countsWhole(g.name)
+	g.acceptance = g.signal == engine.ModelSuccess && ix.countsOwnRequests(g.model, g.name, g.version)
+	g.batches = !ix.executor(g.name) && !ix.topology.Ensemble(g.name)
+	g.computes = !ix.handsOver(g.name) && !ix.topology.Ensemble(g.name)
+	switch g.signal {
+	case engine.SpecDraft, engine.SpecAccepted:
+		if ix.ranks == engine.RanksUnsure || ix.ranks == engine.RanksApart {
+			g.trust = repeated
+		}
+	case engine.RequestsActive, engine.RequestsRunning, engine.RequestsWaiting, engine.RequestsPrefill,
+		engine.RequestsDecode, engine.RequestsPaused, engine.RequestsLimit, engine.KVBlocksLimit,
+		engine.KVBlocksUsed, engine.KVBlocksFree, engine.KVBlockTokens, engine.KVUtilization,
+		engine.EngineMemory, engine.ContextTokens, engine.StaticGeneration, engine.StaticFreeSlots,
+		engine.EngineLastIter, engine.IterationDuration, engine.PrefillOccupancy:
+		g.trust = whileRunning
+	case engine.EngineIterations, engine.KVBlocksReused:
+		g.trust = unlessFlapping
+	case engine.GPUEnergy:
+		g.trust = whileMoving
+	case engine.FirstToken, engine.OutputToken, engine.InterToken:
+		g.trust = withTokens
+	case engine.ModelSuccess, engine.ModelFailed, engine.ModelInferences, engine.ModelExecutions, engine.ModelQueueSeconds:
+		g.trust = unlessFrozen
+	default:
+		if durationSignal(g.signal) {
+			g.trust = unlessDecoupled
+		}
+	}
+}
+
+// durationSignal reports whether a signal is a time that ends early if requests are handed over.
+func durationSignal(s engine.Signal) bool {
+	switch s {
+	case engine.ModelRequestSeconds, engine.ModelComputeSeconds, engine.ModelRequestDuration, engine.ModelRequestTimes,
+		engine.ModelInputDuration, engine.ModelInferDuration, engine.ModelOutputDuration:
+		return true
+	default:
+		return false
+	}
+}
+
+// trusts reports whether the values of groups may be exposed: not while the size of what they are a
+// part of is on the page and unknown.
+func (v *View) trusts(groups ...*group) bool {
+	trusted := true
+	for _, g := range groups {
+		for _, size := range g.sizes {
+			_, known := v.value(size)
+			trusted = trusted && known
+		}
+		if !v.trustsSignal(g) {
+			trusted = false
+		}
+	}
+	return trusted
+}
+
+func (v *View) trustsSignal(g *group) bool {
+	switch g.trust {
+	case repeated:
+		return false
+	case whileRunning:
+		return v.Runs(g.model)
+	case unlessFlapping:
+		return v.Trust(g.model, flappingGauges)
+	case unlessFrozen:
+		return v.Trust(g.model, frozenCounters)
+	case unlessDecoupled:
+		return v.Trust(g.instance, decoupledDurations)
+	case whileMoving:
+		return v.window.moving(v.columns(&g.value))
+	case withTokens:
+		return v.tokens[g.model.n]
+	case always:
+	}
+	return true
+}
+
+// moving reports false while any of the columns stood still for a whole window.
+func (w *Window) moving(columns []int) bool {
+	return !slices.ContainsFunc(columns, func(c int) bool { return w.now-w.changed[c] > w.length })
+}
