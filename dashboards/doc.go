@@ -50,7 +50,8 @@ func Write(folder, clusterLabel string, chosen *Choices) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", d.UID, err)
 		}
-		if err := os.WriteFile(filepath.Join(folder, d.UID+".json"), text, 0o644); err != nil { //nolint:gosec // Grafana reads it as another user.
+		path := filepath.Join(folder, d.UID+".json")
+		if err := os.WriteFile(path, text, 0o644); err != nil { //nolint:gosec // Grafana reads it as another user.
 			return err
 		}
 	}

@@ -107,7 +107,8 @@ func fleet() Dashboard {
 func poolTable() Panel {
 	level, first := colored, poolHistogram("pool_id", firstToken)
 	// Thresholds are the same for all rows.
-	allowed := "(max by (pool_id) (" + allowedErrors().expr + ") or 0 * pool:llm_server_replicas:count{" + poolMatchers + "} + 0.01)"
+	allowed := "(max by (pool_id) (" + allowedErrors().expr + ") or " +
+		"0 * pool:llm_server_replicas:count{" + poolMatchers + "} + 0.01)"
 	p := table("Pools", "One row per pool, regardless of the selected replicas. For red cells: serving on this "+
 		"dashboard, queue and saturation on Capacity, first token and errors on Latency & SLO, skew on Versions & "+
 		"determinism. Of allowed: failed requests relative to what the objective availability allows, or to 1 % "+
@@ -198,7 +199,8 @@ func notReady() Panel {
 		linkColumn(
 			p,
 			"Replica",
-			"/d/"+replicaUID+"?${datasource:queryparam}&${cluster:queryparam}&var-pool_id=${__data.fields.Pool}&var-replica_id=${__value.raw}&${__url_time_range}",
+			"/d/"+replicaUID+"?${datasource:queryparam}&${cluster:queryparam}&var-pool_id=${__data.fields.Pool}"+
+				"&var-replica_id=${__value.raw}&${__url_time_range}",
 		),
 	)
 }
@@ -217,7 +219,8 @@ func firing() Panel {
 	return linkColumn(
 		p,
 		"Replica",
-		"/d/"+replicaUID+"?${datasource:queryparam}&${cluster:queryparam}&var-pool_id=${__data.fields.Pool}&var-replica_id=${__value.raw}&${__url_time_range}",
+		"/d/"+replicaUID+"?${datasource:queryparam}&${cluster:queryparam}&var-pool_id=${__data.fields.Pool}"+
+			"&var-replica_id=${__value.raw}&${__url_time_range}",
 	)
 }
 

@@ -37,7 +37,8 @@ func gpu() Dashboard {
 				stat("Energy per token", "Energy per generated token, over all pools that expose both. Rises at "+
 					"low load and with lost optimizations.", "joule",
 					query{
-						"sum(" + energy + " and on (pool_id) " + produced + ") / (sum(" + produced + " and on (pool_id) " + energy + ") > 0)",
+						"sum(" + energy + " and on (pool_id) " + produced + ") / " +
+							"(sum(" + produced + " and on (pool_id) " + energy + ") > 0)",
 						"",
 					}, decimals(2)),
 				stat("Idle GPUs", "GPUs with a utilization below 5 %. With requests running: see LLMGPUIdle in the "+

@@ -89,7 +89,8 @@ func TestQuestionIsAskedIfItCouldSettleSomething(t *testing.T) {
 		{"nothing moves", derive.Conditions{Still: derive.Stillness{InFlight: 3}}, true},
 		{
 			"nothing moves of a part of the work",
-			derive.Conditions{Still: derive.Stillness{InFlight: 3, Partly: true}}, false,
+			derive.Conditions{Still: derive.Stillness{InFlight: 3, Partly: true}},
+			false,
 		},
 		{"only failures end", failing(0, fails), true},
 		{"only failures end, and a request ended well before", failing(first, fails), true},

@@ -59,8 +59,11 @@ var (
 	hiddenQueue = quantity{"hidden queue, of streams", 15, "%"}
 	hiddenGrows = quantity{"hidden queue, while it grows", 50, "%"}
 	headroom    = quantity{"room for more requests", 1, "requests"}
-	limitedBy   = quantity{"pages that name another resource than the one that requests wait for, of those that name one", 0, "%"}
-	coverage    = quantity{"share of requests that a latency measured", 1, "percentage points"}
+	limitedBy   = quantity{
+		"pages that name another resource than the one that requests wait for, of those that name one",
+		0, "%",
+	}
+	coverage = quantity{"share of requests that a latency measured", 1, "percentage points"}
 )
 
 // subject is a server with its name in the document.
@@ -71,7 +74,12 @@ type subject struct {
 
 func subjects() []subject {
 	full := func(kind simulate.Kind, version string) simulate.Spec {
-		return simulate.Spec{Kind: kind, EngineVersion: version, Streaming: true, Setup: simulate.Setup{Histograms: true, Summaries: true}}
+		return simulate.Spec{
+			Kind:          kind,
+			EngineVersion: version,
+			Streaming:     true,
+			Setup:         simulate.Setup{Histograms: true, Summaries: true},
+		}
 	}
 	return []subject{
 		{"Triton A 25.12", full(simulate.KindTriton, "2.64.0")},
@@ -335,7 +343,10 @@ func writeAccuracy(t *testing.T, rows []string) {
 	require.True(t, ok, "%s has no %s", accuracyDoc, accuracyEnd)
 	names, rule := "| server | quantity | allowed | largest |", "| --- | --- | --- | --- |"
 	table := names + "\n" + rule + "\n" + strings.Join(rows, "\n") + "\n"
-	require.NoError(t, os.WriteFile(accuracyDoc, []byte(head+accuracyBegin+comparedServers()+table+accuracyEnd+tail), 0o600))
+	require.NoError(
+		t,
+		os.WriteFile(accuracyDoc, []byte(head+accuracyBegin+comparedServers()+table+accuracyEnd+tail), 0o600),
+	)
 }
 
 // rates compares what is counted over the window.
@@ -353,7 +364,14 @@ func (l *ledger) rates(r *rig, values map[string]float64, before, truth simulate
 		case simulate.KindServe, simulate.KindDynamo, simulate.KindSGLang:
 			l.relative(tokens, got, over(truth.GenerationTokens, before.GenerationTokens))
 		default:
-			l.relative(tokens, got, over(truth.GenerationTokens+truth.FailedGenerationTokens, before.GenerationTokens+before.FailedGenerationTokens))
+			l.relative(
+				tokens,
+				got,
+				over(
+					truth.GenerationTokens+truth.FailedGenerationTokens,
+					before.GenerationTokens+before.FailedGenerationTokens,
+				),
+			)
 		}
 	}
 	if got, ok := r.entryValue(values, "prompt_tokens_per_second"); ok {
@@ -362,9 +380,14 @@ func (l *ledger) rates(r *rig, values map[string]float64, before, truth simulate
 			l.relative(prompt, got, over(truth.ContextTokensSoFar, before.ContextTokensSoFar))
 		case simulate.KindServe, simulate.KindSGLang:
 			l.relative(prompt, got, over(truth.PromptTokens, before.PromptTokens))
-		case simulate.KindTritonLLMAPIModule, simulate.KindVLLM: // Counted with the first token, which the truth does not count.
+		case simulate.KindTritonLLMAPIModule,
+			simulate.KindVLLM: // Counted with the first token, which the truth does not count.
 		default:
-			l.relative(prompt, got, over(truth.PromptTokens+truth.FailedPromptTokens, before.PromptTokens+before.FailedPromptTokens))
+			l.relative(
+				prompt,
+				got,
+				over(truth.PromptTokens+truth.FailedPromptTokens, before.PromptTokens+before.FailedPromptTokens),
+			)
 		}
 	}
 	if got, ok := r.entryValue(values, "generation_tokens_live_per_second"); ok {
@@ -422,8 +445,12 @@ func (l *ledger) gauges(r *rig, values map[string]float64, around []simulate.Tru
 	if got, ok := r.entryValue(values, "requests_running"); ok && !stale {
 		l.note(running, nearest(got, func(t simulate.Truth) float64 { return float64(t.Running) }))
 	}
-	if got, ok := r.entryValue(values, "kv_cache_utilization_ratio"); ok && !stale && last.KVBlocks > 0 && l.subject.spec.Kind != simulate.KindServeGen2 {
-		l.note(kvAround, 100*nearest(got, func(t simulate.Truth) float64 { return float64(t.KVUsed) / float64(t.KVBlocks) }))
+	if got, ok := r.entryValue(values, "kv_cache_utilization_ratio"); ok && !stale && last.KVBlocks > 0 &&
+		l.subject.spec.Kind != simulate.KindServeGen2 {
+		l.note(
+			kvAround,
+			100*nearest(got, func(t simulate.Truth) float64 { return float64(t.KVUsed) / float64(t.KVBlocks) }),
+		)
 	}
 	if used, ok := values[`kv_cache_blocks{model_id="`+r.id+`", state="used"}`]; ok && !stale {
 		got, ok := r.entryValue(values, "kv_cache_utilization_ratio")
@@ -462,7 +489,12 @@ func (l *ledger) latencies(r *rig, values map[string]float64, before, truth simu
 	ttft := func(l simulate.Latency) time.Duration { return l.TTFT }
 	tpot := func(l simulate.Latency) time.Duration { return l.TPOT }
 	switch l.subject.spec.Kind {
-	case simulate.KindServe, simulate.KindServeGen2, simulate.KindServeOld, simulate.KindDynamo, simulate.KindVLLM, simulate.KindSGLang:
+	case simulate.KindServe,
+		simulate.KindServeGen2,
+		simulate.KindServeOld,
+		simulate.KindDynamo,
+		simulate.KindVLLM,
+		simulate.KindSGLang:
 		l.buckets(bucketsE2E, r, values, "request_duration", window, e2e)
 		l.buckets(bucketsTTFT, r, values, "time_to_first_token", window, ttft)
 		l.buckets(bucketsTPOT, r, values, "time_per_output_token", window, tpot)
@@ -484,12 +516,20 @@ func (l *ledger) latencies(r *rig, values map[string]float64, before, truth simu
 }
 
 // buckets compares percentiles by the buckets they fall into.
-func (l *ledger) buckets(q quantity, r *rig, values map[string]float64, name string, window []simulate.Latency, duration func(simulate.Latency) time.Duration) {
+func (l *ledger) buckets(
+	q quantity,
+	r *rig,
+	values map[string]float64,
+	name string,
+	window []simulate.Latency,
+	duration func(simulate.Latency) time.Duration,
+) {
 	var bounds []float64
 	for series := range values {
 		_, rest, _ := strings.Cut(series, `le="`)
 		text, _, _ := strings.Cut(rest, `"`)
-		if le, err := strconv.ParseFloat(text, 64); err == nil && strings.HasPrefix(series, name+"_seconds_bucket{") && !slices.Contains(bounds, le) {
+		if le, err := strconv.ParseFloat(text, 64); err == nil && strings.HasPrefix(series, name+"_seconds_bucket{") &&
+			!slices.Contains(bounds, le) {
 			bounds = append(bounds, le)
 		}
 	}
@@ -561,7 +601,9 @@ func (l *ledger) estimates(r *rig, values map[string]float64, over, around []sim
 	}
 	finished, failed := float64(last.Finished-first.Finished), float64(last.Failed-first.Failed)
 	for series, got := range values {
-		if strings.HasPrefix(series, "signal_coverage_ratio{") && strings.Contains(series, `signal="request_duration"`) && finished > 0 {
+		if strings.HasPrefix(series, "signal_coverage_ratio{") &&
+			strings.Contains(series, `signal="request_duration"`) &&
+			finished > 0 {
 			l.note(coverage, 100*math.Abs(got-finished/(finished+failed)))
 		}
 	}

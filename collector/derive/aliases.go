@@ -102,7 +102,14 @@ func aliases(set, prefix string, rows [][4]string) []Alias {
 	}
 	all := make([]Alias, len(rows))
 	for i, r := range rows {
-		all[i] = Alias{Set: set, Name: prefix + r[0], From: Prefix + r[1], Label: r[2], Value: r[3], Renamed: renamed[r[1]]}
+		all[i] = Alias{
+			Set:     set,
+			Name:    prefix + r[0],
+			From:    Prefix + r[1],
+			Label:   r[2],
+			Value:   r[3],
+			Renamed: renamed[r[1]],
+		}
 	}
 	return all
 }

@@ -49,7 +49,8 @@ func TestSoundPagesHaveNoAnomaly(t *testing.T) {
 		}
 	}
 	second := strings.ReplaceAll(strings.Join(soundPage(30, 20000), "\n"), `version="1"`, `version="2"`)
-	b.page(append(soundPage(30, 20000), second)...).lacks(t, found("kv_blocks_mismatch", "m"), "nothing says which blocks are of which version")
+	b.page(append(soundPage(30, 20000), second)...).
+		lacks(t, found("kv_blocks_mismatch", "m"), "nothing says which blocks are of which version")
 }
 
 // TestInterTokenLatencyEstimate uses requests of 2 s: 400 ms pass before the first of 100 tokens.
@@ -61,7 +62,12 @@ func TestInterTokenLatencyEstimate(t *testing.T) {
 
 	b = newBench(t, engine.Triton, "m").facts(configured("m", "tensorrtllm", true))
 	b.page(soundPage(10, 0)...)
-	got := b.page(replaceLines(soundPage(20, 1000), first, `nv_inference_first_response_histogram_ms_count{model="m",version="1"} 10`)...)
+	got := b.page(
+		replaceLines(
+			soundPage(20, 1000),
+			first,
+			`nv_inference_first_response_histogram_ms_count{model="m",version="1"} 10`,
+		)...)
 	got.lacks(t, series, "no first token was measured")
 
 	for _, part := range []string{"nv_inference_first_response_histogram_ms_count", "nv_llm_output_token_len_count"} {
@@ -75,23 +81,74 @@ func TestInterTokenLatencyEstimate(t *testing.T) {
 func TestAnomaliesSuppressFamilies(t *testing.T) {
 	const l, kind = `model="m",version="1"`, `nv_trt_llm_kv_cache_block_metrics{model="m",version="1",kv_cache_block_type=`
 	page := func(n int, changed ...string) []string { return replaceLines(soundPage(10+n, 1000*n), changed...) }
-	stopped := []string{`nv_inference_request_success{` + l + `} 0`, `nv_inference_request_failure{` + l + `,reason="OTHER"} 0`}
+	stopped := []string{
+		`nv_inference_request_success{` + l + `} 0`,
+		`nv_inference_request_failure{` + l + `,reason="OTHER"} 0`,
+	}
 	none := []string{kind + `"max"} 0`, kind + `"used"} 30`, kind + `"free"} 0`}
 	for _, tc := range []struct {
 		name, check   string
 		pages         [][]string
 		absent, stays string
 	}{
-		{"a first response later than requests took", "decoupled_durations", [][]string{page(0, `nv_inference_request_duration_us{`+l+`} 2790`), page(1, `nv_inference_request_duration_us{`+l+`} 3069`)}, "request_duration_average_seconds model_request_seconds_total", "requests_per_second requests_total"},
-		{"counters that stay 0 while tokens of requests grow", "frozen_counters", [][]string{page(0, stopped...), page(5, stopped...)}, "requests_total requests_per_second request_error_ratio request_duration_average", "generation_tokens_per_second"},
-		{"an executor whose rows stay 0", "engine_zero", [][]string{page(0, zeroRows()...), page(9, zeroRows()...)}, "saturation_ratio requests_running queue_depth kv_cache_utilization", "requests_per_second"},
-		{"blocks that do not add up", "kv_blocks_mismatch", [][]string{page(0, kind+`"free"} 10`), page(1, kind+`"free"} 10`)}, "kv_cache_utilization_ratio", "kv_cache_blocks{ requests_running"},
-		{"a ratio that does not match the blocks", "kv_fraction_mismatch", [][]string{page(0, kind+`"fraction"} 64`), page(1, kind+`"fraction"} 64`)}, "kv_cache_utilization_ratio", "kv_cache_blocks{"},
-		{"failures that continue across a load", "failures_survived_unload", [][]string{page(0), page(1), page(2, stopped[0]), page(3, stopped[0])}, "requests_total model_requests_total", "requests_failed_total"},
-		{"an iteration counter of two instances", "flapping_gauges", [][]string{page(3), page(4, iterationsAt(20)), page(5), page(6, iterationsAt(40))}, "requests_running saturation_ratio generation_tokens_per_second_estimate engine_iterations_total", "requests_per_second"},
-		{"blocks that changed while the page was written", "kv_blocks_mismatch", [][]string{page(0), page(1, kind+`"free"} 69`)}, "", "kv_cache_utilization_ratio"},
-		{"a ratio of no blocks", "kv_fraction_mismatch", [][]string{page(0, none...), page(1, none...)}, "", "requests_running"},
-		{"a load after no failures", "failures_survived_unload", [][]string{page(0, stopped[1]), page(1, stopped[1]), page(2, stopped...), page(3, stopped...)}, "", "requests_failed_total"},
+		{
+			"a first response later than requests took", "decoupled_durations",
+			[][]string{
+				page(0, `nv_inference_request_duration_us{`+l+`} 2790`),
+				page(1, `nv_inference_request_duration_us{`+l+`} 3069`),
+			},
+			"request_duration_average_seconds model_request_seconds_total",
+			"requests_per_second requests_total",
+		},
+		{
+			"counters that stay 0 while tokens of requests grow",
+			"frozen_counters",
+			[][]string{page(0, stopped...), page(5, stopped...)},
+			"requests_total requests_per_second request_error_ratio request_duration_average",
+			"generation_tokens_per_second",
+		},
+		{
+			"an executor whose rows stay 0", "engine_zero",
+			[][]string{page(0, zeroRows()...), page(9, zeroRows()...)},
+			"saturation_ratio requests_running queue_depth kv_cache_utilization",
+			"requests_per_second",
+		},
+		{
+			"blocks that do not add up", "kv_blocks_mismatch",
+			[][]string{page(0, kind+`"free"} 10`), page(1, kind+`"free"} 10`)},
+			"kv_cache_utilization_ratio", "kv_cache_blocks{ requests_running",
+		},
+		{
+			"a ratio that does not match the blocks", "kv_fraction_mismatch",
+			[][]string{page(0, kind+`"fraction"} 64`), page(1, kind+`"fraction"} 64`)},
+			"kv_cache_utilization_ratio", "kv_cache_blocks{",
+		},
+		{
+			"failures that continue across a load", "failures_survived_unload",
+			[][]string{page(0), page(1), page(2, stopped[0]), page(3, stopped[0])},
+			"requests_total model_requests_total", "requests_failed_total",
+		},
+		{
+			"an iteration counter of two instances", "flapping_gauges",
+			[][]string{page(3), page(4, iterationsAt(20)), page(5), page(6, iterationsAt(40))},
+			"requests_running saturation_ratio generation_tokens_per_second_estimate engine_iterations_total",
+			"requests_per_second",
+		},
+		{
+			"blocks that changed while the page was written", "kv_blocks_mismatch",
+			[][]string{page(0), page(1, kind+`"free"} 69`)},
+			"", "kv_cache_utilization_ratio",
+		},
+		{
+			"a ratio of no blocks", "kv_fraction_mismatch",
+			[][]string{page(0, none...), page(1, none...)},
+			"", "requests_running",
+		},
+		{
+			"a load after no failures", "failures_survived_unload",
+			[][]string{page(0, stopped[1]), page(1, stopped[1]), page(2, stopped...), page(3, stopped...)},
+			"", "requests_failed_total",
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			b := newBench(t, engine.Triton, "m")
@@ -139,10 +196,27 @@ func TestInstantLLMUnderSlowEnsemble(t *testing.T) {
 			fmt.Sprintf(`nv_inference_request_duration_us{model=%q,version="1"} %d`, model, micros),
 		}
 	}
-	for micros, want := range map[[2]int]float64{{10_000, 279}: 0, {10_001, 999}: 1, {10_001, 1000}: 0, {2_000_000, 279}: 1} {
-		got := newBench(t, engine.Triton, models()...).page(slices.Concat(line("ensemble", 10, 10*micros[0]), line("preprocessing", 10, 4000), line("tensorrt_llm", 10, 10*micros[1]))...)
-		require.Equal(t, want, got.get(t, `source_anomaly{check="decoupled_durations", model="tensorrt_llm", model_id="ensemble"}`), micros)
-		got.get(t, `model_request_seconds_total{model="preprocessing", model_id="ensemble", role="part", version="1"}`, "a fast step is not an LLM")
+	for micros, want := range map[[2]int]float64{
+		{10_000, 279}:    0,
+		{10_001, 999}:    1,
+		{10_001, 1000}:   0,
+		{2_000_000, 279}: 1,
+	} {
+		got := newBench(
+			t,
+			engine.Triton,
+			models()...).page(slices.Concat(line("ensemble", 10, 10*micros[0]), line("preprocessing", 10, 4000), line("tensorrt_llm", 10, 10*micros[1]))...)
+		require.Equal(
+			t,
+			want,
+			got.get(t, `source_anomaly{check="decoupled_durations", model="tensorrt_llm", model_id="ensemble"}`),
+			micros,
+		)
+		got.get(
+			t,
+			`model_request_seconds_total{model="preprocessing", model_id="ensemble", role="part", version="1"}`,
+			"a fast step is not an LLM",
+		)
 		got.get(t, `model_request_seconds_total{model="ensemble", model_id="ensemble", role="entry", version="1"}`)
 	}
 }
@@ -153,14 +227,20 @@ func TestTimesOfDecoupledModel(t *testing.T) {
 			fmt.Sprintf(`nv_inference_request_success{model="m",version="1"} %d`, requests),
 			fmt.Sprintf(`nv_inference_request_duration_us{model="m",version="1"} %d`, 100*requests),
 		)
-		require.Equal(t, want, got.get(t, `source_anomaly{check="decoupled_durations", model="m", model_id="m"}`), requests)
+		require.Equal(
+			t,
+			want,
+			got.get(t, `source_anomaly{check="decoupled_durations", model="m", model_id="m"}`),
+			requests,
+		)
 	}
 }
 
 func TestImpossibleBlocksAreIgnored(t *testing.T) {
 	b := newBench(t, engine.Triton, "m").facts(configured("m", "tensorrtllm", false))
 	concluded := []string{
-		`kv_cache_utilization_ratio{model_id="m"}`, `kv_cache_free_tokens{model_id="m"}`, `saturation_ratio{model_id="m"}`,
+		`kv_cache_utilization_ratio{model_id="m"}`,
+		`kv_cache_free_tokens{model_id="m"}`, `saturation_ratio{model_id="m"}`,
 		`limited_by{model_id="m", resource="kv_cache"}`, `headroom_requests{model_id="m"}`,
 	}
 	page := func(n, used int) values {
@@ -203,9 +283,17 @@ func TestGaugesOfGoneExecutor(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t, engine.Triton, "m")
 			page := func(n, iterations int) []string {
-				lines := replaceLines(soundPage(c.requests(n), 1000), iterationsAt(iterations), fmt.Sprintf(`nv_inference_request_failure{model="m",version="1",reason="OTHER"} %d`, c.failed(n)))
+				lines := replaceLines(
+					soundPage(c.requests(n), 1000),
+					iterationsAt(iterations),
+					fmt.Sprintf(`nv_inference_request_failure{model="m",version="1",reason="OTHER"} %d`, c.failed(n)),
+				)
 				if c.idle {
-					lines = replaceLines(lines, `nv_trt_llm_request_metrics{model="m",version="1",request_type="active"} 0`, `nv_trt_llm_request_metrics{model="m",version="1",request_type="scheduled"} 0`)
+					lines = replaceLines(
+						lines,
+						`nv_trt_llm_request_metrics{model="m",version="1",request_type="active"} 0`,
+						`nv_trt_llm_request_metrics{model="m",version="1",request_type="scheduled"} 0`,
+					)
 				}
 				return lines
 			}
@@ -213,7 +301,11 @@ func TestGaugesOfGoneExecutor(t *testing.T) {
 			var got values
 			for n := range 5 {
 				got = b.page(page(n, 1100)...)
-				require.True(t, n > 2 || got[found("stale_gauges", "m")] == 0, "it may have iterated since the page before")
+				require.True(
+					t,
+					n > 2 || got[found("stale_gauges", "m")] == 0,
+					"it may have iterated since the page before",
+				)
 			}
 			require.Equal(t, c.absent, got.get(t, found("stale_gauges", "m")) == 1)
 			require.Equal(t, !c.absent, hasSeries(got, running))
@@ -232,7 +324,11 @@ func TestExecutorIsZeroIfBothRowsAreZero(t *testing.T) {
 		for _, iterations := range []string{"0", "7", "NaN"} {
 			for ended, enough := range map[int]bool{0: false, 2: false, 3: true} {
 				b := newBench(t, engine.Triton, "m")
-				rows := append(zeroRows(), `nv_trt_llm_request_metrics{`+l+`,request_type="max"} `+limit, `nv_trt_llm_general_metrics{`+l+`,general_type="iteration_counter"} `+iterations)
+				rows := append(
+					zeroRows(),
+					`nv_trt_llm_request_metrics{`+l+`,request_type="max"} `+limit,
+					`nv_trt_llm_general_metrics{`+l+`,general_type="iteration_counter"} `+iterations,
+				)
 				b.page(replaceLines(soundPage(10, 0), rows...)...)
 				got := b.page(replaceLines(soundPage(10+ended, 0), rows...)...)
 				name := fmt.Sprintf("limit %s, iterations %s, %d ended", limit, iterations, ended)

@@ -17,7 +17,15 @@ func BenchmarkDerive(b *testing.B) {
 	const pages = 64
 	for name, aliases := range map[string][]string{"scrape": nil, "scrape+aliases": exposition.AliasSets()} {
 		b.Run(name, func(b *testing.B) {
-			target := newBench(b, engine.Triton, "ensemble", "postprocessing", "preprocessing", "tensorrt_llm", "tensorrt_llm_bls").
+			target := newBench(
+				b,
+				engine.Triton,
+				"ensemble",
+				"postprocessing",
+				"preprocessing",
+				"tensorrt_llm",
+				"tensorrt_llm_bls",
+			).
 				with(func(o *derive.Options) { o.Aliases = aliases })
 			var blocks []*exposition.Block
 			for i := range pages + 1 {

@@ -35,16 +35,36 @@ func TestLimitingResource(t *testing.T) {
 			got := b.page(
 				`nv_inference_request_success{model="llm",version="1"} 5`,
 				fmt.Sprintf(`nv_inference_pending_request_count{model="llm",version="1"} %d`, c.now.pending),
-				fmt.Sprintf(`nv_trt_llm_request_metrics{model="llm",request_type="active",version="1"} %d`, c.now.active),
-				fmt.Sprintf(`nv_trt_llm_request_metrics{model="llm",request_type="waiting",version="1"} %d`, c.now.waiting),
-				fmt.Sprintf(`nv_trt_llm_request_metrics{model="llm",request_type="context",version="1"} %d`, c.now.context),
+				fmt.Sprintf(
+					`nv_trt_llm_request_metrics{model="llm",request_type="active",version="1"} %d`,
+					c.now.active,
+				),
+				fmt.Sprintf(
+					`nv_trt_llm_request_metrics{model="llm",request_type="waiting",version="1"} %d`,
+					c.now.waiting,
+				),
+				fmt.Sprintf(
+					`nv_trt_llm_request_metrics{model="llm",request_type="context",version="1"} %d`,
+					c.now.context,
+				),
 				`nv_trt_llm_request_metrics{model="llm",request_type="max",version="1"} 8`,
-				fmt.Sprintf(`nv_trt_llm_inflight_batcher_metrics{inflight_batcher_specific_metric="paused_requests",model="llm",version="1"} %d`, c.now.paused),
-				fmt.Sprintf(`nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type="used",model="llm",version="1"} %d`, c.now.used),
+				fmt.Sprintf(
+					`nv_trt_llm_inflight_batcher_metrics{inflight_batcher_specific_metric="paused_requests",model="llm",version="1"} %d`,
+					c.now.paused,
+				),
+				fmt.Sprintf(
+					`nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type="used",model="llm",version="1"} %d`,
+					c.now.used,
+				),
 				`nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type="max",model="llm",version="1"} 100`,
 			)
 			for _, resource := range []string{"slots", "kv_cache", "prefill", "core_queue", "none", "unknown"} {
-				require.Equal(t, resource == c.want, got.get(t, fmt.Sprintf(`limited_by{model_id="llm", resource=%q}`, resource)) == 1, resource)
+				require.Equal(
+					t,
+					resource == c.want,
+					got.get(t, fmt.Sprintf(`limited_by{model_id="llm", resource=%q}`, resource)) == 1,
+					resource,
+				)
 			}
 		})
 	}
@@ -54,13 +74,20 @@ func TestLimitingResource(t *testing.T) {
 // 100 prompt and 60 generated tokens.
 func TestHeadroomOfScarcestResource(t *testing.T) {
 	page := func(n, active, free int) []string {
-		return slices.Concat(histogram("nv_llm_input_token_len", `model="llm",version="1"`, 100*n, "+Inf", n), histogram("nv_llm_output_token_len", `model="llm",version="1"`, 60*n, "+Inf", n), []string{
-			fmt.Sprintf(`nv_inference_request_success{model="llm",version="1"} %d`, n),
-			fmt.Sprintf(`nv_trt_llm_request_metrics{model="llm",request_type="active",version="1"} %d`, active),
-			`nv_trt_llm_request_metrics{model="llm",request_type="max",version="1"} 8`,
-			fmt.Sprintf(`nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type="free",model="llm",version="1"} %d`, free),
-			`nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type="tokens_per",model="llm",version="1"} 64`,
-		})
+		return slices.Concat(
+			histogram("nv_llm_input_token_len", `model="llm",version="1"`, 100*n, "+Inf", n),
+			histogram("nv_llm_output_token_len", `model="llm",version="1"`, 60*n, "+Inf", n),
+			[]string{
+				fmt.Sprintf(`nv_inference_request_success{model="llm",version="1"} %d`, n),
+				fmt.Sprintf(`nv_trt_llm_request_metrics{model="llm",request_type="active",version="1"} %d`, active),
+				`nv_trt_llm_request_metrics{model="llm",request_type="max",version="1"} 8`,
+				fmt.Sprintf(
+					`nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type="free",model="llm",version="1"} %d`,
+					free,
+				),
+				`nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type="tokens_per",model="llm",version="1"} 64`,
+			},
+		)
 	}
 	const series = `headroom_requests{model_id="llm"}`
 	b := newBench(t, engine.Triton, "llm").facts(configured("llm", "tensorrtllm", false))
@@ -94,7 +121,10 @@ func TestHiddenRequests(t *testing.T) {
 					fmt.Sprintf(`nv_inference_request_success{model="llm",version="1"} %d`, 25*n),
 					fmt.Sprintf(`nv_inference_request_duration_us{model="llm",version="1"} %d`, 24*5*n*1_000_000),
 					fmt.Sprintf(`nv_inference_pending_request_count{model="llm",version="1"} %d`, pending),
-					fmt.Sprintf(`nv_trt_llm_request_metrics{model="llm",request_type="active",version="1"} %d`, c.active[n]),
+					fmt.Sprintf(
+						`nv_trt_llm_request_metrics{model="llm",request_type="active",version="1"} %d`,
+						c.active[n],
+					),
 				}
 				got = b.page(without(page, " -1")...)
 			}
@@ -126,7 +156,12 @@ func TestNoHiddenRequestsWithSeveralEntries(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t, engine.Triton).facts(
-				engine.ModelFacts{Name: "ensemble", Configured: true, Platform: "ensemble", Steps: []string{"preprocessing", "tensorrt_llm", "postprocessing"}},
+				engine.ModelFacts{
+					Name:       "ensemble",
+					Configured: true,
+					Platform:   "ensemble",
+					Steps:      []string{"preprocessing", "tensorrt_llm", "postprocessing"},
+				},
 				engine.ModelFacts{Name: "tensorrt_llm"}, configured("tensorrt_llm_bls", "python", true),
 			)
 			var got values
@@ -181,8 +216,16 @@ func TestCacheOfAllRanks(t *testing.T) {
 		{"one engine", `block_size="128",kv_cache_size_tokens="43648",num_gpu_blocks="341"`, 1, 340, 43520},
 		{"two ranks of an older release", `block_size="128",num_gpu_blocks="682"`, 2, 680, 87040},
 		{"two ranks", `block_size="128",kv_cache_size_tokens="43648",num_gpu_blocks="682"`, 2, 680, 87040},
-		{"layers of several kinds", `block_size="8",kv_cache_size_tokens="463360",num_gpu_blocks="320"`, 1, 319, 461912},
-		{"an unknown number of tokens", `block_size="128",kv_cache_size_tokens="None",num_gpu_blocks="341"`, 1, 340, 43520},
+		{
+			"layers of several kinds",
+			`block_size="8",kv_cache_size_tokens="463360",num_gpu_blocks="320"`,
+			1, 319, 461912,
+		},
+		{
+			"an unknown number of tokens",
+			`block_size="128",kv_cache_size_tokens="None",num_gpu_blocks="341"`,
+			1, 340, 43520,
+		},
 	} {
 		var page []string
 		for rank := range c.ranks {
@@ -200,8 +243,10 @@ func TestRequestsWaitingElsewhereDoNotSaturate(t *testing.T) {
 	page := func(room, transfer int) []string {
 		const l = `{engine_type="decode",model_name="m",tp_rank="0"}`
 		return []string{
-			"sglang:num_running_reqs" + l + " 32", "sglang:num_queue_reqs" + l + " 0", "sglang:token_usage" + l + " 0.5",
-			fmt.Sprintf("sglang:num_decode_prealloc_queue_reqs%s %d", l, room), fmt.Sprintf("sglang:num_decode_transfer_queue_reqs%s %d", l, transfer),
+			"sglang:num_running_reqs" + l + " 32",
+			"sglang:num_queue_reqs" + l + " 0", "sglang:token_usage" + l + " 0.5",
+			fmt.Sprintf("sglang:num_decode_prealloc_queue_reqs%s %d", l, room),
+			fmt.Sprintf("sglang:num_decode_transfer_queue_reqs%s %d", l, transfer),
 		}
 	}
 	b := newBench(t, engine.SGLang, "m")
@@ -229,7 +274,15 @@ func TestUnknownLimitsAreAbsent(t *testing.T) {
 	for _, c := range []struct {
 		without string
 		known   bool
-	}{{"", true}, {"pending", true}, {"used", true}, {"blocks", true}, {"max", true}, {"active scheduled", false}, {"waiting scheduled", false}} {
+	}{
+		{"", true},
+		{"pending", true},
+		{"used", true},
+		{"blocks", true},
+		{"max", true},
+		{"active scheduled", false},
+		{"waiting scheduled", false},
+	} {
 		t.Run("without "+c.without, func(t *testing.T) {
 			var page []string
 			for name, row := range rows {
@@ -270,7 +323,14 @@ func TestSlotsOfAllWorkersAreFull(t *testing.T) {
 			fmt.Sprintf(`dynamo_frontend_model_max_num_seqs{model="m"} %d`, limit),
 		)
 		for _, resource := range []string{"slots", "none"} {
-			require.Equal(t, resource == want, got.get(t, fmt.Sprintf(`limited_by{model_id="m", resource=%q}`, resource)) == 1, "a limit of %d, %s", limit, resource)
+			require.Equal(
+				t,
+				resource == want,
+				got.get(t, fmt.Sprintf(`limited_by{model_id="m", resource=%q}`, resource)) == 1,
+				"a limit of %d, %s",
+				limit,
+				resource,
+			)
 		}
 	}
 }
@@ -281,7 +341,10 @@ func TestMeasuredRatioNeedsBothCounts(t *testing.T) {
 		return []string{
 			fmt.Sprintf(`sglang:num_requests_total{model_name="m",is_streaming="true"} %d`, 200*n),
 			fmt.Sprintf(`sglang:http_requests_total{endpoint="/v1/completions",method="POST"} %d`, 200*n),
-			fmt.Sprintf(`sglang:http_responses_total{endpoint="/v1/completions",method="POST",status_code="200"} %d`, 200*n),
+			fmt.Sprintf(
+				`sglang:http_responses_total{endpoint="/v1/completions",method="POST",status_code="200"} %d`,
+				200*n,
+			),
 		}
 	}
 	latency := func(n int) []string {
@@ -293,15 +356,28 @@ func TestMeasuredRatioNeedsBothCounts(t *testing.T) {
 		first, second []string
 		want          float64
 	}{
-		{"both from the first page on", slices.Concat(requests(1), latency(1)), slices.Concat(requests(2), latency(2)), 0.25},
+		{
+			"both from the first page on", slices.Concat(requests(1), latency(1)),
+			slices.Concat(requests(2), latency(2)), 0.25,
+		},
 		{"a new latency that counts from 0", requests(1), slices.Concat(requests(2), latency(1)), 0.25},
-		{"more measured than requests", slices.Concat(requests(1), latency(1)), slices.Concat(requests(2), latency(9)), 1},
+		{
+			"more measured than requests", slices.Concat(requests(1), latency(1)),
+			slices.Concat(requests(2), latency(9)), 1,
+		},
 		{"none measured", slices.Concat(requests(1), latency(1)), slices.Concat(requests(2), latency(1)), 0},
 		{"no request", slices.Concat(requests(1), latency(1)), slices.Concat(requests(1), latency(1)), -1},
-		{"no request, and more measured", slices.Concat(requests(1), latency(1)), slices.Concat(requests(1), latency(2)), -1},
+		{
+			"no request, and more measured", slices.Concat(requests(1), latency(1)),
+			slices.Concat(requests(1), latency(2)), -1,
+		},
 		{"requests no longer counted", slices.Concat(requests(1), latency(1)), latency(2), -1},
 		{"a latency no longer measured", slices.Concat(requests(1), latency(1)), requests(2), -1},
-		{"a latency that was reset", slices.Concat(requests(1), latency(3)), replaceLines(slices.Concat(requests(2), latency(3)), latency(2)[2]), -1},
+		{
+			"a latency that was reset", slices.Concat(requests(1), latency(3)),
+			replaceLines(slices.Concat(requests(2), latency(3)), latency(2)[2]),
+			-1,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t, engine.SGLang, "m")
@@ -339,7 +415,14 @@ func TestGaugesNeedMovingHeartbeat(t *testing.T) {
 			}
 			got.lacks(t, name, part)
 		}
-		require.InDelta(t, 3, b.page(without(page(21, 21), part)...).get(t, name), 0, "it beats again, without %s", part)
+		require.InDelta(
+			t,
+			3,
+			b.page(without(page(21, 21), part)...).get(t, name),
+			0,
+			"it beats again, without %s",
+			part,
+		)
 		b.page(without(page(22, 0), part)...).lacks(t, name, part)
 	}
 }
@@ -368,7 +451,13 @@ func TestTwoVersionsOfVLLMBackendStayBelowOne(t *testing.T) {
 		var lines []string
 		for _, v := range []string{"1", "2"} {
 			l := `{model="m",version="` + v + `"}`
-			lines = append(lines, `nv_inference_request_success`+l+` 5`, name+l+` 0.`+v+`5`, `vllm:num_requests_running`+l+` 3`, `vllm:num_requests_waiting`+l+` 0`)
+			lines = append(
+				lines,
+				`nv_inference_request_success`+l+` 5`,
+				name+l+` 0.`+v+`5`,
+				`vllm:num_requests_running`+l+` 3`,
+				`vllm:num_requests_waiting`+l+` 0`,
+			)
 		}
 		got := newBench(t, engine.Triton, "m").facts(configured("m", "vllm", true)).page(lines...)
 		require.InDelta(t, 0.25, got.get(t, `kv_cache_utilization_ratio{model_id="m"}`), 1e-9, name)
@@ -377,7 +466,10 @@ func TestTwoVersionsOfVLLMBackendStayBelowOne(t *testing.T) {
 
 func TestNaNQueueIsIgnored(t *testing.T) {
 	page := func(n int, pending string) []string {
-		return replaceLines(soundPage(10*n, 1000*n), `nv_inference_pending_request_count{model="m",version="1"} `+pending)
+		return replaceLines(
+			soundPage(10*n, 1000*n),
+			`nv_inference_pending_request_count{model="m",version="1"} `+pending,
+		)
 	}
 	b := newBench(t, engine.Triton, "m").facts(configured("m", "tensorrtllm", false))
 	b.page(page(1, "3")...)
@@ -394,13 +486,29 @@ func TestNaNQueueIsIgnored(t *testing.T) {
 // 286).
 func TestQueueIncludingFailuresIsIgnored(t *testing.T) {
 	page := []string{
-		`nv_inference_request_success{model="m",version="1"} 50`, `nv_inference_request_failure{model="m",version="1"} 0`,
-		`nv_inference_request_duration_us{model="m",version="1"} 5000000`, `nv_inference_pending_request_count{model="m",version="1"} 136`,
+		`nv_inference_request_success{model="m",version="1"} 50`,
+		`nv_inference_request_failure{model="m",version="1"} 0`,
+		`nv_inference_request_duration_us{model="m",version="1"} 5000000`,
+		`nv_inference_pending_request_count{model="m",version="1"} 136`,
 	}
-	for version, counts := range map[string]bool{"2.38.0": false, "2.39.0": false, "2.40.0": true, "2.51.0": true, "unknown": true, "": true} {
-		b := newBench(t, engine.Triton).facts(configured("m", "pytorch", false)).with(func(o *derive.Options) { o.Identity.EngineVersion = version })
+	for version, counts := range map[string]bool{
+		"2.38.0":  false,
+		"2.39.0":  false,
+		"2.40.0":  true,
+		"2.51.0":  true,
+		"unknown": true,
+		"":        true,
+	} {
+		b := newBench(
+			t,
+			engine.Triton,
+		).facts(configured("m", "pytorch", false)).
+			with(func(o *derive.Options) { o.Identity.EngineVersion = version })
 		got := b.page(page...)
-		for _, series := range []string{`queue_depth{model_id="m"}`, `queue_requests{model_id="m", queue="core"}`, `model_requests_pending{model="m", model_id="m", role="single", version="1"}`} {
+		for _, series := range []string{
+			`queue_depth{model_id="m"}`, `queue_requests{model_id="m", queue="core"}`,
+			`model_requests_pending{model="m", model_id="m", role="single", version="1"}`,
+		} {
 			require.Equal(t, counts, hasSeries(got, series), "%s in %s", series, version)
 		}
 		if !counts {

@@ -65,7 +65,11 @@ type Family struct {
 // family returns an entry of the catalogue. The name has no prefix, and ends in _total for a
 // counter. The formula replaces the formula of the rule.
 func family(name string, grade Grade, rule Rule, help string, formula ...string) Family {
-	f := Family{Family: exposition.Family{Name: name, Type: model.MetricTypeGauge, Help: help}, Grade: grade, rule: rule}
+	f := Family{
+		Family: exposition.Family{Name: name, Type: model.MetricTypeGauge, Help: help},
+		Grade:  grade,
+		rule:   rule,
+	}
 	switch {
 	case rule.typ != "":
 		f.Type = rule.typ

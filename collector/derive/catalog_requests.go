@@ -6,7 +6,8 @@ func requestFamilies() []Family {
 	return []Family{
 		family("requests_total", Sampled, requestsTotalRule(),
 			"Requests that ended, by class: ok, client, canceled, overload, server (its fault) or unknown.",
-			"success and failures of each entry model, without parts; Triton's with model and version, so that an unloaded one does not look like a reset of all"),
+			"success and failures of each entry model, without parts; Triton's with model and version, so that an "+
+				"unloaded one does not look like a reset of all"),
 		family("requests_failed_total", Rough, requestsFailedRule(),
 			"Requests that ended without success, by class and reason; not every server counts them all.",
 			"failures of each entry model; trtllm-serve: reason is http_ and the code"),
@@ -28,7 +29,11 @@ func requestFamilies() []Family {
 			"Requests that a router sent to a stage: prefill, decode or encode."),
 		counted("stage_errors_total", engine.StageErrors, "Requests that failed at a stage, including client errors."),
 		counted("stage_retries_total", engine.StageRetries, "Times that a router retried a request at a stage."),
-		counted("clients_disconnected_total", engine.ClientsGone, "Clients that disconnected before their request ended."),
+		counted(
+			"clients_disconnected_total",
+			engine.ClientsGone,
+			"Clients that disconnected before their request ended.",
+		),
 	}
 }
 
@@ -45,9 +50,12 @@ func runningFamilies() []Family {
 			"Running requests in their prefill phase."),
 		family("requests_decode", Sampled, inFlight(engine.RequestsDecode),
 			"Running requests in their decode phase."),
-		sampled("requests_paused", engine.RequestsPaused, "Requests paused in the last iteration, a sign that the KV cache is too small."),
-		counted("requests_preempted_total", engine.Preemptions, "Times that a running request lost its KV cache to others and had to be recomputed."),
-		sampled("requests_preempted", engine.RequestsPreempted, "Requests that lost their slot in the last step that the server reports."),
+		sampled("requests_paused", engine.RequestsPaused, "Requests paused in the last iteration, a sign that the "+
+			"KV cache is too small."),
+		counted("requests_preempted_total", engine.Preemptions, "Times that a running request lost its KV cache to "+
+			"others and had to be recomputed."),
+		sampled("requests_preempted", engine.RequestsPreempted, "Requests that lost their slot in the last step "+
+			"that the server reports."),
 		family("requests_limit", Exact, requestsLimitRule(),
 			"Maximum number of requests that the executor admits at once; not a limit of the queue.",
 			"max active requests"),
@@ -68,7 +76,8 @@ func queueFamilies() []Family {
 		family("queue_requests", Sampled, queueSplitRule(),
 			"Waiting requests by queue: core is Triton's, engine is the executor's.",
 			"core: sum of pending; engine: waiting, or active - scheduled"),
-		sampled("requests_routing", engine.RequestsRouting, "Requests waiting in a router for a worker with free capacity."),
+		sampled("requests_routing", engine.RequestsRouting, "Requests waiting in a router for a worker with "+
+			"free capacity."),
 		sampled("requests_waiting_by_reason", engine.RequestsWaitingReason,
 			"Requests waiting in the engine, by reason: capacity if none is free, else deferred."),
 		family("queue_hidden_requests_estimate", Rough, hiddenQueueRule(),
@@ -88,7 +97,8 @@ func queueFamilies() []Family {
 			"active >= limit, else waiting > 0"),
 		family("saturation_ratio", Sampled, saturationRule(),
 			"Demand divided by capacity, for autoscaling: 1 when full, more while requests wait.",
-			"0 without requests, else max(requests in flight and known to wait / (requests_limit, or running while others wait), kv_cache_utilization_ratio)"),
+			"0 without requests, else max(requests in flight and known to wait / (requests_limit, or running while "+
+				"others wait), kv_cache_utilization_ratio)"),
 	}
 }
 
@@ -96,10 +106,12 @@ func objectiveFamilies() []Family {
 	return []Family{
 		family("slo_requests_total", Exact, objectiveRequestsRule(),
 			"Requests that the objective counts; for itl, gaps between tokens.",
-			"the last bucket of the histogram; for availability the requests of all classes, failures of an ensemble halved"),
+			"the last bucket of the histogram; for availability the requests of all classes, failures of an "+
+				"ensemble halved"),
 		family("slo_requests_bad_total", Exact, objectiveBadRule(),
 			"Requests that missed the objective: at least (bound=lower), at most (bound=upper).",
-			"last bucket - bucket of the next bound above the target (lower), or below it (upper); for availability class server"),
+			"last bucket - bucket of the next bound above the target (lower), or below it (upper); for "+
+				"availability class server"),
 	}
 }
 
@@ -135,13 +147,16 @@ func poolFamilies() []Family {
 			"slo.<name>.objective of the configuration", "slo"),
 		pool("slo_threshold_seconds", inputs{}, "Time that good requests take at most, from the configuration.",
 			"slo.<name>.le of the configuration", "slo"),
-		pool("pool_replicas_expected", inputs{}, "Number of replicas that the configuration expects in the pool, lower and upper bound.",
+		pool("pool_replicas_expected", inputs{}, "Number of replicas that the configuration expects in the pool, "+
+			"lower and upper bound.",
 			"expect.replicas of the configuration", "bound"),
-		pool("pool_start_budget_seconds", inputs{}, "Time that a new replica may take to start: unknown until then, down afterwards.",
+		pool("pool_start_budget_seconds", inputs{}, "Time that a new replica may take to start: unknown until "+
+			"then, down afterwards.",
 			"start_budget of the configuration"),
 		pool("pool_skew", inputs{}, "Distinct values of the fact among the pool's replicas, minus 1: 0 if they agree.",
 			"engine_version, trtllm_version, config_hash, kv_block_tokens, histogram_buckets, gpu", "fact"),
-		pool("pool_canary_outputs", allOf(engine.AnswersStream), "Distinct canary answers among comparable replicas of the pool: 1 if they agree.",
+		pool("pool_canary_outputs", allOf(engine.AnswersStream), "Distinct canary answers among comparable "+
+			"replicas of the pool: 1 if they agree.",
 			"distinct SHA-256 of the last answers, in the largest case"),
 	}
 }

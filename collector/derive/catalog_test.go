@@ -51,7 +51,10 @@ func variants() []everything {
 			all = append(all, everything{e: e, nth: nth, meanings: meanings, has: has, identity: Identity{
 				Labels:        labels.FromStrings("pool_id", "p", "replica_id", "r"),
 				EngineVersion: "1", TRTLLMVersion: "1", Source: engine.SourceConfig,
-				Topology: engine.NewTopology(e, engine.NamedModels{Names: []string{llm, resnet}, Inside: has.inside}, facts, nil),
+				Topology: engine.NewTopology(e, engine.NamedModels{
+					Names:  []string{llm, resnet},
+					Inside: has.inside,
+				}, facts, nil),
 			}})
 		}
 	}
@@ -72,7 +75,10 @@ func promised() []Objective {
 func meaningsOf(e *engine.Kind, inside engine.Name) map[string][]engine.Meaning {
 	same := make(map[string][]engine.Meaning)
 	all := e.Meanings()
-	slices.SortStableFunc(all, func(a, b engine.Meaning) int { return strings.Compare(string(b.Inside), string(a.Inside)) })
+	slices.SortStableFunc(
+		all,
+		func(a, b engine.Meaning) int { return strings.Compare(string(b.Inside), string(a.Inside)) },
+	)
 	for _, m := range all {
 		if m.Inside != "" && m.Inside != inside {
 			continue
@@ -171,8 +177,14 @@ func classified(m *engine.Meaning) string {
 // single returns the value of a signal after some requests of 2 seconds each.
 func single(m *engine.Meaning, requests float64) float64 {
 	values := map[engine.Signal]float64{
-		engine.KVBlocksUsed: 30, engine.KVBlocksFree: 70, engine.KVBlocksLimit: 100, engine.KVUtilization: 0.3,
-		engine.RequestsActive: 8, engine.RequestsRunning: 4, engine.RequestsLimit: 64, engine.ModelRequestSeconds: 2 * requests,
+		engine.KVBlocksUsed:        30,
+		engine.KVBlocksFree:        70,
+		engine.KVBlocksLimit:       100,
+		engine.KVUtilization:       0.3,
+		engine.RequestsActive:      8,
+		engine.RequestsRunning:     4,
+		engine.RequestsLimit:       64,
+		engine.ModelRequestSeconds: 2 * requests,
 	}
 	switch v, ok := values[m.Signal]; {
 	case ok:
@@ -199,7 +211,13 @@ func (v everything) series(t *testing.T) map[string][]labels.Labels {
 // have a value by the name of their family.
 func (v everything) derive(t *testing.T) map[string][]labels.Labels {
 	t.Helper()
-	d := NewDeriver(Options{Window: time.Minute, Interval: 5 * time.Second, Engine: v.e, Identity: v.identity, Objectives: promised()})
+	d := NewDeriver(Options{
+		Window:     time.Minute,
+		Interval:   5 * time.Second,
+		Engine:     v.e,
+		Identity:   v.identity,
+		Objectives: promised(),
+	})
 	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(v.e)})
 	var out *exposition.Block
 	for n := range 7 {

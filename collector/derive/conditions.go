@@ -304,7 +304,10 @@ func (ix *index) failingParts(m *Model) (all []entry) {
 		if failures.role != engine.RolePart || failures.class != engine.ClassServer {
 			continue
 		}
-		i := slices.IndexFunc(all, func(e entry) bool { return e.model == failures.name && e.version == failures.version })
+		i := slices.IndexFunc(
+			all,
+			func(e entry) bool { return e.model == failures.name && e.version == failures.version },
+		)
 		if i < 0 {
 			i = len(all)
 			all = append(all, entry{

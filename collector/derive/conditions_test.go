@@ -15,8 +15,13 @@ import (
 
 // busy returns a page of an executor with active requests and iterations, and no queue before it.
 func busy(active, iterations int) []string {
-	return replaceLines(without(trtllm(active, active, 0, 8, 1, 100, 500), "pending"),
-		fmt.Sprintf(`nv_trt_llm_general_metrics{general_type="iteration_counter",model="tensorrt_llm",version="1"} %d`, iterations))
+	return replaceLines(
+		without(trtllm(active, active, 0, 8, 1, 100, 500), "pending"),
+		fmt.Sprintf(
+			`nv_trt_llm_general_metrics{general_type="iteration_counter",model="tensorrt_llm",version="1"} %d`,
+			iterations,
+		),
+	)
 }
 
 func TestExecutorStall(t *testing.T) {
@@ -81,7 +86,10 @@ func ensemblePage(succeeded, failed, canceled, iterations int) []string {
 		fmt.Sprintf(`nv_inference_request_failure{model="ensemble",reason="OTHER",version="1"} %d`, 2*failed),
 		fmt.Sprintf(`nv_inference_request_failure{model="ensemble",reason="CANCELED",version="1"} %d`, canceled),
 		`nv_inference_request_success{model="tensorrt_llm",version="1"} 7`,
-		fmt.Sprintf(`nv_trt_llm_general_metrics{general_type="iteration_counter",model="tensorrt_llm",version="1"} %d`, iterations),
+		fmt.Sprintf(
+			`nv_trt_llm_general_metrics{general_type="iteration_counter",model="tensorrt_llm",version="1"} %d`,
+			iterations,
+		),
 	}
 }
 
@@ -151,8 +159,13 @@ func TestAcquittal(t *testing.T) {
 			ensemble.Steps = []string{"preprocessing", "tensorrt_llm", "postprocessing"}
 			b := newBench(t, engine.Triton).facts(
 				ensemble, configured("preprocessing", "python", false), configured("tensorrt_llm", "tensorrtllm", false),
-				configured("postprocessing", "python", false), configured("tensorrt_llm_bls", "python", true), configured("ranker", "onnxruntime", false),
-			).with(func(o *derive.Options) { o.Identity.EngineVersion = "2.64.0" })
+				configured(
+					"postprocessing",
+					"python",
+					false,
+				), configured("tensorrt_llm_bls", "python", true), configured("ranker", "onnxruntime", false),
+			).
+				with(func(o *derive.Options) { o.Identity.EngineVersion = "2.64.0" })
 			b.page(append(ensemblePage(7, 0, 0, 1), fmt.Sprintf(tc.line, 1))...)
 			for n := range 3 {
 				page := ensemblePage(7, 2*(n+1), 0, 1+steps(tc.iterations, n))
@@ -184,7 +197,10 @@ func TestTokensOfBeforeTheFailuresAcquitNobody(t *testing.T) {
 			page := func(failed, tokens int) {
 				b.page(
 					`dynamo_frontend_requests_total{error_type="",model="m",status="success"} 7`,
-					fmt.Sprintf(`dynamo_frontend_requests_total{error_type="unavailable",model="m",status="error"} %d`, failed),
+					fmt.Sprintf(
+						`dynamo_frontend_requests_total{error_type="unavailable",model="m",status="error"} %d`,
+						failed,
+					),
 					fmt.Sprintf(`dynamo_frontend_output_tokens_total{model="m"} %d`, tokens),
 				)
 			}
@@ -210,12 +226,28 @@ func TestPartsOfModelsThatCountNoFailures(t *testing.T) {
 		then func(n int) counts
 		want string
 	}{
-		{"requests are accepted, and a part only fails", func(n int) counts { return counts{bls: 3 * n, partFailed: 3 * n} }, "postprocessing"},
+		{
+			"requests are accepted, and a part only fails",
+			func(n int) counts { return counts{bls: 3 * n, partFailed: 3 * n} },
+			"postprocessing",
+		},
 		{"a part fails sometimes", func(n int) counts { return counts{bls: 3 * n, part: n, partFailed: 2 * n} }, ""},
 		{"a part fails rarely", func(n int) counts { return counts{bls: 3 * n, partFailed: n} }, ""},
-		{"nothing is accepted, as when another calls the part", func(n int) counts { return counts{partFailed: 3 * n} }, ""},
-		{"the ensemble counts its own failures", func(n int) counts { return counts{ensembleFailed: 3 * n, partFailed: 3 * n} }, "of ensemble"},
-		{"both are in use", func(n int) counts { return counts{bls: 3 * n, ensembleFailed: 3 * n, partFailed: 6 * n} }, "of ensemble"},
+		{
+			"nothing is accepted, as when another calls the part",
+			func(n int) counts { return counts{partFailed: 3 * n} },
+			"",
+		},
+		{
+			"the ensemble counts its own failures",
+			func(n int) counts { return counts{ensembleFailed: 3 * n, partFailed: 3 * n} },
+			"of ensemble",
+		},
+		{
+			"both are in use",
+			func(n int) counts { return counts{bls: 3 * n, ensembleFailed: 3 * n, partFailed: 6 * n} },
+			"of ensemble",
+		},
 		{"another model serves", func(n int) counts { return counts{bls: 3 * n, ranker: n, partFailed: 3 * n} }, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -223,19 +255,33 @@ func TestPartsOfModelsThatCountNoFailures(t *testing.T) {
 			ensemble.Steps = []string{"preprocessing", "tensorrt_llm", "postprocessing"}
 			b := newBench(t, engine.Triton).facts(
 				ensemble, configured("preprocessing", "python", false), configured("tensorrt_llm", "tensorrtllm", false),
-				configured("postprocessing", "python", false), configured("tensorrt_llm_bls", "python", true), configured("ranker", "onnxruntime", false),
-			).with(func(o *derive.Options) { o.Identity.EngineVersion = "2.64.0" })
+				configured(
+					"postprocessing",
+					"python",
+					false,
+				), configured("tensorrt_llm_bls", "python", true), configured("ranker", "onnxruntime", false),
+			).
+				with(func(o *derive.Options) { o.Identity.EngineVersion = "2.64.0" })
 			for n := range 4 {
 				c := tc.then(n)
 				b.page(
 					fmt.Sprintf(`nv_inference_request_success{model="tensorrt_llm_bls",version="1"} %d`, 7+c.bls),
 					fmt.Sprintf(`nv_inference_request_success{model="ranker",version="1"} %d`, 7+c.ranker),
 					`nv_inference_request_success{model="ensemble",version="1"} 7`,
-					fmt.Sprintf(`nv_inference_request_failure{model="ensemble",reason="BACKEND",version="1"} %d`, c.ensembleFailed),
+					fmt.Sprintf(
+						`nv_inference_request_failure{model="ensemble",reason="BACKEND",version="1"} %d`,
+						c.ensembleFailed,
+					),
 					`nv_inference_request_success{model="tensorrt_llm",version="1"} 7`,
 					fmt.Sprintf(`nv_inference_request_success{model="postprocessing",version="1"} %d`, 7+c.part),
-					fmt.Sprintf(`nv_inference_request_failure{model="postprocessing",reason="BACKEND",version="1"} %d`, c.partFailed),
-					fmt.Sprintf(`nv_trt_llm_general_metrics{general_type="iteration_counter",model="tensorrt_llm",version="1"} %d`, 100+n),
+					fmt.Sprintf(
+						`nv_inference_request_failure{model="postprocessing",reason="BACKEND",version="1"} %d`,
+						c.partFailed,
+					),
+					fmt.Sprintf(
+						`nv_trt_llm_general_metrics{general_type="iteration_counter",model="tensorrt_llm",version="1"} %d`,
+						100+n,
+					),
 				)
 			}
 			var got []string
@@ -433,8 +479,19 @@ func TestStillness(t *testing.T) {
 		{"vLLM runs requests", engine.VLLM, vllm(3, 0), hang},
 		{"vLLM lets requests wait, none runs", engine.VLLM, vllm(0, 5), hang},
 		{"vLLM is idle", engine.VLLM, vllm(0, 0), 0},
-		{"SGLang waits for KV caches of the other server", engine.SGLang, []string{`sglang:num_running_reqs{model_name="m"} 0`, `sglang:num_decode_transfer_queue_reqs{model_name="m"} 6`}, hang},
-		{"SGLang before its first request ended", engine.SGLang, []string{`sglang:num_running_reqs{model_name="m"} 2`}, hang},
+		{
+			"SGLang waits for KV caches of the other server", engine.SGLang,
+			[]string{
+				`sglang:num_running_reqs{model_name="m"} 0`,
+				`sglang:num_decode_transfer_queue_reqs{model_name="m"} 6`,
+			},
+			hang,
+		},
+		{
+			"SGLang before its first request ended", engine.SGLang,
+			[]string{`sglang:num_running_reqs{model_name="m"} 2`},
+			hang,
+		},
 		{"trtllm-serve runs long requests, as far as it shows them", engine.TRTLLMServe, serve(2, 8), hang},
 		{"trtllm-serve before its first request ended", engine.TRTLLMServe, serve(2, 0), hang},
 		{"trtllm-serve shows the request that ended", engine.TRTLLMServe, serve(1, 8), 0},
@@ -458,8 +515,19 @@ func TestStillness(t *testing.T) {
 // while idle, or because they have none. Requests that never ended before do not count.
 func TestUnansweredArrivals(t *testing.T) {
 	router := func(arrived, sent int) []string {
-		return append(histogram("gen_complete_latency_seconds", `x="y"`, 50, "10.0 +Inf", 10, 10), fmt.Sprintf("total_requests_total %d", arrived),
-			fmt.Sprintf("gen_total_requests_total %d", sent), "gen_completed_requests_total 10", "total_responses_total 10", "http_exceptions_total 3", "internal_errors_total 2", "validation_exceptions_total 7")
+		return append(
+			histogram("gen_complete_latency_seconds", `x="y"`, 50, "10.0 +Inf", 10, 10),
+			fmt.Sprintf("total_requests_total %d", arrived),
+			fmt.Sprintf(
+				"gen_total_requests_total %d",
+				sent,
+			),
+			"gen_completed_requests_total 10",
+			"total_responses_total 10",
+			"http_exceptions_total 3",
+			"internal_errors_total 2",
+			"validation_exceptions_total 7",
+		)
 	}
 	frontend := func(started, ended int) []string {
 		return []string{
@@ -469,8 +537,11 @@ func TestUnansweredArrivals(t *testing.T) {
 		}
 	}
 	ensemble := func(preprocessed, ended int) []string {
-		return replaceLines(busy(0, 100), fmt.Sprintf(`nv_inference_request_success{model="preprocessing",version="1"} %d`, preprocessed),
-			fmt.Sprintf(`nv_inference_request_success{model="ensemble",version="1"} %d`, ended))
+		return replaceLines(
+			busy(0, 100),
+			fmt.Sprintf(`nv_inference_request_success{model="preprocessing",version="1"} %d`, preprocessed),
+			fmt.Sprintf(`nv_inference_request_success{model="ensemble",version="1"} %d`, ended),
+		)
 	}
 	for _, c := range []struct {
 		name          string
@@ -480,10 +551,16 @@ func TestUnansweredArrivals(t *testing.T) {
 	}{
 		{"a router, nothing arrives", engine.TRTLLMDisaggregated, router(18, 12), router(18, 12), 0},
 		{"a router, one arrives", engine.TRTLLMDisaggregated, router(18, 12), router(19, 12), derive.DefaultStallAfter},
-		{"a router sends one on to decode", engine.TRTLLMDisaggregated, router(18, 12), router(18, 13), derive.DefaultStallAfter},
+		{
+			"a router sends one on to decode", engine.TRTLLMDisaggregated, router(18, 12), router(18, 13),
+			derive.DefaultStallAfter,
+		},
 		{"a frontend", engine.Dynamo, frontend(9, 9), frontend(10, 9), derive.DefaultStallAfter},
 		{"a frontend, answered", engine.Dynamo, frontend(9, 9), frontend(10, 10), 0},
-		{"SGLang, whose scheduler hung while idle", engine.SGLang, sglangOpen(0), sglangOpen(3), derive.DefaultStallAfter},
+		{
+			"SGLang, whose scheduler hung while idle", engine.SGLang, sglangOpen(0), sglangOpen(3),
+			derive.DefaultStallAfter,
+		},
 		{"SGLang, asked for its page only", engine.SGLang, sglangOpen(0), sglangOpen(0), 0},
 		{"an executor that hung while idle", engine.Triton, ensemble(5, 5), ensemble(6, 5), derive.DefaultStallAfter},
 		{"an executor that is idle", engine.Triton, ensemble(5, 4), ensemble(5, 4), 0},
@@ -511,8 +588,11 @@ func sglangOpen(requests int) []string {
 func TestFailuresAreNoProgress(t *testing.T) {
 	b := newBench(t, engine.VLLM, "m")
 	for n := range 12 {
-		b.page(`vllm:num_requests_running{engine="0",model_name="m"} 3`, `vllm:generation_tokens_total{engine="0",model_name="m"} 100`,
-			fmt.Sprintf(`http_requests_total{handler="/v1/completions",method="POST",status="5xx"} %d`, n/4))
+		b.page(
+			`vllm:num_requests_running{engine="0",model_name="m"} 3`,
+			`vllm:generation_tokens_total{engine="0",model_name="m"} 100`,
+			fmt.Sprintf(`http_requests_total{handler="/v1/completions",method="POST",status="5xx"} %d`, n/4),
+		)
 	}
 	require.InDelta(t, 3, b.deriver.Conditions().Still.InFlight, 0)
 }
@@ -521,10 +601,34 @@ func TestFailuresAreNoProgress(t *testing.T) {
 // Dynamo's mock engine does.
 func TestLatenciesOfTokensAreProgress(t *testing.T) {
 	page := func(first, others, ended int) []string {
-		gap := histogram("trtllm:inter_token_latency_seconds", `model_name="m",engine="0"`, others, "1.0 +Inf", others, others)
-		wait := histogram("trtllm:time_to_first_token_seconds", `model_name="m",engine="0"`, first, "1.0 +Inf", first, first)
-		whole := histogram("trtllm:e2e_request_latency_seconds", `model_name="m",engine="0"`, ended, "1.0 +Inf", ended, ended)
-		return append(append(append(gap, wait...), whole...), `trtllm:num_requests_running{model_name="m",engine="0"} 3`)
+		gap := histogram(
+			"trtllm:inter_token_latency_seconds",
+			`model_name="m",engine="0"`,
+			others,
+			"1.0 +Inf",
+			others,
+			others,
+		)
+		wait := histogram(
+			"trtllm:time_to_first_token_seconds",
+			`model_name="m",engine="0"`,
+			first,
+			"1.0 +Inf",
+			first,
+			first,
+		)
+		whole := histogram(
+			"trtllm:e2e_request_latency_seconds",
+			`model_name="m",engine="0"`,
+			ended,
+			"1.0 +Inf",
+			ended,
+			ended,
+		)
+		return append(
+			append(append(gap, wait...), whole...),
+			`trtllm:num_requests_running{model_name="m",engine="0"} 3`,
+		)
 	}
 	for _, c := range []struct {
 		name string
@@ -551,8 +655,10 @@ func TestStillnessOfOneRank(t *testing.T) {
 	b := newBench(t, engine.VLLM, "m")
 	for n := range 12 {
 		b.page(
-			`vllm:num_requests_running{engine="0",model_name="m"} 3`, `vllm:generation_tokens_total{engine="0",model_name="m"} 100`,
-			`vllm:num_requests_running{engine="1",model_name="m"} 2`, fmt.Sprintf(`vllm:generation_tokens_total{engine="1",model_name="m"} %d`, 10*n),
+			`vllm:num_requests_running{engine="0",model_name="m"} 3`,
+			`vllm:generation_tokens_total{engine="0",model_name="m"} 100`,
+			`vllm:num_requests_running{engine="1",model_name="m"} 2`,
+			fmt.Sprintf(`vllm:generation_tokens_total{engine="1",model_name="m"} %d`, 10*n),
 		)
 	}
 	still := b.deriver.Conditions().Still
@@ -564,7 +670,10 @@ func TestStillnessOfOneRank(t *testing.T) {
 func TestStillnessBeginsAnew(t *testing.T) {
 	b := newBench(t, engine.VLLM, "m")
 	page := func(running, tokens int) time.Duration {
-		return b.stillAfter(fmt.Sprintf(`vllm:num_requests_running{model_name="m"} %d`, running), fmt.Sprintf(`vllm:generation_tokens_total{model_name="m"} %d`, tokens))
+		return b.stillAfter(
+			fmt.Sprintf(`vllm:num_requests_running{model_name="m"} %d`, running),
+			fmt.Sprintf(`vllm:generation_tokens_total{model_name="m"} %d`, tokens),
+		)
 	}
 	require.Equal(t, derive.DefaultStallAfter, page(3, 100))
 	require.Equal(t, derive.DefaultStallAfter, page(3, 200), "something moved in between")
@@ -602,10 +711,25 @@ func TestRequestsInFlight(t *testing.T) {
 		page []string
 		want derive.Conditions
 	}{
-		"an executor":                          {engine.Triton, busy(3, 100), derive.Conditions{InFlight: 3, InFlightKnown: true}},
-		"a server that runs and queues":        {engine.VLLM, []string{`vllm:num_requests_running{model_name="m"} 2`, `vllm:num_requests_waiting{model_name="m"} 5`}, derive.Conditions{InFlight: 7, InFlightKnown: true}},
-		"a server that counts them at the end": {engine.TRTLLMServe, []string{`trtllm_num_requests_running{model_name="m"} 2`}, derive.Conditions{}},
-		"a server without a count":             {engine.Triton, []string{`nv_inference_request_success{model="m",version="1"} 2`}, derive.Conditions{}},
+		"an executor": {
+			engine.Triton, busy(3, 100),
+			derive.Conditions{InFlight: 3, InFlightKnown: true},
+		},
+		"a server that runs and queues": {
+			engine.VLLM,
+			[]string{`vllm:num_requests_running{model_name="m"} 2`, `vllm:num_requests_waiting{model_name="m"} 5`},
+			derive.Conditions{InFlight: 7, InFlightKnown: true},
+		},
+		"a server that counts them at the end": {
+			engine.TRTLLMServe,
+			[]string{`trtllm_num_requests_running{model_name="m"} 2`},
+			derive.Conditions{},
+		},
+		"a server without a count": {
+			engine.Triton,
+			[]string{`nv_inference_request_success{model="m",version="1"} 2`},
+			derive.Conditions{},
+		},
 	} {
 		b := newBench(t, c.kind, models()...)
 		b.page(c.page...)

@@ -79,10 +79,12 @@ func (c *SLO) Validate() error {
 	var errs []error
 	for _, o := range c.Objectives() {
 		if o.Within <= 0 && o.Name != Availability {
-			errs = append(errs, fmt.Errorf("%s.le: is required and longer than 0; write the time that good requests stay within, like 2s", o.Name))
+			errs = append(errs, fmt.Errorf("%s.le: is required and longer than 0; write the time that good "+
+				"requests stay within, like 2s", o.Name))
 		}
 		if !(o.Share > 0 && o.Share < 1) { // With 1, a single failure would exceed the error budget.
-			errs = append(errs, fmt.Errorf("%s.objective: %v is not a share between 0 and 1; write 0.95 for 95 %% of the requests", o.Name, o.Share))
+			errs = append(errs, fmt.Errorf("%s.objective: %v is not a share between 0 and 1; write 0.95 for 95 %% "+
+				"of the requests", o.Name, o.Share))
 		}
 	}
 	return errors.Join(errs...)

@@ -41,16 +41,41 @@ func models() []string { return []string{"ensemble", "preprocessing", "tensorrt_
 func TestDeriveQueueRequestsAndCacheOfTriton(t *testing.T) {
 	b := newBench(t, engine.Triton, models()...)
 	got := b.page(trtllm(64, 60, 4, 64, 30, 120, 1000)...)
-	require.InDelta(t, 7, got.get(t, `queue_depth{model_id="ensemble"}`), 0, "2 + 1 pending, 4 waiting, for the one deployment")
+	require.InDelta(
+		t,
+		7,
+		got.get(t, `queue_depth{model_id="ensemble"}`),
+		0,
+		"2 + 1 pending, 4 waiting, for the one deployment",
+	)
 	require.InDelta(t, 3, got.get(t, `queue_requests{model_id="ensemble", queue="core"}`), 0)
 	require.InDelta(t, 4, got.get(t, `queue_requests{model_id="ensemble", queue="engine"}`), 0)
 	require.InDelta(t, 60, got.get(t, `requests_running{model_id="ensemble"}`), 0)
 	require.InDelta(t, 1, got.get(t, `saturated{model_id="ensemble"}`), 0)
 	require.InDelta(t, 0.25, got.get(t, `kv_cache_utilization_ratio{model_id="ensemble"}`), 0)
 	require.InDelta(t, 120*64, got.get(t, `kv_cache_capacity_tokens{model_id="ensemble"}`), 0)
-	require.InDelta(t, 7, got.get(t, `requests_total{class="ok", model="ensemble", model_id="ensemble", version="1"}`), 0, "requests count at the ensemble, not at its parts")
-	require.InDelta(t, 1, got.get(t, `requests_total{class="server", model="ensemble", model_id="ensemble", version="1"}`), 0)
-	require.InDelta(t, 1, got.get(t, `info{engine_version="2.64.0", trtllm_version="1.1.0", trtllm_version_source="compatibility_table"}`), 0)
+	require.InDelta(
+		t,
+		7,
+		got.get(t, `requests_total{class="ok", model="ensemble", model_id="ensemble", version="1"}`),
+		0,
+		"requests count at the ensemble, not at its parts",
+	)
+	require.InDelta(
+		t,
+		1,
+		got.get(t, `requests_total{class="server", model="ensemble", model_id="ensemble", version="1"}`),
+		0,
+	)
+	require.InDelta(
+		t,
+		1,
+		got.get(
+			t,
+			`info{engine_version="2.64.0", trtllm_version="1.1.0", trtllm_version_source="compatibility_table"}`,
+		),
+		0,
+	)
 }
 
 func TestDeriveTokensOfRunningRequestsAreNotWaiting(t *testing.T) {
@@ -58,9 +83,15 @@ func TestDeriveTokensOfRunningRequestsAreNotWaiting(t *testing.T) {
 		`nv_inference_request_success{model="postprocessing",version="1"} 900`,
 		`nv_inference_pending_request_count{model="postprocessing",version="1"} 17`)
 	got := newBench(t, engine.Triton, append(models(), "postprocessing")...).page(page...)
-	require.InDelta(t, 7, got.get(t, `queue_depth{model_id="ensemble"}`), 0, "what waits for postprocessing is tokens of requests that run")
+	require.InDelta(t, 7, got.get(t, `queue_depth{model_id="ensemble"}`), 0, "what waits for postprocessing is "+
+		"tokens of requests that run")
 	require.InDelta(t, 3, got.get(t, `queue_requests{model_id="ensemble", queue="core"}`), 0)
-	require.InDelta(t, 17, got.get(t, `model_requests_pending{model="postprocessing", model_id="ensemble", role="part", version="1"}`), 0)
+	require.InDelta(
+		t,
+		17,
+		got.get(t, `model_requests_pending{model="postprocessing", model_id="ensemble", role="part", version="1"}`),
+		0,
+	)
 }
 
 func TestDeriveWaitingWithoutQueueGauge(t *testing.T) {
@@ -103,10 +134,18 @@ func TestDeriveNothingFromOnlyModelOnceUnloaded(t *testing.T) {
 func TestDeriveNoTokensWithoutCounters(t *testing.T) {
 	b := newBench(t, engine.Triton, "tensorrt_llm")
 	for range 3 {
-		got := b.page(`nv_inference_request_success{model="tensorrt_llm",version="1"} 5`, `nv_inference_pending_request_count{model="tensorrt_llm",version="1"} 0`)
+		got := b.page(
+			`nv_inference_request_success{model="tensorrt_llm",version="1"} 5`,
+			`nv_inference_pending_request_count{model="tensorrt_llm",version="1"} 0`,
+		)
 		require.Zero(t, got.count("generation_tokens")+got.count("prompt_tokens"))
 		require.Zero(t, got.count("queue_depth"), "pending is 0 for a backend that hands over at once")
-		require.InDelta(t, 5, got.get(t, `requests_total{class="unknown", model="tensorrt_llm", model_id="tensorrt_llm", version="1"}`), 0)
+		require.InDelta(
+			t,
+			5,
+			got.get(t, `requests_total{class="unknown", model="tensorrt_llm", model_id="tensorrt_llm", version="1"}`),
+			0,
+		)
 	}
 }
 
@@ -118,8 +157,20 @@ func TestDeriveNewestOfSeveralProcesses(t *testing.T) {
 		}
 	}
 	b := newBench(t, engine.TRTLLMServe, "m")
-	require.InDelta(t, 1, b.page(page(9, 1)...).get(t, `queue_depth{model_id="m"}`), 0, "of those that are all new, the last on the page")
-	require.InDelta(t, 3, b.page(page(9, 3)...).get(t, `queue_depth{model_id="m"}`), 0, "the gauge of a dead process stays as it was and does not count")
+	require.InDelta(
+		t,
+		1,
+		b.page(page(9, 1)...).get(t, `queue_depth{model_id="m"}`),
+		0,
+		"of those that are all new, the last on the page",
+	)
+	require.InDelta(
+		t,
+		3,
+		b.page(page(9, 3)...).get(t, `queue_depth{model_id="m"}`),
+		0,
+		"the gauge of a dead process stays as it was and does not count",
+	)
 	require.InDelta(t, 5, b.page(page(5, 3)...).get(t, `queue_depth{model_id="m"}`), 0)
 }
 

@@ -157,7 +157,11 @@ func histogram[T any](name, lset string, sum any, bounds string, counts ...T) (l
 	for i, le := range strings.Fields(bounds) {
 		lines = append(lines, fmt.Sprintf("%s_bucket{%s,le=%q} %v", name, lset, le, counts[i]))
 	}
-	return append(lines, fmt.Sprintf("%s_sum{%s} %v", name, lset, sum), fmt.Sprintf("%s_count{%s} %v", name, lset, counts[len(counts)-1]))
+	return append(
+		lines,
+		fmt.Sprintf("%s_sum{%s} %v", name, lset, sum),
+		fmt.Sprintf("%s_count{%s} %v", name, lset, counts[len(counts)-1]),
+	)
 }
 
 // rig is a simulated replica with a deriver.
@@ -175,7 +179,11 @@ func newRig(tb testing.TB, spec simulate.Spec) *rig {
 	require.NoError(tb, err)
 	spec = replica.Spec()
 	kind, facts := described(spec)
-	b := newBench(tb, kind).facts(facts...).with(func(o *derive.Options) { o.Identity.EngineVersion = spec.EngineVersion })
+	b := newBench(
+		tb,
+		kind,
+	).facts(facts...).
+		with(func(o *derive.Options) { o.Identity.EngineVersion = spec.EngineVersion })
 	return &rig{b, replica, b.opts.Identity.Topology.ModelID(facts[0].Name)}
 }
 
@@ -199,7 +207,10 @@ func described(spec simulate.Spec) (engine.Name, []engine.ModelFacts) {
 	case simulate.KindTritonVLLM:
 		return engine.Triton, []engine.ModelFacts{configured("vllm_model", "vllm", true)}
 	case simulate.KindTritonCore:
-		return engine.Triton, []engine.ModelFacts{configured("resnet50", "onnxruntime", false), configured("densenet_onnx", "onnxruntime", false)}
+		return engine.Triton, []engine.ModelFacts{
+			configured("resnet50", "onnxruntime", false),
+			configured("densenet_onnx", "onnxruntime", false),
+		}
 	default:
 	}
 	backend := "tensorrtllm"
@@ -295,7 +306,10 @@ func hasSeries(values map[string]float64, series string) bool {
 // labels: of Triton it names the model too.
 func (r *rig) series(values map[string]float64, family, more string) string {
 	plain := fmt.Sprintf(`%s{model_id=%q%s}`, family, r.id, more)
-	if own := fmt.Sprintf(`%s{model=%q, model_id=%q%s, version="1"}`, family, r.id, r.id, more); hasSeries(values, own) {
+	if own := fmt.Sprintf(`%s{model=%q, model_id=%q%s, version="1"}`, family, r.id, r.id, more); hasSeries(
+		values,
+		own,
+	) {
 		return own
 	}
 	return plain

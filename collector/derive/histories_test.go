@@ -33,7 +33,13 @@ func TestRulesDependOnShape(t *testing.T) {
 // followRules reads the pages of a history and runs each rule on each page.
 func followRules(t *testing.T, rng *rand.Rand, v everything) {
 	t.Helper()
-	d := NewDeriver(Options{Window: time.Minute, Interval: 5 * time.Second, Engine: v.e, Identity: v.identity, Objectives: promised()})
+	d := NewDeriver(Options{
+		Window:     time.Minute,
+		Interval:   5 * time.Second,
+		Engine:     v.e,
+		Identity:   v.identity,
+		Objectives: promised(),
+	})
 	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(v.e)})
 	write := somePages(rng, v)
 	for i := range 8 {
@@ -56,7 +62,8 @@ func checkRule(t *testing.T, d *Deriver, a *appliedRule) {
 	v.asked = func(_ *Model, signal engine.Signal) {
 		declared := slices.Contains(rule.also, signal) ||
 			slices.ContainsFunc(rule.needs, func(set []engine.Signal) bool { return slices.Contains(set, signal) })
-		require.True(t, declared, "%s reads %s, which its rule declares neither in needs nor by reads", a.family.Name, signal)
+		require.True(t, declared, "%s reads %s, which its rule declares neither in needs "+
+			"nor by reads", a.family.Name, signal)
 	}
 	var again []exposition.ComputedSeries
 	rule.run(&v, a.models, &Out{view: &v, series: &again, family: a.family})

@@ -29,15 +29,38 @@ func TestObjectiveCountsRequests(t *testing.T) {
 		lower, upper float64
 		reason       string
 	}{
-		{"a bucket ends at the target", 2 * time.Second, 30, 30, "a bucket of vllm:time_to_first_token_seconds ends at the target"},
-		{"the target lies between two buckets", 3 * time.Second, 10, 30, "the target lies between the buckets of vllm:time_to_first_token_seconds that end at 2 s and 5 s: bad requests are counted as two bounds"},
-		{"the target lies below all buckets", time.Second / 2, 60, 100, "the target lies between the buckets of vllm:time_to_first_token_seconds that end at 0 s and 1 s: bad requests are counted as two bounds"},
-		{"the largest bucket ends at the target", 5 * time.Second, 10, 10, "a bucket of vllm:time_to_first_token_seconds ends at the target"},
+		{
+			"a bucket ends at the target", 2 * time.Second, 30, 30,
+			"a bucket of vllm:time_to_first_token_seconds ends at the target",
+		},
+		{
+			"the target lies between two buckets", 3 * time.Second, 10, 30,
+			"the target lies between the buckets of vllm:time_to_first_token_seconds that end at 2 s and 5 s: bad " +
+				"requests are counted as two bounds",
+		},
+		{
+			"the target lies below all buckets", time.Second / 2, 60, 100,
+			"the target lies between the buckets of vllm:time_to_first_token_seconds that end at 0 s and 1 s: bad " +
+				"requests are counted as two bounds",
+		},
+		{
+			"the largest bucket ends at the target", 5 * time.Second, 10, 10,
+			"a bucket of vllm:time_to_first_token_seconds ends at the target",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b := newBench(t, engine.VLLM, "m").promises(derive.Objective{Name: derive.TTFT, Within: c.within, Share: 0.95})
+			b := newBench(t, engine.VLLM, "m").promises(derive.Objective{
+				Name:   derive.TTFT,
+				Within: c.within,
+				Share:  0.95,
+			})
 			got := b.page(firstTokens(40, 70, 90, 100)...)
-			require.Equal(t, 100.0, got.get(t, `slo_requests_total{model_id="m", slo="ttft"}`), "from the first page on")
+			require.Equal(
+				t,
+				100.0,
+				got.get(t, `slo_requests_total{model_id="m", slo="ttft"}`),
+				"from the first page on",
+			)
 			require.Equal(t, c.lower, got.get(t, `slo_requests_bad_total{bound="lower", model_id="m", slo="ttft"}`))
 			require.Equal(t, c.upper, got.get(t, `slo_requests_bad_total{bound="upper", model_id="m", slo="ttft"}`))
 			require.Equal(t, []target.Check{{Name: "ttft", OK: true, Reason: c.reason}}, b.deriver.Objectives())
@@ -65,18 +88,46 @@ func TestObjectivesNotMeasurable(t *testing.T) {
 		page   []string
 		want   string
 	}{
-		{"a Triton without histograms", engine.Triton, time.Second, []string{`nv_inference_request_success{model="m",version="1"} 5`}, nothing},
-		{"a trtllm-serve whose series appear with the first request", engine.TRTLLMServe, time.Second, []string{`trtllm_prompt_cached_tokens_total{model_name="m"} 0`}, ""},
-		{"a trtllm-serve that served requests without histogram", engine.TRTLLMServe, time.Second, []string{`trtllm_request_success_total{finished_reason="stop",model_name="m"} 3`}, nothing},
-		{"a histogram without its last bucket", engine.VLLM, time.Second, firstTokens(1, 2, 3, 4)[:3], "vllm:time_to_first_token_seconds has no buckets"},
-		{"a target above all buckets", engine.VLLM, 6 * time.Second, firstTokens(40, 70, 90, 100), "the largest bucket of vllm:time_to_first_token_seconds ends at 5 s: slower requests cannot be told apart"},
+		{
+			"a Triton without histograms", engine.Triton, time.Second,
+			[]string{`nv_inference_request_success{model="m",version="1"} 5`},
+			nothing,
+		},
+		{
+			"a trtllm-serve whose series appear with the first request",
+			engine.TRTLLMServe, time.Second,
+			[]string{`trtllm_prompt_cached_tokens_total{model_name="m"} 0`},
+			"",
+		},
+		{
+			"a trtllm-serve that served requests without histogram",
+			engine.TRTLLMServe, time.Second,
+			[]string{`trtllm_request_success_total{finished_reason="stop",model_name="m"} 3`},
+			nothing,
+		},
+		{
+			"a histogram without its last bucket", engine.VLLM, time.Second, firstTokens(1, 2, 3, 4)[:3],
+			"vllm:time_to_first_token_seconds has no buckets",
+		},
+		{
+			"a target above all buckets", engine.VLLM, 6 * time.Second, firstTokens(40, 70, 90, 100),
+			"the largest bucket of vllm:time_to_first_token_seconds ends at 5 s: slower requests cannot be told apart",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			newBench(t, c.kind, "m").promises(derive.Objective{Name: derive.TTFT, Within: c.within, Share: 0.95}).requireNoObjective(c.page, "ttft", c.want)
+			newBench(t, c.kind, "m").promises(derive.Objective{
+				Name:   derive.TTFT,
+				Within: c.within,
+				Share:  0.95,
+			}).requireNoObjective(c.page, "ttft", c.want)
 		})
 	}
 	newBench(t, engine.VLLM, "m").requireNoObjective(firstTokens(40, 70, 90, 100), "", "")
-	falling := newBench(t, engine.VLLM, "m").promises(derive.Objective{Name: derive.TTFT, Within: 2 * time.Second, Share: 0.95})
+	falling := newBench(t, engine.VLLM, "m").promises(derive.Objective{
+		Name:   derive.TTFT,
+		Within: 2 * time.Second,
+		Share:  0.95,
+	})
 	require.Zero(t, falling.page(firstTokens(40, 170, 90, 100)...).count("slo_"), "buckets that fall are not counted")
 }
 
@@ -97,7 +148,11 @@ func TestAvailabilityCountsServerFailures(t *testing.T) {
 		lower, upper, all float64
 	}{
 		{"a model counts each request once", configured("m", "onnxruntime", false), 6, 6, 100},
-		{"an ensemble counts most failures twice", engine.ModelFacts{Name: "m", State: "READY", Configured: true, Platform: "ensemble"}, 3, 6, 97},
+		{
+			"an ensemble counts most failures twice",
+			engine.ModelFacts{Name: "m", State: "READY", Configured: true, Platform: "ensemble"},
+			3, 6, 97,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t, engine.Triton, "m").promises(available).facts(c.model).release("2.51.0")
@@ -105,7 +160,11 @@ func TestAvailabilityCountsServerFailures(t *testing.T) {
 			require.Equal(t, c.all, got.get(t, all))
 			require.Equal(t, c.lower, got.get(t, good))
 			require.Equal(t, c.upper, got.get(t, bad))
-			require.Equal(t, []target.Check{{Name: "availability", OK: true, Reason: "requests are counted by how they ended"}}, b.deriver.Objectives())
+			require.Equal(t, []target.Check{{
+				Name:   "availability",
+				OK:     true,
+				Reason: "requests are counted by how they ended",
+			}}, b.deriver.Objectives())
 		})
 	}
 }
@@ -130,11 +189,24 @@ func TestAvailabilityReasons(t *testing.T) {
 		{"failures of clients alone", engine.Triton, trusted, []string{success, canceled}, uncounted},
 		{"refusals alone", engine.Triton, trusted, []string{success, canceled, rejected}, uncounted},
 		{"a decoupled model", engine.Triton, configured("m", "python", true), []string{success, canceled}, unknown},
-		{"a possibly decoupled model", engine.Triton, engine.ModelFacts{Name: "m"}, []string{success, canceled}, unknown},
-		{"a release without error counts", engine.TRTLLMServe, engine.ModelFacts{Name: "m"}, []string{`trtllm_request_success_total{finished_reason="stop",model_name="m"} 3`}, unknown},
+		{
+			"a possibly decoupled model", engine.Triton,
+			engine.ModelFacts{Name: "m"},
+			[]string{success, canceled},
+			unknown,
+		},
+		{
+			"a release without error counts", engine.TRTLLMServe,
+			engine.ModelFacts{Name: "m"},
+			[]string{`trtllm_request_success_total{finished_reason="stop",model_name="m"} 3`},
+			unknown,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			newBench(t, c.kind, "m").promises(derive.Objective{Name: derive.Availability, Share: 0.995}).facts(c.m).release("2.51.0").requireNoObjective(c.page, "availability", c.want)
+			newBench(t, c.kind, "m").promises(derive.Objective{
+				Name:  derive.Availability,
+				Share: 0.995,
+			}).facts(c.m).release("2.51.0").requireNoObjective(c.page, "availability", c.want)
 		})
 	}
 }

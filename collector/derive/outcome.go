@@ -214,7 +214,8 @@ func (ix *index) recounted(version *Model) map[string][]int {
 // all failures with counters that appear with their first event.
 func (ix *index) classes(o *outcome) []engine.Class {
 	return filter(classOrder, func(class engine.Class) bool {
-		return o.classes[class] != nil || ix.quirks.CountersAppear && o.ownFailures && slices.Contains(ix.counted, class)
+		return o.classes[class] != nil ||
+			ix.quirks.CountersAppear && o.ownFailures && slices.Contains(ix.counted, class)
 	})
 }
 

@@ -24,7 +24,11 @@ func TestFirstFailureIsCounted(t *testing.T) {
 		b := newBench(t, engine.TRTLLMServe, "m")
 		b.page(idle, fmt.Sprintf(good, 6))
 		require.InDelta(t, 0.25, b.page(idle, fmt.Sprintf(good, 9), fmt.Sprintf(bad, 1)).get(t, ratio), 1e-9)
-		got := b.page(idle, fmt.Sprintf(good, 9), `trtllm_request_success_total{model_name="m",finished_reason="abort"} 2`)
+		got := b.page(
+			idle,
+			fmt.Sprintf(good, 9),
+			`trtllm_request_success_total{model_name="m",finished_reason="abort"} 2`,
+		)
 		require.Equal(t, 2.0, got.get(t, `requests_total{class="canceled", model_id="m"}`))
 	})
 	t.Run("from the start", func(t *testing.T) {
@@ -98,10 +102,21 @@ func tritonCounts(versions map[string][4]int) (lines []string) {
 			fmt.Sprintf(`nv_inference_request_success{model="m",version=%q} %d`, v, n[0]),
 			fmt.Sprintf(`nv_inference_request_failure{model="m",reason="BACKEND",version=%q} %d`, v, n[1]))
 		if n[2] >= 0 {
-			lines = append(lines, `nv_llmapi_heartbeat_timestamp_seconds{model="m",version="`+v+`"} 1`,
+			lines = append(
+				lines,
+				`nv_llmapi_heartbeat_timestamp_seconds{model="m",version="`+v+`"} 1`,
 				fmt.Sprintf(`nv_llmapi_iterations_total{model="m",version=%q} %d`, v, 100*n[2]),
-				fmt.Sprintf(`nv_llmapi_requests_ended_total{model="m",class="ok",finish_reason="stop",version=%q} %d`, v, n[2]),
-				fmt.Sprintf(`nv_llmapi_requests_ended_total{model="m",class="server",finish_reason="error",version=%q} %d`, v, n[3]))
+				fmt.Sprintf(
+					`nv_llmapi_requests_ended_total{model="m",class="ok",finish_reason="stop",version=%q} %d`,
+					v,
+					n[2],
+				),
+				fmt.Sprintf(
+					`nv_llmapi_requests_ended_total{model="m",class="server",finish_reason="error",version=%q} %d`,
+					v,
+					n[3],
+				),
+			)
 		}
 	}
 	return lines
@@ -117,7 +132,10 @@ func TestOutcomesFromMetricsModule(t *testing.T) {
 		case "rate":
 			return `requests_per_second{model="m", model_id="m", version="1"}`
 		case "failed":
-			return fmt.Sprintf(`requests_failed_total{class="server", model="m", model_id="m", reason=%q, version="1"}`, value)
+			return fmt.Sprintf(
+				`requests_failed_total{class="server", model="m", model_id="m", reason=%q, version="1"}`,
+				value,
+			)
 		}
 		return fmt.Sprintf(`requests_total{class=%q, model="m", model_id="m", version=%q}`, kind, value)
 	}
@@ -128,13 +146,55 @@ func TestOutcomesFromMetricsModule(t *testing.T) {
 		want    map[string]float64
 		lacks   string
 	}{
-		{"the module's counts, and not the core's successes", map[string][4]int{"1": {10, 0, 8, 2}}, true, map[string]float64{"ok 1": 8, "server 1": 2, "rate": 2}, "unknown 1"},
-		{"also for a model that is not decoupled", map[string][4]int{"1": {10, 0, 8, 2}}, false, map[string]float64{"ok 1": 8, "server 1": 2, "rate": 2}, "unknown 1"},
-		{"a dead process: requests that it was never given", map[string][4]int{"1": {10, 25, 8, 2}}, true, map[string]float64{"ok 1": 8, "server 1": 27, "failed backend": 25, "failed error": 2, "rate": 7}, "unknown 1"},
-		{"two versions are apart", map[string][4]int{"1": {10, 0, 10, 0}, "2": {30, 0, 29, 1}}, true, map[string]float64{"ok 1": 10, "ok 2": 29, "server 2": 1, "server 1": 0, "rate": 2}, "unknown 1"},
-		{"accepted requests without the module", map[string][4]int{"1": {10, 0, -1, 0}}, true, map[string]float64{"unknown 1": 10, "rate": 2}, "ok 1"},
-		{"without the module, requests that were answered, perhaps with errors", map[string][4]int{"1": {10, 5, -1, 0}}, false, map[string]float64{"unknown 1": 10, "server 1": 5, "rate": 3}, "ok 1"},
-		{"one version has the module, the other not", map[string][4]int{"1": {10, 0, 8, 2}, "2": {30, 4, -1, 0}}, true, map[string]float64{"ok 1": 8, "unknown 2": 30, "server 2": 4}, "client 2"},
+		{
+			"the module's counts, and not the core's successes",
+			map[string][4]int{"1": {10, 0, 8, 2}},
+			true,
+			map[string]float64{"ok 1": 8, "server 1": 2, "rate": 2},
+			"unknown 1",
+		},
+		{
+			"also for a model that is not decoupled",
+			map[string][4]int{"1": {10, 0, 8, 2}},
+			false,
+			map[string]float64{"ok 1": 8, "server 1": 2, "rate": 2},
+			"unknown 1",
+		},
+		{
+			"a dead process: requests that it was never given",
+			map[string][4]int{"1": {10, 25, 8, 2}},
+			true,
+			map[string]float64{"ok 1": 8, "server 1": 27, "failed backend": 25, "failed error": 2, "rate": 7},
+			"unknown 1",
+		},
+		{
+			"two versions are apart",
+			map[string][4]int{"1": {10, 0, 10, 0}, "2": {30, 0, 29, 1}},
+			true,
+			map[string]float64{"ok 1": 10, "ok 2": 29, "server 2": 1, "server 1": 0, "rate": 2},
+			"unknown 1",
+		},
+		{
+			"accepted requests without the module",
+			map[string][4]int{"1": {10, 0, -1, 0}},
+			true,
+			map[string]float64{"unknown 1": 10, "rate": 2},
+			"ok 1",
+		},
+		{
+			"without the module, requests that were answered, perhaps with errors",
+			map[string][4]int{"1": {10, 5, -1, 0}},
+			false,
+			map[string]float64{"unknown 1": 10, "server 1": 5, "rate": 3},
+			"ok 1",
+		},
+		{
+			"one version has the module, the other not",
+			map[string][4]int{"1": {10, 0, 8, 2}, "2": {30, 4, -1, 0}},
+			true,
+			map[string]float64{"ok 1": 8, "unknown 2": 30, "server 2": 4},
+			"client 2",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t, engine.Triton).facts(configured("m", "python", c.handles))
@@ -172,7 +232,13 @@ func TestAbortCountedBeforeEnd(t *testing.T) {
 	require.InDelta(t, 1, got.get(t, `request_error_ratio{class="canceled", model_id="m"}`), 1e-9)
 	require.InDelta(t, 1, got.get(t, `requests_per_second{model_id="m"}`), 1e-9)
 	got = b.page(sglangCounts(110, 15)...)
-	require.InDelta(t, 0.5, got.get(t, `request_error_ratio{class="canceled", model_id="m"}`), 1e-9, "5 of the 10 that ended")
+	require.InDelta(
+		t,
+		0.5,
+		got.get(t, `request_error_ratio{class="canceled", model_id="m"}`),
+		1e-9,
+		"5 of the 10 that ended",
+	)
 }
 
 // TestSGLangAborts compares outcomes with what clients did to a real
@@ -196,9 +262,18 @@ func TestSGLangAborts(t *testing.T) {
 			fmt.Sprintf(`sglang:num_requests_total{is_streaming="true",model_name="tiny"} %d`, c.streamed),
 			fmt.Sprintf(`sglang:num_requests_total{is_streaming="false",model_name="tiny"} %d`, c.unstreamed),
 			"# TYPE sglang:request_time_per_output_token_seconds histogram",
-			fmt.Sprintf(`sglang:request_time_per_output_token_seconds_count{is_streaming="true",model_name="tiny"} %d`, c.wholeStreams),
-			fmt.Sprintf(`sglang:request_time_per_output_token_seconds_count{is_streaming="false",model_name="tiny"} %d`, c.wholeOthers),
-			fmt.Sprintf(`sglang:http_responses_total{endpoint="/v1/completions",method="POST",status_code="400"} %d`, c.badly),
+			fmt.Sprintf(
+				`sglang:request_time_per_output_token_seconds_count{is_streaming="true",model_name="tiny"} %d`,
+				c.wholeStreams,
+			),
+			fmt.Sprintf(
+				`sglang:request_time_per_output_token_seconds_count{is_streaming="false",model_name="tiny"} %d`,
+				c.wholeOthers,
+			),
+			fmt.Sprintf(
+				`sglang:http_responses_total{endpoint="/v1/completions",method="POST",status_code="400"} %d`,
+				c.badly,
+			),
 		}
 		if c.aborted > 0 {
 			page = append(page, fmt.Sprintf(`sglang:num_aborted_requests_total{model_name="tiny"} %d`, c.aborted))
@@ -207,7 +282,12 @@ func TestSGLangAborts(t *testing.T) {
 		require.Equal(t, c.ok, got.get(t, `requests_total{class="ok", model_id="tiny"}`), c.name)
 		require.Equal(t, c.client, got.get(t, `requests_total{class="client", model_id="tiny"}`), c.name)
 		require.Equal(t, c.canceled, got.get(t, `requests_total{class="canceled", model_id="tiny"}`), c.name)
-		require.Equal(t, c.client, got.get(t, `requests_failed_total{class="client", model_id="tiny", reason="http_400"}`), c.name)
+		require.Equal(
+			t,
+			c.client,
+			got.get(t, `requests_failed_total{class="client", model_id="tiny", reason="http_400"}`),
+			c.name,
+		)
 	}
 }
 
@@ -243,13 +323,21 @@ func TestRefusedRequestCountsOnce(t *testing.T) {
 		require.Equal(t, want, got.get(t, fmt.Sprintf(`requests_total{class=%q, model_id="m"}`, class)), class)
 	}
 	require.Equal(t, 2.0, got.get(t, `requests_failed_total{class="server", model_id="m", reason="http_5xx"}`))
-	require.Equal(t, 10.0, got.get(t, `requests_failed_total{class="overload", model_id="m", reason="max_num_queued_reqs"}`))
+	require.Equal(
+		t,
+		10.0,
+		got.get(t, `requests_failed_total{class="overload", model_id="m", reason="max_num_queued_reqs"}`),
+	)
 }
 
 // TestOneEntryOfTwoFails uses two deployments on one Triton: the ratio of the failing
 // one is its own, and the replica still serves.
 func TestOneEntryOfTwoFails(t *testing.T) {
-	b := newBench(t, engine.Triton).facts(configured("good", "onnxruntime", false), configured("bad", "onnxruntime", false)).release("2.51.0")
+	b := newBench(
+		t,
+		engine.Triton,
+	).facts(configured("good", "onnxruntime", false), configured("bad", "onnxruntime", false)).
+		release("2.51.0")
 	for n := range 4 {
 		got := b.page(
 			fmt.Sprintf(`nv_inference_request_success{model="good",version="1"} %d`, 10*n),
@@ -260,8 +348,18 @@ func TestOneEntryOfTwoFails(t *testing.T) {
 			fmt.Sprintf(`nv_inference_request_failure{model="bad",reason="BACKEND",version="1"} %d`, 5*n),
 		)
 		if n > 0 {
-			require.InDelta(t, 1, got.get(t, `request_error_ratio{class="server", model="bad", model_id="bad", version="1"}`), 1e-9)
-			require.InDelta(t, 0, got.get(t, `request_error_ratio{class="server", model="good", model_id="good", version="1"}`), 1e-9)
+			require.InDelta(
+				t,
+				1,
+				got.get(t, `request_error_ratio{class="server", model="bad", model_id="bad", version="1"}`),
+				1e-9,
+			)
+			require.InDelta(
+				t,
+				0,
+				got.get(t, `request_error_ratio{class="server", model="good", model_id="good", version="1"}`),
+				1e-9,
+			)
 			require.InDelta(t, 1, got.get(t, `requests_per_second{model="bad", model_id="bad", version="1"}`), 1e-9)
 		}
 	}
@@ -291,7 +389,8 @@ func TestRefusalThatLagsIsNoFailure(t *testing.T) {
 			require.True(t, !ok && shown == 0 || v >= shown, "seed %d, page %d: %v after %v", seed, n, v, shown)
 			shown, failures = max(shown, v), answered-refused
 		}
-		require.InDelta(t, failures, shown, 1e-9, "seed %d: all failures and nothing else, with a lag of %d pages", seed, lag)
+		require.InDelta(t, failures, shown, 1e-9, "seed %d: all failures and nothing else, with a "+
+			"lag of %d pages", seed, lag)
 	}
 }
 
@@ -398,30 +497,37 @@ func TestClassIsCountedWhereThePageShowsIt(t *testing.T) {
 		zero, unknown []string
 	}{
 		{
-			"the list of models was answered", engine.VLLM, vllm(`http_requests_total{handler="/v1/models",method="GET",status="2xx"} 3`),
+			"the list of models was answered",
+			engine.VLLM, vllm(`http_requests_total{handler="/v1/models",method="GET",status="2xx"} 3`),
 			[]string{"server", "client"},
 			[]string{"canceled", "overload"},
 		},
 		{
-			"the page shows rejections", engine.VLLM, vllm(`http_requests_total{handler="/v1/models",method="GET",status="2xx"} 3`,
+			"the page shows rejections",
+			engine.VLLM, vllm(`http_requests_total{handler="/v1/models",method="GET",status="2xx"} 3`,
 				`vllm:admission_rejections_total{model_name="m",reason="max_num_queued_reqs"} 0`),
 			[]string{"server", "client", "overload"},
 			[]string{"canceled"},
 		},
 		{"nothing was answered yet", engine.VLLM, vllm(), nil, []string{"server", "client", "canceled", "overload"}},
 		{
-			"no route is told apart", engine.VLLM, vllm(`http_requests_total{handler="none",method="GET",status="2xx"} 3`),
+			"no route is told apart",
+			engine.VLLM, vllm(`http_requests_total{handler="none",method="GET",status="2xx"} 3`),
 			nil,
 			[]string{"server", "client", "canceled", "overload"},
 		},
 		{
-			"a counter of that name of another program", engine.VLLM, vllm(`http_requests_total{code="200",method="get"} 3`),
+			"a counter of that name of another program",
+			engine.VLLM, vllm(`http_requests_total{code="200",method="get"} 3`),
 			nil,
 			[]string{"server", "client", "canceled", "overload"},
 		},
 		{
 			"SGLang answered its page", engine.SGLang,
-			[]string{`sglang:num_requests_total{model_name="m"} %d`, `sglang:http_responses_total{endpoint="/metrics",method="GET",status_code="200"} 3`},
+			[]string{
+				`sglang:num_requests_total{model_name="m"} %d`,
+				`sglang:http_responses_total{endpoint="/metrics",method="GET",status_code="200"} 3`,
+			},
 			[]string{"server", "client"},
 			nil,
 		},
@@ -508,15 +614,25 @@ func TestEnsembleFailuresCountOnce(t *testing.T) {
 				return b.page(
 					fmt.Sprintf(`nv_inference_request_success{model="ensemble",version="1"} %d`, 7*n),
 					fmt.Sprintf(`nv_inference_request_success{model="preprocessing",version="1"} %d`, 10*n),
-					fmt.Sprintf(`nv_inference_request_failure{model="ensemble"%s,version="1"} %d`, c.reason, c.ensemble*n),
-					fmt.Sprintf(step, `,reason="BACKEND"`, c.backend*n), fmt.Sprintf(step, c.reason, c.other*n),
+					fmt.Sprintf(
+						`nv_inference_request_failure{model="ensemble"%s,version="1"} %d`,
+						c.reason,
+						c.ensemble*n,
+					),
+					fmt.Sprintf(step, `,reason="BACKEND"`, c.backend*n),
+					fmt.Sprintf(step, c.reason, c.other*n),
 				)
 			}
 			page(0)
 			got := page(1)
 			const series = `request_error_ratio{class="server", model="ensemble", model_id="ensemble", version="1"}`
 			require.InDelta(t, c.failed/(7+c.failed), got.get(t, series), 1e-9)
-			require.InDelta(t, (7+c.failed)/5, got.get(t, `requests_per_second{model="ensemble", model_id="ensemble", version="1"}`), 1e-9)
+			require.InDelta(
+				t,
+				(7+c.failed)/5,
+				got.get(t, `requests_per_second{model="ensemble", model_id="ensemble", version="1"}`),
+				1e-9,
+			)
 		})
 	}
 }
@@ -526,14 +642,39 @@ func TestEnsembleFailuresCountOnce(t *testing.T) {
 // part, which the ensemble counts twice.
 func TestStepsOfAnotherEnsembleAreNotAdded(t *testing.T) {
 	b := newBench(t, engine.Triton, "ensemble", "tensorrt_llm_bls", "preprocessing", "tensorrt_llm").facts(
-		engine.ModelFacts{Name: "ensemble", State: "READY", Configured: true, Platform: "ensemble", Steps: []string{"preprocessing", "tensorrt_llm"}},
-		engine.ModelFacts{Name: "tensorrt_llm_bls", State: "READY", Configured: true, Backend: "python", Calls: []string{"preprocessing", "tensorrt_llm"}},
-		configured("preprocessing", "python", false), configured("tensorrt_llm", "tensorrtllm", false)).release("2.44.0")
+		engine.ModelFacts{
+			Name:       "ensemble",
+			State:      "READY",
+			Configured: true,
+			Platform:   "ensemble",
+			Steps:      []string{"preprocessing", "tensorrt_llm"},
+		},
+		engine.ModelFacts{
+			Name:       "tensorrt_llm_bls",
+			State:      "READY",
+			Configured: true,
+			Backend:    "python",
+			Calls:      []string{"preprocessing", "tensorrt_llm"},
+		},
+		configured(
+			"preprocessing",
+			"python",
+			false,
+		), configured("tensorrt_llm", "tensorrtllm", false)).
+		release("2.44.0")
 	page := func(n int) values {
 		var lines []string
-		for model, counts := range map[string][2]int{"ensemble": {6, 8}, "tensorrt_llm_bls": {6, 4}, "preprocessing": {12, 8}, "tensorrt_llm": {12, 0}} {
-			lines = append(lines, fmt.Sprintf(`nv_inference_request_success{model=%q,version="1"} %d`, model, n*counts[0]),
-				fmt.Sprintf(`nv_inference_request_failure{model=%q,reason="OTHER",version="1"} %d`, model, n*counts[1]))
+		for model, counts := range map[string][2]int{
+			"ensemble":         {6, 8},
+			"tensorrt_llm_bls": {6, 4},
+			"preprocessing":    {12, 8},
+			"tensorrt_llm":     {12, 0},
+		} {
+			lines = append(
+				lines,
+				fmt.Sprintf(`nv_inference_request_success{model=%q,version="1"} %d`, model, n*counts[0]),
+				fmt.Sprintf(`nv_inference_request_failure{model=%q,reason="OTHER",version="1"} %d`, model, n*counts[1]),
+			)
 		}
 		slices.Sort(lines)
 		return b.page(lines...)
@@ -541,8 +682,20 @@ func TestStepsOfAnotherEnsembleAreNotAdded(t *testing.T) {
 	page(0)
 	got := page(1)
 	for _, front := range []string{"ensemble", "tensorrt_llm_bls"} {
-		require.InDelta(t, 10.0/5, got.get(t, `requests_per_second{model="`+front+`", model_id="ensemble", version="1"}`), 1e-9, front)
-		require.InDelta(t, 0.4, got.get(t, `request_error_ratio{class="server", model="`+front+`", model_id="ensemble", version="1"}`), 1e-9, front)
+		require.InDelta(
+			t,
+			10.0/5,
+			got.get(t, `requests_per_second{model="`+front+`", model_id="ensemble", version="1"}`),
+			1e-9,
+			front,
+		)
+		require.InDelta(
+			t,
+			0.4,
+			got.get(t, `request_error_ratio{class="server", model="`+front+`", model_id="ensemble", version="1"}`),
+			1e-9,
+			front,
+		)
 	}
 }
 
@@ -571,7 +724,12 @@ func TestRefusalInStreamCancelsNoFailure(t *testing.T) {
 		require.Equal(t, c.wantBad, got.get(t, least), c.name)
 		require.Equal(t, c.wantAll, got.get(t, all), c.name)
 	}
-	require.Equal(t, derive.Stats{Resets: 2, Restarts: 1}, b.deriver.Stats(), "what is made of counters is not a counter that fell")
+	require.Equal(
+		t,
+		derive.Stats{Resets: 2, Restarts: 1},
+		b.deriver.Stats(),
+		"what is made of counters is not a counter that fell",
+	)
 }
 
 // TestFailureAfterRestartCountsOnEveryPath uses a vLLM that failed at one path,
@@ -581,12 +739,26 @@ func TestFailureAfterRestartCountsOnEveryPath(t *testing.T) {
 	for _, c := range []struct {
 		path         string
 		good, failed int
-	}{{"completions", 1000, 100}, {"completions", 1100, 110}, {"chat/completions", 10, 2}, {"chat/completions", 20, 5}} {
+	}{
+		{"completions", 1000, 100},
+		{"completions", 1100, 110},
+		{"chat/completions", 10, 2},
+		{"chat/completions", 20, 5},
+	} {
 		if c.good == 10 {
 			b.deriver.Reconnect()
 		}
-		got := b.settled(append(vllmCounts(c.good, 0, -1), fmt.Sprintf(`http_requests_total{handler="/v1/%s",method="POST",status="5xx"} %d`, c.path, c.failed))...)
-		require.Equal(t, float64(c.failed), got.get(t, `slo_requests_bad_total{bound="lower", model_id="m", slo="availability"}`), c)
+		got := b.settled(
+			append(
+				vllmCounts(c.good, 0, -1),
+				fmt.Sprintf(`http_requests_total{handler="/v1/%s",method="POST",status="5xx"} %d`, c.path, c.failed),
+			)...)
+		require.Equal(
+			t,
+			float64(c.failed),
+			got.get(t, `slo_requests_bad_total{bound="lower", model_id="m", slo="availability"}`),
+			c,
+		)
 	}
 }
 
@@ -609,7 +781,12 @@ func TestAbortCancelsNoAnswer(t *testing.T) {
 		if c.name == "a restarted process" {
 			b.deriver.Reconnect()
 		}
-		require.Equal(t, c.want, b.settled(sglangCounts(c.ended, c.aborted)...).get(t, `requests_total{class="ok", model_id="m"}`), c.name)
+		require.Equal(
+			t,
+			c.want,
+			b.settled(sglangCounts(c.ended, c.aborted)...).get(t, `requests_total{class="ok", model_id="m"}`),
+			c.name,
+		)
 	}
 }
 
@@ -623,7 +800,10 @@ func TestExistingCounterIsNotNew(t *testing.T) {
 	}
 	missed(90_000)
 	missed(90_010).lacks(t, ratio)
-	missed(90_020, `trtllm_kv_cache_reused_blocks_total{model_name="m"} 30`).lacks(t, ratio, "of the misses of the window only the last is known")
+	missed(
+		90_020,
+		`trtllm_kv_cache_reused_blocks_total{model_name="m"} 30`,
+	).lacks(t, ratio, "of the misses of the window only the last is known")
 	got := missed(90_030, `trtllm_kv_cache_reused_blocks_total{model_name="m"} 60`)
 	require.InDelta(t, 0.75, got.get(t, ratio), 1e-9)
 }
@@ -631,8 +811,20 @@ func TestExistingCounterIsNotNew(t *testing.T) {
 // TestSuccessesAreTrustedWhereFailuresAreCounted asks one model of each backend and release. Where
 // failures may count as successes, nothing is known of the successes; failures are counted as such.
 func TestSuccessesAreTrustedWhereFailuresAreCounted(t *testing.T) {
-	bls := engine.ModelFacts{Name: "m", State: "READY", Configured: true, Backend: "python", Calls: []string{"tensorrt_llm"}}
-	ensemble := engine.ModelFacts{Name: "m", State: "READY", Configured: true, Platform: "ensemble", Steps: []string{"python_step"}}
+	bls := engine.ModelFacts{
+		Name:       "m",
+		State:      "READY",
+		Configured: true,
+		Backend:    "python",
+		Calls:      []string{"tensorrt_llm"},
+	}
+	ensemble := engine.ModelFacts{
+		Name:       "m",
+		State:      "READY",
+		Configured: true,
+		Platform:   "ensemble",
+		Steps:      []string{"python_step"},
+	}
 	for _, c := range []struct {
 		name, version string
 		model         engine.ModelFacts
@@ -641,15 +833,34 @@ func TestSuccessesAreTrustedWhereFailuresAreCounted(t *testing.T) {
 	}{
 		{"the C++ backend of TensorRT-LLM", "2.51.0", configured("m", "tensorrtllm", true), true, nil},
 		{"the C++ backend in an unknown release", "", configured("m", "tensorrtllm", false), true, nil},
-		{"an executor that only the C++ backend has, without a config", "", engine.ModelFacts{Name: "m"}, true, []string{
-			`nv_trt_llm_general_metrics{general_type="iteration_counter",model="m",version="1"} 5`, `nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type="reused",model="m",version="1"} 0`,
-		}},
-		{"an executor that a Python model may have, without a config", "", engine.ModelFacts{Name: "m"}, false, []string{
-			`nv_trt_llm_general_metrics{general_type="iteration_counter",model="m",version="1"} 5`,
-		}},
-		{"a Python model of 24.03, where its errors count as failures", "2.44.0", configured("m", "python", false), true, nil},
+		{
+			"an executor that only the C++ backend has, without a config",
+			"",
+			engine.ModelFacts{Name: "m"},
+			true,
+			[]string{
+				`nv_trt_llm_general_metrics{general_type="iteration_counter",model="m",version="1"} 5`,
+				`nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type="reused",model="m",version="1"} 0`,
+			},
+		},
+		{
+			"an executor that a Python model may have, without a config",
+			"",
+			engine.ModelFacts{Name: "m"},
+			false,
+			[]string{
+				`nv_trt_llm_general_metrics{general_type="iteration_counter",model="m",version="1"} 5`,
+			},
+		},
+		{
+			"a Python model of 24.03, where its errors count as failures",
+			"2.44.0", configured("m", "python", false), true, nil,
+		},
 		{"a Python model of 24.05", "2.46.0", configured("m", "python", false), true, nil},
-		{"a Python model of 24.06, where its errors count as successes", "2.47.0", configured("m", "python", false), false, nil},
+		{
+			"a Python model of 24.06, where its errors count as successes",
+			"2.47.0", configured("m", "python", false), false, nil,
+		},
 		{"a Python model of 24.10", "2.51.0", configured("m", "python", false), false, nil},
 		{"a Python model of an unknown release", "unknown", configured("m", "python", false), false, nil},
 		{"a decoupled Python model of any release", "2.44.0", configured("m", "python", true), false, nil},
@@ -657,7 +868,10 @@ func TestSuccessesAreTrustedWhereFailuresAreCounted(t *testing.T) {
 		{"an ensemble of Python steps", "2.51.0", ensemble, true, nil},
 		{"an ensemble of an unknown release", "", ensemble, true, nil},
 		{"the vLLM backend", "2.64.0", configured("m", "vllm", true), false, nil},
-		{"ONNX Runtime of 21.12, which counts no failures", "2.17.0", configured("m", "onnxruntime", false), false, nil},
+		{
+			"ONNX Runtime of 21.12, which counts no failures", "2.17.0", configured("m", "onnxruntime", false),
+			false, nil,
+		},
 		{"ONNX Runtime of 22.02", "2.19.0", configured("m", "onnxruntime", false), true, nil},
 		{"PyTorch", "2.64.0", configured("m", "pytorch", false), true, nil},
 		{"TensorRT of an unknown release", "", configured("m", "tensorrt", false), false, nil},
@@ -683,8 +897,17 @@ func TestSuccessesAreTrustedWhereFailuresAreCounted(t *testing.T) {
 			page(0)
 			got := page(1)
 			class := map[bool]string{true: "ok", false: "unknown"}[c.trusted]
-			require.Equal(t, 8.0, got.get(t, fmt.Sprintf(`requests_total{class=%q, model="m", model_id="m", version="1"}`, class)))
-			require.Equal(t, 2.0, got.get(t, `requests_total{class="server", model="m", model_id="m", version="1"}`), "failures are failures")
+			require.Equal(
+				t,
+				8.0,
+				got.get(t, fmt.Sprintf(`requests_total{class=%q, model="m", model_id="m", version="1"}`, class)),
+			)
+			require.Equal(
+				t,
+				2.0,
+				got.get(t, `requests_total{class="server", model="m", model_id="m", version="1"}`),
+				"failures are failures",
+			)
 			require.Equal(t, c.trusted, got.count("request_error_ratio{") > 0)
 			require.InDelta(t, 2, got.get(t, `requests_per_second{model="m", model_id="m", version="1"}`), 1e-9)
 		})

@@ -59,7 +59,18 @@ func TestLimitDropsDerivedSeriesOfWholeModels(t *testing.T) {
 func TestLimitFollowsTrafficOfEachTarget(t *testing.T) {
 	const a, b = `nv_inference_request_success{model="a",version="1"} `, `nv_inference_request_success{model="b",version="1"} `
 	limited := func(o *derive.Options) { o.Output.Models = 1 }
-	first, second := newBench(t, engine.Triton, "a", "b").with(limited), newBench(t, engine.Triton, "a", "b").with(limited)
+	first, second := newBench(
+		t,
+		engine.Triton,
+		"a",
+		"b",
+	).with(limited),
+		newBench(
+			t,
+			engine.Triton,
+			"a",
+			"b",
+		).with(limited)
 	first.page(a+"7", b+"3")
 	second.page(a+"3", b+"7")
 	require.Equal(t, [][]string{{"a"}, {"b"}}, [][]string{first.modelIDs(), second.modelIDs()})
@@ -69,7 +80,10 @@ func TestLimitFollowsTrafficOfEachTarget(t *testing.T) {
 func TestManyModelsTakeLittleMemory(t *testing.T) {
 	var page []string
 	for i := range 300 {
-		page = append(page, fmt.Sprintf(`dynamo_frontend_requests_total{model="m%03d",status="error",error_type="not_found"} 1`, i))
+		page = append(
+			page,
+			fmt.Sprintf(`dynamo_frontend_requests_total{model="m%03d",status="error",error_type="not_found"} 1`, i),
+		)
 	}
 	b := newBench(t, engine.Dynamo)
 	var before, after runtime.MemStats
@@ -91,12 +105,19 @@ func TestInventedModelsDoNotReplaceServedModel(t *testing.T) {
 		want   string
 	}{
 		{"it is listed", listed, derive.Output{Models: 10}, 0, "zz/served"},
-		{"it is listed, and there is room for few series", listed, derive.Output{Volume: exposition.Volume{Series: 40}}, 0, "zz/served"},
+		{
+			"it is listed, and there is room for few series", listed,
+			derive.Output{Volume: exposition.Volume{Series: 40}},
+			0, "zz/served",
+		},
 		{"nothing is listed, and it has the traffic", nil, derive.Output{Models: 10}, 100, "zz/served"},
 		{"nothing is listed, and nothing was done", nil, derive.Output{Models: 10}, 0, "a000"},
 	} {
 		series := func(model, status string, n int) []string {
-			return []string{fmt.Sprintf("dynamo_frontend_requests_total{model=%q,status=%q} %d", model, status, n), fmt.Sprintf("dynamo_frontend_inflight_requests{model=%q} 0", model)}
+			return []string{
+				fmt.Sprintf("dynamo_frontend_requests_total{model=%q,status=%q} %d", model, status, n),
+				fmt.Sprintf("dynamo_frontend_inflight_requests{model=%q} 0", model),
+			}
 		}
 		page := series("zz/served", "success", c.done)
 		for i := range 50 {
@@ -114,7 +135,10 @@ func TestInventedModelsDoNotReplaceServedModel(t *testing.T) {
 // TestLimitFollowsModelsThatComeIntoUse has a page of many models: the last ones are in use, or come
 // into use while the page keeps its shape.
 func TestLimitFollowsModelsThatComeIntoUse(t *testing.T) {
-	for name, limit := range map[string]derive.Output{"models": {Models: 10}, "series": {Volume: exposition.Volume{Series: 120}}} {
+	for name, limit := range map[string]derive.Output{
+		"models": {Models: 10},
+		"series": {Volume: exposition.Volume{Series: 120}},
+	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, engine.Triton).with(func(o *derive.Options) { o.Output = limit })
 			page := func(busy ...string) []string {
@@ -125,7 +149,10 @@ func TestLimitFollowsModelsThatComeIntoUse(t *testing.T) {
 					if slices.Contains(busy, model) {
 						requests = 5
 					}
-					lines = append(lines, fmt.Sprintf(`nv_inference_request_success{model=%q,version="1"} %d`, model, requests))
+					lines = append(
+						lines,
+						fmt.Sprintf(`nv_inference_request_success{model=%q,version="1"} %d`, model, requests),
+					)
 				}
 				return lines
 			}

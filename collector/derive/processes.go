@@ -116,7 +116,12 @@ type changes struct {
 func (c *changes) any() bool { return c.renamed || len(c.fell) > 0 || c.whole }
 
 // identify determines which process a page belongs to. It does not change the tracker, but for row.
-func (t *processTracker) identify(now int64, block *exposition.Block, page *engine.Page, connection Connection) Sighting {
+func (t *processTracker) identify(
+	now int64,
+	block *exposition.Block,
+	page *engine.Page,
+	connection Connection,
+) Sighting {
 	s := Sighting{
 		now:        now,
 		block:      block,

@@ -92,7 +92,12 @@ func (w worker) page(second int) string {
 	for _, c := range []struct {
 		name string
 		by   int
-	}{{"prompt_tokens_total{", 30}, {"generation_tokens_total{", 10}, {"request_success_total{finished_reason=\"stop\",", 1}, {"num_preemptions_total{", 0}} {
+	}{
+		{"prompt_tokens_total{", 30},
+		{"generation_tokens_total{", 10},
+		{"request_success_total{finished_reason=\"stop\",", 1},
+		{"num_preemptions_total{", 0},
+	} {
 		fmt.Fprintf(&b, "vllm:%sengine=\"0\",model_name=\"m\"} %d\n", c.name, c.by*n)
 	}
 	fmt.Fprintf(&b, "vllm:num_requests_running{engine=\"0\",model_name=\"m\"} 3\n")
@@ -147,13 +152,38 @@ func TestSeveralProcessesAreDetected(t *testing.T) {
 		// exactly is true if the pages name their processes.
 		exactly bool
 	}{
-		{"two with start times", engine.VLLM, []worker{{born: 1.7e9, counted: 100}, {born: 1.70001e9, counted: 90000}}, true},
-		{"two, the older one second", engine.VLLM, []worker{{born: 1.70001e9, counted: 90000}, {born: 1.7e9, counted: 100}}, true},
+		{
+			"two with start times", engine.VLLM,
+			[]worker{{born: 1.7e9, counted: 100}, {born: 1.70001e9, counted: 90000}},
+			true,
+		},
+		{
+			"two, the older one second", engine.VLLM,
+			[]worker{{born: 1.70001e9, counted: 90000}, {born: 1.7e9, counted: 100}},
+			true,
+		},
 		{"ten in the order of their start", engine.VLLM, many(10, worker{born: 1.7e9}, far), true},
-		{"idle ones with different start times", engine.VLLM, []worker{{born: 1.7e9, idle: true}, {born: 1.70001e9, idle: true}}, true},
+		{
+			"idle ones with different start times", engine.VLLM,
+			[]worker{{born: 1.7e9, idle: true}, {born: 1.70001e9, idle: true}},
+			true,
+		},
 		{"two with names", engine.Dynamo, many(2, worker{id: "a"}, far), true},
-		{"workers that started together", engine.VLLM, []worker{{born: 1.7e9, counted: 100}, {born: 1.7e9 + 0.05, counted: 90000}}, false},
-		{"four of one server that started together", engine.VLLM, []worker{{born: 1.7e9, counted: 1000}, {born: 1.7e9 + 0.03, counted: 1070}, {born: 1.7e9 + 0.06, counted: 1140}, {born: 1.7e9 + 0.09, counted: 1210}}, false},
+		{
+			"workers that started together", engine.VLLM,
+			[]worker{{born: 1.7e9, counted: 100}, {born: 1.7e9 + 0.05, counted: 90000}},
+			false,
+		},
+		{
+			"four of one server that started together", engine.VLLM,
+			[]worker{
+				{born: 1.7e9, counted: 1000},
+				{born: 1.7e9 + 0.03, counted: 1070},
+				{born: 1.7e9 + 0.06, counted: 1140},
+				{born: 1.7e9 + 0.09, counted: 1210},
+			},
+			false,
+		},
 		{"two, the lower first", engine.VLLM, []worker{{counted: 100}, {counted: 90000}}, false},
 		{"two, the higher first", engine.VLLM, []worker{{counted: 90000}, {counted: 100}}, false},
 		{"two that are nearly equal", engine.VLLM, []worker{{counted: 9000}, {counted: 8999}}, false},
@@ -281,13 +311,21 @@ func TestReplacedProcessIsRestart(t *testing.T) {
 	}{
 		{"it begins at 0", alive(2, 60, 1.7e9, 60), 1},
 		{"it begins at 0 and does not say when", alive(2, 60, 0, 0), 1},
-		{"it has counted more already", []life{{worker{born: 1.7e9, counted: 100}, 60}, {worker{born: 1.75e9, counted: 90000}, 60}}, 1},
+		{
+			"it has counted more already",
+			[]life{{worker{born: 1.7e9, counted: 100}, 60}, {worker{born: 1.75e9, counted: 90000}, 60}},
+			1,
+		},
 		{"a rollout twice within a minute", alive(3, 20, 1.7e9, 20), 2},
 		{"two rollouts within a minute, of old processes", alive(3, 20, 1.7e9, 1e6), 2},
 		{"a loop of crashes", alive(30, 4, 1.7e9, 4), 29},
 		{"a loop of crashes, each of one page", alive(30, 1, 1.7e9, 3), 29},
 		{"a crash loop without start times", alive(30, 4, 0, 0), 29},
-		{"a crash loop with growing lifetimes", []life{{worker{}, 3}, {worker{}, 6}, {worker{}, 12}, {worker{}, 24}, {worker{}, 48}}, 4},
+		{
+			"a crash loop with growing lifetimes",
+			[]life{{worker{}, 3}, {worker{}, 6}, {worker{}, 12}, {worker{}, 24}, {worker{}, 48}},
+			4,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a := newAddress(t, engine.VLLM)
@@ -336,7 +374,8 @@ func TestSingleProcessHasRates(t *testing.T) {
 func TestFallOfCounters(t *testing.T) {
 	page := func(models ...string) string { return strings.Join(models, "") }
 	counts := func(model string, n int) string {
-		return fmt.Sprintf("nv_inference_request_success{model=%[1]q} %[2]d\nnv_inference_count{model=%[1]q} %[2]d\nnv_inference_exec_count{model=%[1]q} %[2]d\n", model, n)
+		return fmt.Sprintf("nv_inference_request_success{model=%[1]q} %[2]d\nnv_inference_count{model=%[1]q} "+
+			"%[2]d\nnv_inference_exec_count{model=%[1]q} %[2]d\n", model, n)
 	}
 	usual := func(n int) string { return page(counts("m", 1000+10*n), counts("n", 500+5*n)) }
 	for _, c := range []struct {
@@ -351,18 +390,51 @@ func TestFallOfCounters(t *testing.T) {
 	}{
 		{"nothing happens", derive.Kept, usual, usual, nil, 0, false},
 		{"nothing happens, the connection is new each time", derive.Opened, usual, usual, nil, 0, false},
-		{"a model is loaded again", derive.Kept, func(n int) string { return page(counts("m", 1000+10*n), counts("n", 5*(n-4))) }, nil, []int{4}, 0, false},
-		{"the only model is loaded again", derive.Kept, func(n int) string { return counts("m", 5*(n-4)) }, nil, []int{4}, 1, false},
+		{
+			"a model is loaded again", derive.Kept,
+			func(n int) string { return page(counts("m", 1000+10*n), counts("n", 5*(n-4))) },
+			nil,
+			[]int{4},
+			0, false,
+		},
+		{
+			"the only model is loaded again", derive.Kept,
+			func(n int) string { return counts("m", 5*(n-4)) },
+			nil,
+			[]int{4},
+			1, false,
+		},
 		{"a model is unloaded, and loaded later", derive.Kept, func(n int) string {
 			if n < 6 {
 				return counts("m", 1000+10*n)
 			}
 			return page(counts("m", 1000+10*n), counts("n", 5*(n-6)))
 		}, nil, nil, 0, false},
-		{"all models are unloaded", derive.Kept, func(int) string { return "nv_inference_request_failure{model=\"m\"} 0\n" }, nil, nil, 0, false},
-		{"all models are unloaded, the connection is new each time", derive.Opened, func(int) string { return "nv_inference_request_failure{model=\"m\"} 0\n" }, nil, []int{4}, 1, false},
-		{"the server restarts behind a proxy", derive.Kept, func(n int) string { return page(counts("m", 10*(n-4)), counts("n", 5*(n-4))) }, nil, []int{4}, 1, false},
-		{"the server restarts, and its connection is lost", derive.Reopened, func(n int) string { return page(counts("m", 10*(n-4)), counts("n", 5*(n-4))) }, nil, nil, 1, false},
+		{
+			"all models are unloaded", derive.Kept,
+			func(int) string { return "nv_inference_request_failure{model=\"m\"} 0\n" },
+			nil, nil, 0, false,
+		},
+		{
+			"all models are unloaded, the connection is new each time",
+			derive.Opened,
+			func(int) string { return "nv_inference_request_failure{model=\"m\"} 0\n" },
+			nil,
+			[]int{4},
+			1, false,
+		},
+		{
+			"the server restarts behind a proxy", derive.Kept,
+			func(n int) string { return page(counts("m", 10*(n-4)), counts("n", 5*(n-4))) },
+			nil,
+			[]int{4},
+			1, false,
+		},
+		{
+			"the server restarts, and its connection is lost", derive.Reopened,
+			func(n int) string { return page(counts("m", 10*(n-4)), counts("n", 5*(n-4))) },
+			nil, nil, 1, false,
+		},
 		{"one page is of another process", derive.Kept, func(n int) string {
 			if n == 4 {
 				return page(counts("m", 10), counts("n", 10))
@@ -375,8 +447,19 @@ func TestFallOfCounters(t *testing.T) {
 			}
 			return usual(n)
 		}, nil, []int{4, 5, 6, 7}, 0, true},
-		{"a new connection shows another process", derive.Kept, usual, func(n int) string { return usual(n - 1) }, []int{5, 6, 7}, 0, true},
-		{"a new connection shows a process that has more of one model", derive.Kept, usual, func(n int) string { return page(counts("m", 1000+10*n), counts("n", 900)) }, []int{5, 6, 7}, 0, true},
+		{
+			"a new connection shows another process", derive.Kept, usual,
+			func(n int) string { return usual(n - 1) },
+			[]int{5, 6, 7},
+			0, true,
+		},
+		{
+			"a new connection shows a process that has more of one model",
+			derive.Kept, usual,
+			func(n int) string { return page(counts("m", 1000+10*n), counts("n", 900)) },
+			[]int{5, 6, 7},
+			0, true,
+		},
 		{"a new connection shows the restart first", derive.Kept, func(n int) string {
 			if n == 4 {
 				return usual(n)
@@ -464,12 +547,26 @@ func TestRestartIsDetectedByCounters(t *testing.T) {
 		{"all are missing: the last model was unloaded", before, lines(running + "0"), unlessKept},
 		{"some are missing", before, lines(prompt+"510", running+"4"), never},
 		{"none above 0", lines(prompt+"0", tokens+"0", failed+"0", running+"4"), lines(running + "0"), never},
-		{"the only one above 0 decreased", lines(prompt+"5", tokens+"0", failed+"0"), lines(prompt+"2", tokens+"0", failed+"0"), always},
+		{
+			"the only one above 0 decreased", lines(prompt+"5", tokens+"0", failed+"0"),
+			lines(prompt+"2", tokens+"0", failed+"0"), always,
+		},
 		{"all of one model are missing: it was unloaded", before + six, six, never},
-		{"all of one model fell: it was loaded again", before + six, lines(prompt+"5", tokens+"9", failed+"1") + six, lost},
-		{"all of one model fell, the others are missing", before + six, lines(prompt+"5", tokens+"9", failed+"1"), always},
+		{
+			"all of one model fell: it was loaded again", before + six,
+			lines(prompt+"5", tokens+"9", failed+"1") + six, lost,
+		},
+		{
+			"all of one model fell, the others are missing", before + six,
+			lines(prompt+"5", tokens+"9", failed+"1"), always,
+		},
 		{"gauges fall as they like", lines(prompt+"5", running+"9"), lines(prompt+"5", running+"0"), never},
-		{"a sum of fractions has another order", lines("request_queue_time_seconds_sum{model_name=\"m\"} 0.6000000000000001"), lines("request_queue_time_seconds_sum{model_name=\"m\"} 0.6"), never},
+		{
+			"a sum of fractions has another order",
+			lines("request_queue_time_seconds_sum{model_name=\"m\"} 0.6000000000000001"),
+			lines("request_queue_time_seconds_sum{model_name=\"m\"} 0.6"),
+			never,
+		},
 	} {
 		for _, connection := range []derive.Connection{derive.Kept, derive.Opened, derive.Reopened} {
 			t.Run(fmt.Sprint(c.name, "/", connection), func(t *testing.T) {
@@ -484,7 +581,8 @@ func TestRestartIsDetectedByCounters(t *testing.T) {
 				require.False(t, seen.Restarted(), "there was no page before")
 				b.deriver.Observe(seen)
 				raw, page = read(c.after)
-				want := c.restarts == always || c.restarts == unlessKept && connection != derive.Kept || c.restarts == lost && connection == derive.Reopened
+				want := c.restarts == always || c.restarts == unlessKept && connection != derive.Kept ||
+					c.restarts == lost && connection == derive.Reopened
 				seen = b.deriver.Sight(5*time.Second, raw, page, connection)
 				require.Equal(t, want, seen.Restarted())
 			})

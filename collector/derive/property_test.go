@@ -63,7 +63,11 @@ func pageOf(v [counters]float64) string {
 	fmt.Fprintf(&b, "nv_inference_request_duration_us%s %.0f\n", l, v[microseconds])
 	fmt.Fprintf(&b, "nv_llm_output_token_len_sum%s %.0f\n", l, v[generated])
 	fmt.Fprintf(&b, "nv_llm_input_token_len_sum%s %.0f\n", l, v[prompted])
-	fmt.Fprintf(&b, "nv_trt_llm_general_metrics{general_type=\"iteration_counter\",model=\"m\",version=\"1\"} %.0f\n", v[iterations])
+	fmt.Fprintf(
+		&b,
+		"nv_trt_llm_general_metrics{general_type=\"iteration_counter\",model=\"m\",version=\"1\"} %.0f\n",
+		v[iterations],
+	)
 	return b.String()
 }
 

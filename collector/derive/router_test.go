@@ -36,7 +36,13 @@ func TestRouterQueue(t *testing.T) {
 				`dynamo_frontend_worker_active_decode_blocks{worker_id="9",worker_type="prefill"} 1`,
 			}
 			for i := range c.workers {
-				lines = append(lines, fmt.Sprintf(`dynamo_frontend_worker_active_decode_blocks{worker_id="%d",worker_type="decode"} 1`, i))
+				lines = append(
+					lines,
+					fmt.Sprintf(
+						`dynamo_frontend_worker_active_decode_blocks{worker_id="%d",worker_type="decode"} 1`,
+						i,
+					),
+				)
 			}
 			got := newBench(t, engine.Dynamo, "m").page(lines...)
 			if c.want < 0 {
@@ -90,7 +96,12 @@ func TestUnroutedRequestCountsOnce(t *testing.T) {
 		require.InDelta(t, 17, sum("server"), 1e-9, "with %d models", len(models))
 		require.InDelta(t, 5+2, sum("client"), 1e-9, "and models that are not there, but no paths that are not")
 		if len(models) == 1 {
-			require.InDelta(t, 11, got.get(t, `requests_failed_total{class="server", model_id="m", reason="not_routed"}`), 1e-9)
+			require.InDelta(
+				t,
+				11,
+				got.get(t, `requests_failed_total{class="server", model_id="m", reason="not_routed"}`),
+				1e-9,
+			)
 			require.InDelta(t, 17.0/22, got.get(t, `request_error_ratio{class="server", model_id="m"}`), 1e-9)
 		}
 	}

@@ -196,7 +196,10 @@ func inFlight(signal engine.Signal) Rule {
 
 // copyOr copies a signal, or computes it if the server exposes only its parts, where it has them.
 func copyOr(
-	signal engine.Signal, needs inputs, has func(v *View, m *Model) bool, compute func(v *View, m *Model) (float64, bool),
+	signal engine.Signal,
+	needs inputs,
+	has func(v *View, m *Model) bool,
+	compute func(v *View, m *Model) (float64, bool),
 ) Rule {
 	return ofPage(needs, signal, func(v *View, out *Out) {
 		copySignal(v, signal, out)

@@ -88,7 +88,10 @@ func (v *View) knownCache(m *Model, part float64) bool {
 }
 
 func cacheLimitNeeds() inputs {
-	return anyOf(engine.KVBlocksLimit).or(allOf(engine.WorkerKVBlocks).and(workersNeeds())).or(allOf(engine.CacheStated))
+	return anyOf(
+		engine.KVBlocksLimit,
+	).or(allOf(engine.WorkerKVBlocks).and(workersNeeds())).
+		or(allOf(engine.CacheStated))
 }
 
 func cacheLimitRule() Rule {

@@ -127,7 +127,11 @@ func (ix *index) addObjectives() {
 			reason = objectives[0].reason
 		}
 		if reason != "" {
-			ix.measured = append(ix.measured, target.Check{Name: string(want.Name), OK: len(objectives) > 0, Reason: reason})
+			ix.measured = append(ix.measured, target.Check{
+				Name:   string(want.Name),
+				OK:     len(objectives) > 0,
+				Reason: reason,
+			})
 		}
 	}
 }

@@ -29,20 +29,37 @@ func TestTimesAreInSecondsToTheLastDigit(t *testing.T) {
 	const l = `{model="m", model_id="m", role="single", version="1"}`
 	require.Equal(t, 1.234567, got.get(t, "model_request_seconds_total"+l))
 	require.Equal(t, 0.000007, got.get(t, "model_queue_seconds_total"+l))
-	require.Equal(t, 2.0, got.get(t, `model_compute_seconds_total{model="m", model_id="m", phase="infer", role="single", version="1"}`))
+	require.Equal(
+		t,
+		2.0,
+		got.get(t, `model_compute_seconds_total{model="m", model_id="m", phase="infer", role="single", version="1"}`),
+	)
 	require.Equal(t, 0.0015, got.get(t, "model_response_cache_hit_seconds_total"+l))
 	require.Equal(t, 0.000421875, got.get(t, `kv_cache_transfer_seconds_total{model_id="m"}`))
 	require.Equal(t, 1753462474.140189, got.get(t, `engine_last_iteration_timestamp_seconds{model_id="m"}`))
-	got = newBench(t, engine.Triton, "m").page(`nv_inference_request_success{model="m",version="1"} 5`, `nv_trt_llm_general_metrics{general_type="timestamp",model="m",version="1"} 0`)
+	got = newBench(
+		t,
+		engine.Triton,
+		"m",
+	).page(`nv_inference_request_success{model="m",version="1"} 5`, `nv_trt_llm_general_metrics{general_type="timestamp",model="m",version="1"} 0`)
 	require.Zero(t, got.count("engine_last_iteration"), "there was none")
 }
 
 func TestTokensPerGPUNeedTokensOfAllEngines(t *testing.T) {
-	for iterations, want := range map[string]bool{"": true, `nv_trt_llm_general_metrics{general_type="iteration_counter",model="n",version="1"} 5`: false} {
+	for iterations, want := range map[string]bool{
+		"": true,
+		`nv_trt_llm_general_metrics{general_type="iteration_counter",model="n",version="1"} 5`: false,
+	} {
 		b := newBench(t, engine.Triton, "m", "n")
 		var got values
 		for n := range 2 {
-			got = b.page(append(soundPage(10*n, 0), iterations, `nv_inference_request_success{model="n",version="1"} 1`, `nv_gpu_memory_total_bytes{gpu_uuid="GPU-1"} 8e10`)...)
+			got = b.page(
+				append(
+					soundPage(10*n, 0),
+					iterations,
+					`nv_inference_request_success{model="n",version="1"} 1`,
+					`nv_gpu_memory_total_bytes{gpu_uuid="GPU-1"} 8e10`,
+				)...)
 		}
 		require.Equal(t, want, got["generation_tokens_per_gpu_second{}"] == 200)
 	}
@@ -50,18 +67,34 @@ func TestTokensPerGPUNeedTokensOfAllEngines(t *testing.T) {
 
 func TestHistogramsAndSummariesAreInSeconds(t *testing.T) {
 	page := func(fast int) []string {
-		return append(histogram("nv_inference_first_response_histogram_ms", `model="m",version="1"`, 1500, "100 2000 +Inf", fast, 4, 4),
+		return append(
+			histogram(
+				"nv_inference_first_response_histogram_ms",
+				`model="m",version="1"`,
+				1500,
+				"100 2000 +Inf",
+				fast,
+				4,
+				4,
+			),
 			`nv_inference_request_success{model="m",version="1"} 5`,
 			"# TYPE nv_inference_queue_summary_us summary",
 			`nv_inference_queue_summary_us_count{model="m",version="1"} 4`,
 			`nv_inference_queue_summary_us_sum{model="m",version="1"} 100`,
 			`nv_inference_queue_summary_us{model="m",version="1",quantile="0.5"} 25`,
-			`nv_inference_queue_summary_us{model="m",version="1",quantile="0.99"} Nan`)
+			`nv_inference_queue_summary_us{model="m",version="1",quantile="0.99"} Nan`,
+		)
 	}
 	const l, end = `model="m", model_id="m", `, `role="single", version="1"}`
 	b := newBench(t, engine.Triton, "m")
 	got := b.page(page(1)...)
-	for series, want := range map[string]float64{`_bucket{le="0.1", `: 1, `_bucket{le="2", `: 4, `_bucket{le="+Inf", `: 4, "_sum{": 1.5, "_count{": 4} {
+	for series, want := range map[string]float64{
+		`_bucket{le="0.1", `:  1,
+		`_bucket{le="2", `:    4,
+		`_bucket{le="+Inf", `: 4,
+		"_sum{":               1.5,
+		"_count{":             4,
+	} {
 		require.Equal(t, want, got.get(t, "model_first_response_seconds"+series+l+end))
 	}
 	require.Equal(t, 0.000025, got.get(t, `model_queue_duration_seconds{`+l+`quantile="0.5", `+end))
@@ -73,16 +106,33 @@ func TestHistogramsAndSummariesAreInSeconds(t *testing.T) {
 }
 
 func TestPercentilesOfSummary(t *testing.T) {
-	got := newBench(t, engine.Triton, "m").facts(configured("m", "tensorrtllm", false)).page(`nv_inference_request_success{model="m",version="1"} 5`, "# TYPE nv_inference_request_summary_us summary",
-		`nv_inference_request_summary_us{model="m",version="1",quantile="0.5"} 40000`, `nv_inference_request_summary_us{model="m",version="1",quantile="0.99"} 90000`)
+	got := newBench(
+		t,
+		engine.Triton,
+		"m",
+	).facts(configured("m", "tensorrtllm", false)).
+		page(`nv_inference_request_success{model="m",version="1"} 5`, "# TYPE nv_inference_request_summary_us summary",
+			`nv_inference_request_summary_us{model="m",version="1",quantile="0.5"} 40000`, `nv_inference_request_summary_us{model="m",version="1",quantile="0.99"} 90000`)
 	for percentile, want := range map[string]float64{"50": 0.04, "99": 0.09} {
-		require.Equal(t, want, got.get(t, `request_duration_percentile_seconds{model="m", model_id="m", percentile="`+percentile+`", version="1"}`))
+		require.Equal(
+			t,
+			want,
+			got.get(
+				t,
+				`request_duration_percentile_seconds{model="m", model_id="m", percentile="`+percentile+`", version="1"}`,
+			),
+		)
 	}
 }
 
 func TestNegativeCountersAreNotPassedOn(t *testing.T) {
 	b := newBench(t, engine.Triton, models()...)
-	got := b.page(replaceLines(trtllm(1, 1, 0, 64, 1, 120, 10), `nv_llm_output_token_len_sum{model="tensorrt_llm",version="1"} -5`, `nv_energy_consumption{gpu_uuid="GPU-1"} 0`)...)
+	got := b.page(
+		replaceLines(
+			trtllm(1, 1, 0, 64, 1, 120, 10),
+			`nv_llm_output_token_len_sum{model="tensorrt_llm",version="1"} -5`,
+			`nv_energy_consumption{gpu_uuid="GPU-1"} 0`,
+		)...)
 	got.lacks(t, `generation_tokens_total{model_id="ensemble"}`)
 	got.get(t, `requests_total{class="ok", model="ensemble", model_id="ensemble", version="1"}`)
 	require.Equal(t, uint64(1), b.deriver.Stats().Negative, "0 is not negative")
@@ -97,8 +147,12 @@ func TestTokenEstimateFromIterations(t *testing.T) {
 	for n := range 2 {
 		got = b.page(
 			fmt.Sprintf(`nv_inference_request_success{model="llm",version="1"} %d`, n),
-			fmt.Sprintf(`nv_trt_llm_general_metrics{model="llm",version="1",general_type="iteration_counter"} %d`, 1000+100*n),
-			batcher+`"total_context_tokens"} 30`, batcher+`"generation_requests"} 4`,
+			fmt.Sprintf(
+				`nv_trt_llm_general_metrics{model="llm",version="1",general_type="iteration_counter"} %d`,
+				1000+100*n,
+			),
+			batcher+`"total_context_tokens"} 30`,
+			batcher+`"generation_requests"} 4`,
 		)
 	}
 	require.InDelta(t, 600, got.get(t, `prompt_tokens_per_second_estimate{model_id="llm"}`), 1e-9)
@@ -110,13 +164,28 @@ func TestBatchSizeFromIterations(t *testing.T) {
 	b := newBench(t, engine.Triton, "llm", "resnet")
 	var got values
 	for n := range 2 {
-		page := []string{fmt.Sprintf(`nv_trt_llm_general_metrics{model="llm",version="1",general_type="iteration_counter"} %d`, 100*n)}
+		page := []string{
+			fmt.Sprintf(
+				`nv_trt_llm_general_metrics{model="llm",version="1",general_type="iteration_counter"} %d`,
+				100*n,
+			),
+		}
 		for _, name := range []string{"llm", "resnet"} {
-			page = append(page, fmt.Sprintf(`nv_inference_request_success{model=%q,version="1"} %d`, name, 40*n), fmt.Sprintf(`nv_inference_count{model=%q,version="1"} %d`, name, 40*n), fmt.Sprintf(`nv_inference_exec_count{model=%q,version="1"} %d`, name, 10*n))
+			page = append(
+				page,
+				fmt.Sprintf(`nv_inference_request_success{model=%q,version="1"} %d`, name, 40*n),
+				fmt.Sprintf(`nv_inference_count{model=%q,version="1"} %d`, name, 40*n),
+				fmt.Sprintf(`nv_inference_exec_count{model=%q,version="1"} %d`, name, 10*n),
+			)
 		}
 		got = b.page(page...)
 	}
-	require.InDelta(t, 4, got.get(t, `model_batch_size_average{model="resnet", model_id="resnet", role="single", version="1"}`), 1e-9)
+	require.InDelta(
+		t,
+		4,
+		got.get(t, `model_batch_size_average{model="resnet", model_id="resnet", role="single", version="1"}`),
+		1e-9,
+	)
 	got.lacks(t, `model_batch_size_average{model="llm", model_id="llm", role="single", version="1"}`)
 }
 
@@ -130,7 +199,14 @@ func TestNaNValuesAreCounted(t *testing.T) {
 
 func TestReasonLabels(t *testing.T) {
 	got := newBench(t, engine.Triton, models()...).page(trtllm(1, 1, 0, 64, 1, 120, 10)...)
-	require.Equal(t, 1.0, got.get(t, `requests_failed_total{class="server", model="ensemble", model_id="ensemble", reason="other", version="1"}`))
+	require.Equal(
+		t,
+		1.0,
+		got.get(
+			t,
+			`requests_failed_total{class="server", model="ensemble", model_id="ensemble", reason="other", version="1"}`,
+		),
+	)
 	got = newBench(t, engine.TRTLLMServe, "m").page(
 		`trtllm_request_error_total{model_name="m",http_code="400"} 3`,
 		`trtllm_request_success_total{model_name="m",finished_reason="stop"} 7`,
@@ -155,14 +231,22 @@ func TestUnknownIsAbsentNotZero(t *testing.T) {
 
 func TestSaturation(t *testing.T) {
 	const name = `saturation_ratio{model_id="ensemble"}`
-	idle := replaceLines(trtllm(0, 0, 0, 64, 0, 120, 0), `nv_inference_pending_request_count{model="preprocessing",version="1"} 0`, `nv_inference_pending_request_count{model="tensorrt_llm",version="1"} 0`)
+	idle := replaceLines(
+		trtllm(0, 0, 0, 64, 0, 120, 0),
+		`nv_inference_pending_request_count{model="preprocessing",version="1"} 0`,
+		`nv_inference_pending_request_count{model="tensorrt_llm",version="1"} 0`,
+	)
 	for _, tc := range []struct {
 		name string
 		page []string
 		want float64
 	}{
 		{"without demand it is 0", idle, 0},
-		{"without demand it is 0 before the first iteration too", replaceLines(idle, `nv_trt_llm_request_metrics{model="tensorrt_llm",version="1",request_type="max"} 0`), 0},
+		{
+			"without demand it is 0 before the first iteration too",
+			replaceLines(idle, `nv_trt_llm_request_metrics{model="tensorrt_llm",version="1",request_type="max"} 0`),
+			0,
+		},
 		{"requests in flight by the limit", trtllm(13, 13, 0, 64, 0, 120, 0), 16.0 / 64},
 		{"a full KV cache counts", trtllm(13, 13, 0, 64, 90, 120, 0), 0.75},
 		{"more than 1 while requests wait", trtllm(64, 64, 0, 64, 1, 120, 0), 67.0 / 64},
@@ -204,7 +288,11 @@ func TestSaturationWithoutLimit(t *testing.T) {
 			}
 		})
 	}
-	got := newBench(t, engine.VLLM, "m").page(`vllm:num_requests_running{engine="0",model_name="m"} 3`, `vllm:num_requests_waiting{engine="0",model_name="m"} 0`)
+	got := newBench(
+		t,
+		engine.VLLM,
+		"m",
+	).page(`vllm:num_requests_running{engine="0",model_name="m"} 3`, `vllm:num_requests_waiting{engine="0",model_name="m"} 0`)
 	got.lacks(t, `saturation_ratio{model_id="m"}`, "neither a limit nor the use of the cache is known")
 }
 
@@ -233,8 +321,17 @@ func TestQueueInTriton(t *testing.T) {
 	}
 	b := newBench(t, engine.Triton, "resnet").facts(configured("resnet", "onnxruntime", false))
 	require.Equal(t, 12.0, b.page(page...).get(t, `queue_depth{model_id="resnet"}`))
-	got := b.page(replaceLines(page, `nv_inference_count{model="resnet",version="1"} 29`, `nv_inference_exec_count{model="resnet",version="1"} 9`)...)
-	require.Equal(t, 6.0, got.get(t, `model_batch_size_average{model="resnet", model_id="resnet", role="single", version="1"}`))
+	got := b.page(
+		replaceLines(
+			page,
+			`nv_inference_count{model="resnet",version="1"} 29`,
+			`nv_inference_exec_count{model="resnet",version="1"} 9`,
+		)...)
+	require.Equal(
+		t,
+		6.0,
+		got.get(t, `model_batch_size_average{model="resnet", model_id="resnet", role="single", version="1"}`),
+	)
 	got = newBench(t, engine.Triton, "resnet").facts(configured("resnet", "python", true)).page(page...)
 	got.lacks(t, `queue_depth{model_id="resnet"}`, "a decoupled model's queue is elsewhere")
 	require.Equal(t, 12.0, got.get(t, `queue_requests{model_id="resnet", queue="core"}`))
@@ -301,7 +398,16 @@ func TestCountReplacesEstimate(t *testing.T) {
 func TestBucketsAreComparedOverOneSpan(t *testing.T) {
 	b := newBench(t, engine.TRTLLMServe, "m")
 	page := func(le1, le5, all string) values {
-		return b.page(histogram("trtllm_e2e_request_latency_seconds", `model_name="m"`, "3"+all, "1.0 5.0 +Inf", le1, le5, all)...)
+		return b.page(
+			histogram(
+				"trtllm_e2e_request_latency_seconds",
+				`model_name="m"`,
+				"3"+all,
+				"1.0 5.0 +Inf",
+				le1,
+				le5,
+				all,
+			)...)
 	}
 	page("0", "0", "0")
 	page("10", "NaN", "100")
@@ -342,8 +448,10 @@ func TestSignsOfWork(t *testing.T) {
 			b := newBench(t, engine.NIM, "m")
 			for n := range 2 + int(derive.DefaultStallAfter/(5*time.Second)) {
 				page := []string{
-					`num_requests_running 3`, `generation_tokens_total 100`, `prompt_tokens_total 100`, `request_failure_total 100`,
-					`request_finish_total{finished_reason="stop"} 100`, `request_finish_total{finished_reason="abort"} 100`,
+					`num_requests_running 3`,
+					`generation_tokens_total 100`, `prompt_tokens_total 100`, `request_failure_total 100`,
+					`request_finish_total{finished_reason="stop"} 100`,
+					`request_finish_total{finished_reason="abort"} 100`,
 				}
 				if moves.line != "" {
 					page = replaceLines(page, fmt.Sprintf(moves.line, 100+n))
@@ -357,25 +465,56 @@ func TestSignsOfWork(t *testing.T) {
 
 // TestObjectivesAreInSeconds has buckets in milliseconds.
 func TestObjectivesAreInSeconds(t *testing.T) {
-	page := append(histogram("nv_inference_first_response_histogram_ms", `model="m",version="1"`, 9000, "500 2000 5000 +Inf", 40, 70, 100, 100), `nv_inference_request_success{model="m",version="1"} 100`)
+	page := append(
+		histogram(
+			"nv_inference_first_response_histogram_ms",
+			`model="m",version="1"`,
+			9000,
+			"500 2000 5000 +Inf",
+			40,
+			70,
+			100,
+			100,
+		),
+		`nv_inference_request_success{model="m",version="1"} 100`,
+	)
 	for within, want := range map[time.Duration]struct {
 		lower, upper float64
 		reason       string
 	}{
 		5 * time.Second: {0, 0, "a bucket of nv_inference_first_response_histogram_ms ends at the target"},
 		2 * time.Second: {30, 30, "a bucket of nv_inference_first_response_histogram_ms ends at the target"},
-		time.Second:     {30, 60, "the target lies between the buckets of nv_inference_first_response_histogram_ms that end at 0.5 s and 2 s: bad requests are counted as two bounds"},
+		time.Second: {
+			30, 60,
+			"the target lies between the buckets of nv_inference_first_response_histogram_ms that end at 0.5 s and " +
+				"2 s: bad requests are counted as two bounds",
+		},
 	} {
-		b := newBench(t, engine.Triton, "m").promises(derive.Objective{Name: derive.TTFT, Within: within, Share: 0.95}).facts(configured("m", "tensorrtllm", true))
+		b := newBench(t, engine.Triton, "m").promises(derive.Objective{
+			Name:   derive.TTFT,
+			Within: within,
+			Share:  0.95,
+		}).facts(configured("m", "tensorrtllm", true))
 		got := b.page(page...)
 		require.Equal(t, []target.Check{{Name: "ttft", OK: true, Reason: want.reason}}, b.deriver.Objectives())
-		require.Equal(t, want.lower, got.get(t, `slo_requests_bad_total{bound="lower", model="m", model_id="m", slo="ttft", version="1"}`))
-		require.Equal(t, want.upper, got.get(t, `slo_requests_bad_total{bound="upper", model="m", model_id="m", slo="ttft", version="1"}`))
+		require.Equal(
+			t,
+			want.lower,
+			got.get(t, `slo_requests_bad_total{bound="lower", model="m", model_id="m", slo="ttft", version="1"}`),
+		)
+		require.Equal(
+			t,
+			want.upper,
+			got.get(t, `slo_requests_bad_total{bound="upper", model="m", model_id="m", slo="ttft", version="1"}`),
+		)
 	}
 }
 
 func TestUnmovedCountersNeedTwoRequests(t *testing.T) {
-	frozen := []string{`nv_inference_request_success{model="m",version="1"} 0`, `nv_inference_request_failure{model="m",version="1",reason="OTHER"} 0`}
+	frozen := []string{
+		`nv_inference_request_success{model="m",version="1"} 0`,
+		`nv_inference_request_failure{model="m",version="1",reason="OTHER"} 0`,
+	}
 	for requests, want := range map[int]float64{0: 0, 1: 0, 2: 1, 3: 1} {
 		b := newBench(t, engine.Triton, "m")
 		b.page(replaceLines(soundPage(10, 0), frozen...)...)
@@ -388,8 +527,19 @@ func TestUnmovedCountersNeedTwoRequests(t *testing.T) {
 // which is in no release: for a model that hands its requests over it means nothing.
 func TestTritonRequestTimes(t *testing.T) {
 	page := func(n int) []string {
-		return append(histogram("nv_inference_request_duration_histogram_us", `model="m",version="1"`, 15_000_000*n, "100000 1000000 5000000 +Inf", 0, 5*n, 10*n, 10*n),
-			fmt.Sprintf(`nv_inference_request_success{model="m",version="1"} %d`, 10*n))
+		return append(
+			histogram(
+				"nv_inference_request_duration_histogram_us",
+				`model="m",version="1"`,
+				15_000_000*n,
+				"100000 1000000 5000000 +Inf",
+				0,
+				5*n,
+				10*n,
+				10*n,
+			),
+			fmt.Sprintf(`nv_inference_request_success{model="m",version="1"} %d`, 10*n),
+		)
 	}
 	for decoupled, shown := range map[bool]bool{false: true, true: false} {
 		b := newBench(t, engine.Triton).facts(configured("m", "python", decoupled))
@@ -414,10 +564,22 @@ func TestComputedValuesAreFiniteOrAbsent(t *testing.T) {
 	page := func(n string) []string {
 		var all []string
 		for _, rank := range []string{"0", "1"} {
-			for _, name := range []string{"prompt_tokens_total", "generation_tokens_total", "prefix_cache_hits_total", "num_requests_running", "num_requests_waiting"} {
+			for _, name := range []string{
+				"prompt_tokens_total", "generation_tokens_total", "prefix_cache_hits_total",
+				"num_requests_running", "num_requests_waiting",
+			} {
 				all = append(all, `vllm:`+name+`{engine="`+rank+`",model_name="m"} `+n)
 			}
-			all = append(all, histogram("vllm:time_to_first_token_seconds", `engine="`+rank+`",model_name="m"`, n, "1.0 +Inf", n, n)...)
+			all = append(
+				all,
+				histogram(
+					"vllm:time_to_first_token_seconds",
+					`engine="`+rank+`",model_name="m"`,
+					n,
+					"1.0 +Inf",
+					n,
+					n,
+				)...)
 		}
 		return all
 	}
@@ -439,13 +601,31 @@ func TestHistogramsAreSummedOrAbsent(t *testing.T) {
 		other []string
 		want  map[string]float64
 	}{
-		{"both are whole", rank("0", "15", "1", "3", "4"), map[string]float64{`bucket{le="1.0", `: 2, `bucket{le="5.0", `: 6, `bucket{le="+Inf", `: 8, "sum{": 1.7e308, "count{": 8}},
+		{
+			"both are whole", rank("0", "15", "1", "3", "4"),
+			map[string]float64{
+				`bucket{le="1.0", `:  2,
+				`bucket{le="5.0", `:  6,
+				`bucket{le="+Inf", `: 8,
+				"sum{":               1.7e308,
+				"count{":             8,
+			},
+		},
 		{"a sum NaN", rank("0", "NaN", "1", "3", "4"), nil},
 		{"a sum beyond all numbers", rank("0", "1.7e308", "1", "3", "4"), nil},
 		{"a sum below 0", rank("0", "-1", "1", "3", "4"), nil},
 		{"a last bucket NaN", rank("0", "15", "1", "3", "NaN"), nil},
 		{"decreasing buckets", rank("0", "15", "9", "3", "4"), nil},
-		{"a bound that the other lacks", rank("0", "15", "9", "9", "9")[1:], map[string]float64{`bucket{le="1.0", `: 1, `bucket{le="5.0", `: 12, `bucket{le="+Inf", `: 13, "sum{": 1.7e308, "count{": 13}},
+		{
+			"a bound that the other lacks", rank("0", "15", "9", "9", "9")[1:],
+			map[string]float64{
+				`bucket{le="1.0", `:  1,
+				`bucket{le="5.0", `:  12,
+				`bucket{le="+Inf", `: 13,
+				"sum{":               1.7e308,
+				"count{":             13,
+			},
+		},
 		{"no last bucket", without(rank("0", "15", "9", "9", "9"), `le="+Inf"`), nil},
 		{"a bound that only the other has", without(rank("0", "15", "9", "9", "9"), `le="5.0"`), nil},
 	} {
@@ -476,7 +656,12 @@ func TestModelWithoutTokensHasNoTokenTimes(t *testing.T) {
 					fmt.Sprintf(`vllm:generation_tokens_total{engine="0",model_name="m"} %d`, tokens*n),
 					fmt.Sprintf(`vllm:request_success_total{engine="0",finished_reason="stop",model_name="m"} %d`, n),
 				},
-				times("time_to_first_token_seconds", n), times("request_time_per_output_token_seconds", n), times("e2e_request_latency_seconds", n),
+				times(
+					"time_to_first_token_seconds",
+					n,
+				),
+				times("request_time_per_output_token_seconds", n),
+				times("e2e_request_latency_seconds", n),
 			)...)
 			require.Equal(t, n == 0 || tokens > 0, hasSeries(got, `time_to_first_token_seconds_count{model_id="m"}`), n)
 		}
@@ -485,7 +670,9 @@ func TestModelWithoutTokensHasNoTokenTimes(t *testing.T) {
 	got, usual := after(0), after(5)
 	for _, quantity := range []string{"time_to_first_token", "time_per_output_token"} {
 		for _, series := range []string{
-			`_seconds_count{model_id="m"}`, `_average_seconds{model_id="m"}`, `_percentile_seconds{model_id="m", percentile="50"}`, `_above_bound_ratio{model_id="m"}`,
+			`_seconds_count{model_id="m"}`,
+			`_average_seconds{model_id="m"}`,
+			`_percentile_seconds{model_id="m", percentile="50"}`, `_above_bound_ratio{model_id="m"}`,
 		} {
 			got.lacks(t, quantity+series, "it has no tokens")
 			usual.get(t, quantity+series)

@@ -44,7 +44,8 @@ func newFleetTarget(tb testing.TB, replica string, more []string, changes ...fun
 	e, ok := engine.ByName(string(engine.Triton))
 	require.True(tb, ok)
 	own := labels.FromStrings(append([]string{
-		"engine", "triton", "engine_version", "2.64.0", "pool_id", "p", "replica_id", replica, "trtllm_version", "1.1.0",
+		"engine",
+		"triton", "engine_version", "2.64.0", "pool_id", "p", "replica_id", replica, "trtllm_version", "1.1.0",
 	}, more...)...)
 	f := &fleetTarget{
 		kind:  e,
@@ -58,7 +59,10 @@ func newFleetTarget(tb testing.TB, replica string, more []string, changes ...fun
 	for _, change := range changes {
 		opts := Options{
 			Window: time.Minute, Interval: 5 * time.Second, Engine: e,
-			Objectives: []Objective{{Name: Availability, Share: 0.99}, {Name: TTFT, Share: 0.9, Within: 2 * time.Second}},
+			Objectives: []Objective{
+				{Name: Availability, Share: 0.99},
+				{Name: TTFT, Share: 0.9, Within: 2 * time.Second},
+			},
 			Identity: Identity{
 				Labels: own, EngineVersion: "2.64.0", TRTLLMVersion: "1.1.0", Source: engine.SourceTable,
 				Topology: engine.NewTopology(e, engine.NamedModels{Names: benchModels}, nil, nil),
@@ -74,7 +78,12 @@ func newFleetTarget(tb testing.TB, replica string, more []string, changes ...fun
 }
 
 // follow gives all derivers a page, and calls compare with what each pair shows.
-func (f *fleetTarget) follow(tb testing.TB, now time.Duration, body []byte, compare func(n int, shared, alone string) bool) {
+func (f *fleetTarget) follow(
+	tb testing.TB,
+	now time.Duration,
+	body []byte,
+	compare func(n int, shared, alone string) bool,
+) {
 	tb.Helper()
 	raw, err := f.cache.Parse(body, "", f.label)
 	require.NoError(tb, err)
@@ -123,7 +132,10 @@ var ways = []struct {
 	{"above the limits", func(o *Options) { o.Output.Volume = exposition.Volume{Series: 400} }},
 	{"with rules", func(o *Options) {
 		o.Identity.Relabel = func(lset labels.Labels) exposition.Labeled {
-			return exposition.Labeled{Labels: labels.NewBuilder(lset).Set("replica_id", "x"+lset.Get("replica_id")).Labels(), Keep: lset.Get("model") != "preprocessing"}
+			return exposition.Labeled{
+				Labels: labels.NewBuilder(lset).Set("replica_id", "x"+lset.Get("replica_id")).Labels(),
+				Keep:   lset.Get("model") != "preprocessing",
+			}
 		}
 	}},
 }
@@ -137,7 +149,20 @@ func TestSharedIndexGivesSameValues(t *testing.T) {
 		changes[n%2] = append(changes[n%2], c.change)
 	}
 	var wait sync.WaitGroup
-	for n, own := range [][]string{{"r0"}, {"a longer name"}, {"r5", "node", "n5"}, {`r"4\`}, {"r6", "node", "n6"}, {"r8", "model", "mine"}, {"r7", "node", "n6"}, {"r9", "model", "mine"}, {"gpu_uuid"}, {"r10", "state", "odd"}, {"r11", "gpu_uuid", "mine"}, {"", "rack", "1"}} {
+	for n, own := range [][]string{
+		{"r0"},
+		{"a longer name"},
+		{"r5", "node", "n5"},
+		{`r"4\`},
+		{"r6", "node", "n6"},
+		{"r8", "model", "mine"},
+		{"r7", "node", "n6"},
+		{"r9", "model", "mine"},
+		{"gpu_uuid"},
+		{"r10", "state", "odd"},
+		{"r11", "gpu_uuid", "mine"},
+		{"", "rack", "1"},
+	} {
 		f := newFleetTarget(t, own[0], own[1:], changes[n%2]...)
 		wait.Go(func() {
 			tick, gpus := 0, n
@@ -198,7 +223,12 @@ func TestIndexIsFreedWithLastTarget(t *testing.T) {
 		var held []*fleetTarget
 		for n := range 3 {
 			f := newFleetTarget(t, fmt.Sprint("replica-", n), nil, only)
-			f.follow(t, time.Second, simulate.BenchPage(simulate.BenchTRTLLM, n, 3), func(int, string, string) bool { return true })
+			f.follow(
+				t,
+				time.Second,
+				simulate.BenchPage(simulate.BenchTRTLLM, n, 3),
+				func(int, string, string) bool { return true },
+			)
 			held, all = append(held, f), append(all, weak.Make(f.pairs[0].shares.index))
 		}
 		require.Same(t, held[0].pairs[0].shares.index, held[2].pairs[0].shares.index)

@@ -18,12 +18,22 @@ func TestSizeOfZeroIsUnknown(t *testing.T) {
 		blocks = `nv_trt_llm_kv_cache_block_metrics{model="m",version="1",kv_cache_block_type=`
 		gpu    = `{gpu_uuid="g"} `
 	)
-	executor := []string{`nv_inference_request_success{model="m",version="1"} 5`, triton + `"active"} 3`, triton + `"scheduled"} 3`, triton + `"waiting"} 0`, triton + `"max"} 64`}
-	lengths := append(histogram("nv_llm_input_token_len", `model="m",version="1"`, 500, "+Inf", 5), histogram("nv_llm_output_token_len", `model="m",version="1"`, 100, "+Inf", 5)...)
-	longer := append(histogram("nv_llm_input_token_len", `model="m",version="1"`, 1000, "+Inf", 10), histogram("nv_llm_output_token_len", `model="m",version="1"`, 200, "+Inf", 10)...)
+	executor := []string{
+		`nv_inference_request_success{model="m",version="1"} 5`,
+		triton + `"active"} 3`, triton + `"scheduled"} 3`, triton + `"waiting"} 0`, triton + `"max"} 64`,
+	}
+	lengths := append(
+		histogram("nv_llm_input_token_len", `model="m",version="1"`, 500, "+Inf", 5),
+		histogram("nv_llm_output_token_len", `model="m",version="1"`, 100, "+Inf", 5)...)
+	longer := append(
+		histogram("nv_llm_input_token_len", `model="m",version="1"`, 1000, "+Inf", 10),
+		histogram("nv_llm_output_token_len", `model="m",version="1"`, 200, "+Inf", 10)...)
 	cache := func(limit, used, free, per string) []string {
 		fraction := map[string]string{"0": "0", "40": "0.4", "100": "1"}[used]
-		return []string{blocks + `"max"} ` + limit, blocks + `"used"} ` + used, blocks + `"free"} ` + free, blocks + `"tokens_per"} ` + per, blocks + `"fraction"} ` + fraction}
+		return []string{
+			blocks + `"max"} ` + limit, blocks + `"used"} ` + used, blocks + `"free"} ` + free,
+			blocks + `"tokens_per"} ` + per, blocks + `"fraction"} ` + fraction,
+		}
 	}
 	for _, c := range []struct {
 		name         string
@@ -33,88 +43,139 @@ func TestSizeOfZeroIsUnknown(t *testing.T) {
 	}{
 		{
 			"an executor without a KV cache has room for its limit of requests", engine.Triton,
-			[][]string{{lines(executor, lengths, cache("0", "0", "0", "0"))}, {lines(executor, longer, cache("0", "0", "0", "0"))}},
+			[][]string{
+				{lines(executor, lengths, cache("0", "0", "0", "0"))},
+				{lines(executor, longer, cache("0", "0", "0", "0"))},
+			},
 			"headroom_requests=61 saturated=0 saturation_ratio=0.046875 requests_limit=64 requests_running=3",
-			"kv_cache_capacity_tokens kv_cache_free_tokens kv_cache_utilization_ratio kv_cache_blocks kv_cache_block_tokens",
+			"kv_cache_capacity_tokens kv_cache_free_tokens kv_cache_utilization_ratio kv_cache_blocks " +
+				"kv_cache_block_tokens",
 		},
 		{
 			"blocks of unknown tokens are blocks all the same", engine.Triton,
-			[][]string{{lines(executor, lengths, cache("100", "40", "60", "0"))}, {lines(executor, longer, cache("100", "40", "60", "0"))}},
+			[][]string{
+				{lines(executor, lengths, cache("100", "40", "60", "0"))},
+				{lines(executor, longer, cache("100", "40", "60", "0"))},
+			},
 			"headroom_requests=61 kv_cache_utilization_ratio=0.4 kv_cache_blocks_limit=100",
 			"kv_cache_capacity_tokens kv_cache_free_tokens kv_cache_block_tokens",
 		},
 		{
 			"an idle KV cache is empty", engine.Triton,
 			[][]string{{lines(executor, cache("100", "0", "100", "64"))}},
-			"kv_cache_utilization_ratio=0 kv_cache_capacity_tokens=6400 kv_cache_free_tokens=6400 kv_cache_blocks_limit=100", "",
+			"kv_cache_utilization_ratio=0 kv_cache_capacity_tokens=6400 kv_cache_free_tokens=6400 " +
+				"kv_cache_blocks_limit=100",
+			"",
 		},
 		{
 			"a full KV cache has no room", engine.Triton,
-			[][]string{{lines(executor, lengths, cache("100", "100", "0", "64"))}, {lines(executor, longer, cache("100", "100", "0", "64"))}},
+			[][]string{
+				{lines(executor, lengths, cache("100", "100", "0", "64"))},
+				{lines(executor, longer, cache("100", "100", "0", "64"))},
+			},
 			"kv_cache_utilization_ratio=1 kv_cache_free_tokens=0 headroom_requests=0", "",
 		},
 		{
 			"before the first iteration all is 0", engine.Triton,
-			[][]string{{`nv_inference_request_success{model="m",version="1"} 0`, triton + `"active"} 0`, triton + `"scheduled"} 0`, triton + `"max"} 0`}},
+			[][]string{{
+				`nv_inference_request_success{model="m",version="1"} 0`,
+				triton + `"active"} 0`, triton + `"scheduled"} 0`, triton + `"max"} 0`,
+			}},
 			"", "requests_limit requests_running requests_active headroom_requests saturated",
 		},
 		{
 			"requests in flight without a limit", engine.Triton,
-			[][]string{{`nv_inference_request_success{model="m",version="1"} 0`, triton + `"active"} 3`, triton + `"scheduled"} 3`, triton + `"waiting"} 0`, triton + `"max"} 0`}},
+			[][]string{{
+				`nv_inference_request_success{model="m",version="1"} 0`,
+				triton + `"active"} 3`, triton + `"scheduled"} 3`, triton + `"waiting"} 0`, triton + `"max"} 0`,
+			}},
 			"requests_running=3 requests_active=3", "requests_limit headroom_requests saturated requests_fill_ratio",
 		},
 		{
 			"trtllm-serve without a KV cache", engine.TRTLLMServe,
 			[][]string{{
-				`trtllm_num_requests_running{model_name="m"} 3`, `trtllm_num_requests_waiting{model_name="m"} 0`, `trtllm_max_num_active_requests{model_name="m"} 64`,
-				`trtllm_kv_cache_utilization{model_name="m"} 0`, `trtllm_kv_cache_max_blocks{model_name="m"} 0`, `trtllm_kv_cache_used_blocks{model_name="m"} 0`,
+				`trtllm_num_requests_running{model_name="m"} 3`,
+				`trtllm_num_requests_waiting{model_name="m"} 0`, `trtllm_max_num_active_requests{model_name="m"} 64`,
+				`trtllm_kv_cache_utilization{model_name="m"} 0`,
+				`trtllm_kv_cache_max_blocks{model_name="m"} 0`, `trtllm_kv_cache_used_blocks{model_name="m"} 0`,
 				`trtllm_kv_cache_free_blocks{model_name="m"} 0`, `trtllm_kv_cache_tokens_per_block{model_name="m"} 0`,
 			}},
 			"headroom_requests=61 saturation_ratio=0.046875", "kv_cache",
 		},
 		{
 			"trtllm-serve without a limit of requests", engine.TRTLLMServe,
-			[][]string{{`trtllm_num_requests_running{model_name="m"} 3`, `trtllm_num_requests_waiting{model_name="m"} 0`, `trtllm_max_num_active_requests{model_name="m"} 0`}},
+			[][]string{{
+				`trtllm_num_requests_running{model_name="m"} 3`, `trtllm_num_requests_waiting{model_name="m"} 0`,
+				`trtllm_max_num_active_requests{model_name="m"} 0`,
+			}},
 			"requests_active=3", "requests_limit headroom_requests saturated saturation_ratio",
 		},
 		{
 			"SGLang without a KV cache", engine.SGLang,
-			[][]string{{`sglang:max_total_num_tokens{model_name="m",priority=""} 0`, `sglang:kv_used_tokens{model_name="m",priority=""} 0`, `sglang:token_usage{model_name="m",priority=""} 0`, `sglang:num_running_reqs{model_name="m",priority=""} 2`}},
+			[][]string{{
+				`sglang:max_total_num_tokens{model_name="m",priority=""} 0`,
+				`sglang:kv_used_tokens{model_name="m",priority=""} 0`,
+				`sglang:token_usage{model_name="m",priority=""} 0`,
+				`sglang:num_running_reqs{model_name="m",priority=""} 2`,
+			}},
 			"requests_running=2", "kv_cache",
 		},
 		{
 			"SGLang that counts tokens and no pages", engine.SGLang,
-			[][]string{{`sglang:max_total_num_tokens{model_name="m",priority=""} 1000`, `sglang:num_pages{model_name="m",priority=""} 0`, `sglang:page_size{model_name="m",priority=""} 1`, `sglang:kv_used_tokens{model_name="m",priority=""} 0`}},
+			[][]string{{
+				`sglang:max_total_num_tokens{model_name="m",priority=""} 1000`,
+				`sglang:num_pages{model_name="m",priority=""} 0`, `sglang:page_size{model_name="m",priority=""} 1`,
+				`sglang:kv_used_tokens{model_name="m",priority=""} 0`,
+			}},
 			"kv_cache_capacity_tokens=1000 kv_cache_utilization_ratio=0", "kv_cache_blocks_limit",
 		},
 		{
 			"vLLM whose labels have no blocks", engine.VLLM,
-			[][]string{{`vllm:cache_config_info{model_name="m",engine="0",block_size="16",num_gpu_blocks="0",kv_cache_size_tokens="0"} 1`, `vllm:kv_cache_usage_perc{model_name="m",engine="0"} 0.2`}},
+			[][]string{{
+				`vllm:cache_config_info{model_name="m",engine="0",block_size="16",num_gpu_blocks="0",kv_cache_size_tokens="0"} 1`,
+				`vllm:kv_cache_usage_perc{model_name="m",engine="0"} 0.2`,
+			}},
 			"kv_cache_utilization_ratio=0.2 kv_cache_block_tokens=16", "kv_cache_blocks_limit kv_cache_capacity_tokens",
 		},
 		{
 			"a worker of Dynamo without blocks", engine.Dynamo,
-			[][]string{{`dynamo_component_total_blocks{model="m",dynamo_component="backend",dp_rank="0"} 0`, `dynamo_component_gpu_cache_usage_percent{model="m",dynamo_component="backend",dp_rank="0"} 0`}},
+			[][]string{{
+				`dynamo_component_total_blocks{model="m",dynamo_component="backend",dp_rank="0"} 0`,
+				`dynamo_component_gpu_cache_usage_percent{model="m",dynamo_component="backend",dp_rank="0"} 0`,
+			}},
 			"", "kv_cache",
 		},
 		{
 			"NIM without a limit of requests", engine.NIM,
-			[][]string{{`num_requests_running{model_name="m"} 3`, `num_requests_waiting{model_name="m"} 0`, `num_request_max{model_name="m"} 0`}},
+			[][]string{{
+				`num_requests_running{model_name="m"} 3`, `num_requests_waiting{model_name="m"} 0`,
+				`num_request_max{model_name="m"} 0`,
+			}},
 			"requests_running=3", "requests_limit headroom_requests",
 		},
 		{
 			"sensors of a GPU that do not work", engine.Triton,
-			[][]string{{"nv_gpu_power_usage" + gpu + "0", "nv_gpu_power_limit" + gpu + "0", "nv_energy_consumption" + gpu + "0", "nv_gpu_memory_total_bytes" + gpu + "0", "nv_gpu_memory_used_bytes" + gpu + "0"}},
+			[][]string{{
+				"nv_gpu_power_usage" + gpu + "0", "nv_gpu_power_limit" + gpu + "0",
+				"nv_energy_consumption" + gpu + "0", "nv_gpu_memory_total_bytes" + gpu + "0",
+				"nv_gpu_memory_used_bytes" + gpu + "0",
+			}},
 			"", "gpu_",
 		},
 		{
 			"an idle GPU", engine.Triton,
-			[][]string{{"nv_gpu_power_usage" + gpu + "70", "nv_gpu_memory_total_bytes" + gpu + "8", "nv_gpu_memory_used_bytes" + gpu + "0", "nv_gpu_utilization" + gpu + "0"}},
+			[][]string{{
+				"nv_gpu_power_usage" + gpu + "70", "nv_gpu_memory_total_bytes" + gpu + "8",
+				"nv_gpu_memory_used_bytes" + gpu + "0", "nv_gpu_utilization" + gpu + "0",
+			}},
 			"gpu_power_watts=70 gpu_memory_used_bytes=0 gpu_utilization_ratio=0", "",
 		},
 		{
 			"no pinned pool", engine.Triton,
-			[][]string{{"nv_pinned_memory_pool_total_bytes 0", "nv_pinned_memory_pool_used_bytes 0", "nv_cpu_memory_total_bytes 8", "nv_cpu_memory_used_bytes 4"}},
+			[][]string{{
+				"nv_pinned_memory_pool_total_bytes 0", "nv_pinned_memory_pool_used_bytes 0",
+				"nv_cpu_memory_total_bytes 8", "nv_cpu_memory_used_bytes 4",
+			}},
 			"host_memory_used_bytes=4", "pinned_memory",
 		},
 	} {

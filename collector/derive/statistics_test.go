@@ -30,7 +30,15 @@ func TestDifferenceOfProportions(t *testing.T) {
 
 func TestStudentQuantiles(t *testing.T) {
 	t.Parallel()
-	for freedom, want := range map[float64]float64{4: 2.7764, 5: 2.5706, 8: 2.3060, 10: 2.2281, 22: 2.0739, 30: 2.0423, 100: 1.9840} {
+	for freedom, want := range map[float64]float64{
+		4:   2.7764,
+		5:   2.5706,
+		8:   2.3060,
+		10:  2.2281,
+		22:  2.0739,
+		30:  2.0423,
+		100: 1.9840,
+	} {
 		require.InEpsilon(t, want, student(freedom), 0.003, "%v degrees of freedom", freedom)
 	}
 }

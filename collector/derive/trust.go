@@ -115,7 +115,11 @@ func (ix *index) qualify(g *group) {
 		g.trust = whileMoving
 	case engine.FirstToken, engine.OutputToken, engine.InterToken:
 		g.trust = withTokens
-	case engine.ModelSuccess, engine.ModelFailed, engine.ModelInferences, engine.ModelExecutions, engine.ModelQueueSeconds:
+	case engine.ModelSuccess,
+		engine.ModelFailed,
+		engine.ModelInferences,
+		engine.ModelExecutions,
+		engine.ModelQueueSeconds:
 		g.trust = unlessFrozen
 	default:
 		if durationSignal(g.signal) {

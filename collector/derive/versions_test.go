@@ -26,7 +26,10 @@ type versions struct {
 func newVersions(t *testing.T, decoupled bool) *versions {
 	t.Helper()
 	backend := map[bool]string{true: "python", false: "onnxruntime"}[decoupled]
-	return &versions{newBench(t, engine.Triton).facts(configured("llm", backend, decoupled)).release("2.51.0"), make(map[string]served)}
+	return &versions{
+		newBench(t, engine.Triton).facts(configured("llm", backend, decoupled)).release("2.51.0"),
+		make(map[string]served),
+	}
 }
 
 // serve returns a page after each version did some more. Times waver by a tenth from
@@ -54,7 +57,10 @@ func (v *versions) serve(page int, each ...served) values {
 func (v values) differs(t *testing.T, family, version, than string) (lower, upper float64) {
 	t.Helper()
 	series := func(bound string) float64 {
-		return v.get(t, fmt.Sprintf(`%s{bound=%q, model="llm", model_id="llm", than=%q, version=%q}`, family, bound, than, version))
+		return v.get(
+			t,
+			fmt.Sprintf(`%s{bound=%q, model="llm", model_id="llm", than=%q, version=%q}`, family, bound, than, version),
+		)
 	}
 	return series("lower"), series("upper")
 }
@@ -62,7 +68,10 @@ func (v values) differs(t *testing.T, family, version, than string) (lower, uppe
 // worse returns the value of a series version_worse.
 func (v values) worse(t *testing.T, by, version, than string) float64 {
 	t.Helper()
-	return v.get(t, fmt.Sprintf(`version_worse{by=%q, model="llm", model_id="llm", than=%q, version=%q}`, by, than, version))
+	return v.get(
+		t,
+		fmt.Sprintf(`version_worse{by=%q, model="llm", model_id="llm", than=%q, version=%q}`, by, than, version),
+	)
 }
 
 func TestCompareVersionsByErrors(t *testing.T) {
@@ -108,7 +117,12 @@ func TestCompareVersionsByTimes(t *testing.T) {
 			var got values
 			for page := range 8 {
 				got = v.serve(page, served{"1", 50, 0, c.older, 900}, served{"2", 10, 0, c.newer, 900})
-				require.Equal(t, page > 4, hasSeries(got, `version_worse{by="duration", model="llm", model_id="llm", than="1", version="2"}`), "four intervals are too few")
+				require.Equal(
+					t,
+					page > 4,
+					hasSeries(got, `version_worse{by="duration", model="llm", model_id="llm", than="1", version="2"}`),
+					"four intervals are too few",
+				)
 			}
 			lower, upper := got.differs(t, "version_duration_difference_seconds", "2", "1")
 			truth := float64(c.newer-c.older) / 1000
@@ -127,7 +141,11 @@ func TestVersionIsComparedWithPreviousVersion(t *testing.T) {
 	got := v.serve(1, newServed("10", 30), newServed("2", 0), newServed("9", 0))
 	require.Equal(t, 1.0, got.worse(t, "errors", "10", "9"))
 	require.Zero(t, got.worse(t, "errors", "9", "2"))
-	got.lacks(t, `version_worse{by="errors", model="llm", model_id="llm", than="2", version="10"}`, "each is compared with the one before it")
+	got.lacks(
+		t,
+		`version_worse{by="errors", model="llm", model_id="llm", than="2", version="10"}`,
+		"each is compared with the one before it",
+	)
 }
 
 func TestTokensPerVersion(t *testing.T) {
@@ -142,7 +160,11 @@ func TestTokensPerVersion(t *testing.T) {
 // every request over at once, and versions without requests.
 func TestVersionsWithTooFewRequestsAreNotCompared(t *testing.T) {
 	idle, busy := served{"1", 0, 0, 0, 0}, served{"2", 100, 50, 1000, 900}
-	for _, each := range [][]served{{idle, busy}, {idle, {"2", 0, 0, 0, 0}}, {{"1", 100, 50, 1000, 900}, {"2", 0, 0, 0, 0}}} {
+	for _, each := range [][]served{
+		{idle, busy},
+		{idle, {"2", 0, 0, 0, 0}},
+		{{"1", 100, 50, 1000, 900}, {"2", 0, 0, 0, 0}},
+	} {
 		v := newVersions(t, false)
 		v.serve(0, each...)
 		requireNoComparison(t, v.serve(1, each...))

@@ -158,12 +158,13 @@ func TestStreamWithoutConnectionIsNoServerFault(t *testing.T) {
 			time.Second/4,
 			cancel,
 		) // It is not cut by then.
+		//nolint:bodyclose // There is none.
 		_, err := c.client.Open(
 			ctx,
 			http.MethodPost,
 			"http://healthy-0/v1/completions",
 			[]byte("{}"),
-		) //nolint:bodyclose // There is none.
+		)
 		requireFailure(t, err, scrape.ReasonResource, "", "all 1 connections")
 		c.end(&all)
 	})

@@ -178,10 +178,11 @@ func (c *Client) scrape(ctx context.Context, rt http.RoundTripper, url string, p
 	s, end := c.begin(ctx)
 	defer end()
 	trace := &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) { page.Kept = got.Reused && !c.proxied }}
+	//nolint:contextcheck // A scope is a context.
 	req, failure := newPageRequest(
 		httptrace.WithClientTrace(s, trace),
 		url,
-	) //nolint:contextcheck // A scope is a context.
+	)
 	if failure != nil {
 		return failure
 	}
@@ -271,15 +272,12 @@ func (c *Client) do(
 	}
 	var failure *Error
 	if isGRPC(url) {
-		status, answer, failure = c.doGRPC(
-			s,
-			method,
-			url,
-			c.maxBody(limit),
-		) //nolint:contextcheck // A scope is a context.
+		//nolint:contextcheck // A scope is a context.
+		status, answer, failure = c.doGRPC(s, method, url, c.maxBody(limit))
 		header = http.Header{}
 	} else {
-		status, header, answer, failure = c.doHTTP(s, rt, method, url, body, limit) //nolint:contextcheck // A scope is a context.
+		//nolint:contextcheck // A scope is a context.
+		status, header, answer, failure = c.doHTTP(s, rt, method, url, body, limit)
 	}
 	if failure != nil {
 		return status, header, nil, s.sent.redactFailure(failure)

@@ -174,8 +174,10 @@ func (s *Server) objectives(configured []Objective, all []*replica) []Objective 
 func poolCounts(all []*replica, name string) (sum objectiveCounts, measured bool) {
 	for _, r := range tier(all, func(r *replica) bool { return r.objectives[name] != objectiveCounts{} }) {
 		c, ok := r.objectives[name]
-		sum.requests, sum.bad, sum.badAtMost, measured = sum.requests+c.requests, sum.bad+c.bad, sum.badAtMost+c.badAtMost, measured ||
-			ok
+		sum.requests += c.requests
+		sum.bad += c.bad
+		sum.badAtMost += c.badAtMost
+		measured = measured || ok
 	}
 	return sum, measured
 }

@@ -33,10 +33,11 @@ func setting(t *testing.T, name string) string {
 // bootMachine unpacks a clean Debian and boots it.
 func bootMachine(t *testing.T) *machine {
 	t.Helper()
+	//nolint:usetesting // A Debian may not fit into the tmpfs of TempDir.
 	dir, err := os.MkdirTemp(
 		"/var/tmp",
 		"trtllm-deb-",
-	) //nolint:usetesting // A Debian may not fit into the tmpfs of TempDir.
+	)
 	require.NoError(t, err)
 	m := &machine{dir: dir}
 	console, err := os.Create(filepath.Join(dir, "console"))

@@ -43,10 +43,11 @@ func serveOrdinary(ctx context.Context, from io.Reader, address string, interval
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", promhttp.HandlerFor(all, promhttp.HandlerOpts{}))
+	//nolint:gosec // its one reader is this program.
 	return fmt.Errorf(
 		"library: %w",
 		http.ListenAndServe(address, mux),
-	) //nolint:gosec // its one reader is this program.
+	)
 }
 
 // run scrapes the target periodically.

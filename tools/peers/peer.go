@@ -80,13 +80,16 @@ func peers(p programs) []peer {
 
 func (p *programs) runExporter(ctx context.Context, j *job) (*exec.Cmd, error) {
 	name, err := j.write("exporter.yml", exporterConfig(j))
+	//nolint:gosec // the program that is measured.
+	//nolint:gosec // this program.
+	//nolint:gosec // the program that is measured.
 	return exec.CommandContext(
 		ctx,
 		p.exporter,
 		"--config.file="+name,
 		"--web.listen-address="+j.address,
 		"--log.level=error",
-	), err //nolint:gosec // the program that is measured.
+	), err
 }
 
 func runLibrary(ctx context.Context, j *job) (*exec.Cmd, error) {
@@ -99,7 +102,7 @@ func runLibrary(ctx context.Context, j *job) (*exec.Cmd, error) {
 		j.address,
 		"-interval",
 		j.interval.String(),
-	) //nolint:gosec // this program.
+	)
 	cmd.Stdin = strings.NewReader(strings.Join(j.fleet.addresses, "\n"))
 	return cmd, err
 }
@@ -113,7 +116,7 @@ func (p *programs) runPrometheus(ctx context.Context, j *job) (*exec.Cmd, error)
 		"--storage.tsdb.path="+filepath.Join(j.dir, "data"),
 		"--web.listen-address="+j.address,
 		"--log.level=error",
-	), err //nolint:gosec // the program that is measured.
+	), err
 }
 
 // runCollector runs the collector if it could be built.
@@ -122,11 +125,12 @@ func (p *programs) runCollector(ctx context.Context, j *job) (*exec.Cmd, error) 
 		return nil, errNoCollector
 	}
 	name, err := j.write("otelcol.yml", collectorConfig(j))
+	//nolint:gosec // the program that is measured.
 	return exec.CommandContext(
 		ctx,
 		p.otelcol,
 		"--config=file:"+name,
-	), err //nolint:gosec // the program that is measured.
+	), err
 }
 
 // errNoCollector does not name the file, because it may appear in a document.

@@ -62,11 +62,12 @@ func TestMetricsModuleIsRead(t *testing.T) {
 	)
 
 	began := time.Now()
+	//nolint:contextcheck // A disconnect may crash Triton.
 	stop := repeat(
 		t,
 		300*time.Millisecond,
 		func(context.Context) { s.begin(t, ask(5, 5, true, "!boom")).wait() },
-	) //nolint:contextcheck // A disconnect may crash Triton.
+	)
 	becomes("failing")
 	ready.waitFor(t, http.StatusServiceUnavailable, "every request fails", began)
 	require.Greater(t, e.page(t).sum("llm_server_request_error_ratio", "class", "server"), 0.0)
