@@ -14,12 +14,12 @@ func queueDepthRule() Rule {
 func queueDepth(v *View, m *Model, out *Out) {
 	core, okCore := v.pending(m)
 	waits, okWaits := v.waiting(m)
-	switch {
-	case v.hasWaiting(m) && v.hasPending(m):
+	switch inCore, inEngine := v.hasPending(m), v.hasWaiting(m); {
+	case inCore && inEngine:
 		out.Set(m, core+waits, okCore && okWaits && v.Runs(m))
-	case v.hasWaiting(m):
+	case inEngine:
 		out.Set(m, waits, okWaits && v.Runs(m))
-	case v.hasPending(m) && m.queuedByCore:
+	case inCore && m.queuedByCore:
 		out.Set(m, core, okCore)
 	}
 }
