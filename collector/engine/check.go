@@ -4,15 +4,30 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
 // Check returns what is wrong with the constants of the kinds, each with its place. The program asks
-// when it starts: a mistake there would show wrong numbers, or none, and nobody would know why.
+// when it starts: a mistake there would show wrong numbers, or none, and nobody would know why. A
+// kind that [All] does not list cannot be found out here: the linter calls its function unused.
 func Check() error {
 	var all []error
+	named := make(map[Name]bool)
 	for _, e := range All() {
+		switch {
+		case e.Name == "" || e.Name == Unknown || e.Name == Name(target.Auto) || named[e.Name]:
+			all = append(all, fmt.Errorf("kind %q: another kind has that name, or it is reserved", e.Name))
+		case !strings.HasPrefix(e.Path, "/"):
+			all = append(all, fmt.Errorf("kind %s: its page has the path %q, which does not begin with /", e.Name, e.Path))
+		case len(e.marks) == 0 && len(e.pagesOf) == 0:
+			all = append(all, fmt.Errorf("kind %s: it has no marks, and so no page is recognised as its own", e.Name))
+		}
+		named[e.Name] = true
 		for _, problem := range checkMeanings(e.Meanings()) {
 			all = append(all, fmt.Errorf("kind %s: %w", e.Name, problem))
 		}
@@ -21,20 +36,36 @@ func Check() error {
 }
 
 func checkMeanings(meanings []Meaning) (all []error) {
-	seen := make(map[string]bool)
+	seen, names := make(map[string]bool), make(map[string]bool)
+	for i := range meanings {
+		names[meanings[i].Name] = true
+	}
 	for i := range meanings {
 		m := &meanings[i]
 		problems := m.problems()
+		for _, e := range m.Unless {
+			if e.Name != "" && !names[e.Name] {
+				problems = append(problems, "is replaced by "+e.Name+", which the kind does not list")
+			}
+		}
 		key := fmt.Sprint(m.Name, m.Signal, m.Const, m.Inside, m.Combine, m.Where)
 		if seen[key] {
 			problems = append(problems, "is listed twice")
 		}
 		seen[key] = true
 		for _, problem := range problems {
-			all = append(all, fmt.Errorf("series %s %s as %s: it %s", m.Name, m.Where, m.Signal, problem))
+			all = append(all, fmt.Errorf("series %s as %s: it %s", m.selection(), m.Signal, problem))
 		}
 	}
 	return all
+}
+
+// selection returns the name of the series and how they are selected.
+func (m *Meaning) selection() string {
+	if len(m.Where) == 0 {
+		return m.Name
+	}
+	return fmt.Sprintf("%s %s", m.Name, m.Where)
 }
 
 // problems returns what is wrong with a meaning, each as the end of a sentence.
@@ -45,7 +76,7 @@ func (m *Meaning) problems() (all []string) {
 		}
 	}
 	_, known := types()[m.Signal]
-	say(!known, "has a signal without a type")
+	say(!known, "has a signal that signal.go does not list among those of pages")
 	say(!model.LegacyValidation.IsValidMetricName(m.Name), "has a name that no series can have")
 	say(m.Shift < 0 || m.Shift > maxShift, "shifts by %d places", m.Shift)
 	added := m.Signal.Type().Counter || m.Form() != Single
@@ -61,19 +92,15 @@ const maxShift = 9
 
 // selectionProblems returns what is wrong with the choice of series.
 func (m *Meaning) selectionProblems() (all []string) {
-	chosen := make(map[string]string)
-	for _, match := range m.Where {
-		other, twice := chosen[match.Label]
+	for i, match := range m.Where {
 		switch {
 		case !isLabel(match.Label):
 			all = append(all, fmt.Sprintf("selects by %q, which no label is called", match.Label))
 		case match.Method == StartsWith && match.Value == "":
 			all = append(all, fmt.Sprintf("selects %s by an empty prefix, which every value has", match.Label))
-		case match.Method == Equals && twice && other != match.Value:
-			all = append(all, fmt.Sprintf("selects two values of %s, and no series has both", match.Label))
-		}
-		if match.Method == Equals {
-			chosen[match.Label] = match.Value
+		case slices.ContainsFunc(m.Where[:i], func(earlier Match) bool { return match.excludes(&earlier) }):
+			all = append(all, fmt.Sprintf("selects values of %s that exclude each other, and no series has both",
+				match.Label))
 		}
 	}
 	for _, e := range m.Unless {
@@ -85,6 +112,14 @@ func (m *Meaning) selectionProblems() (all []string) {
 		}
 	}
 	return all
+}
+
+// excludes reports whether no value of a label matches both.
+func (m *Match) excludes(other *Match) bool {
+	if m.Method != Equals {
+		m, other = other, m
+	}
+	return m.Label == other.Label && m.Method == Equals && !other.selects(labels.FromStrings(m.Label, m.Value))
 }
 
 // labelProblems returns what is wrong with the labels that are read or set.
@@ -102,6 +137,8 @@ func (m *Meaning) labelProblems() (all []string) {
 			all = append(all, fmt.Sprintf("sets %q, which no label is called", name))
 		case slices.Contains(identity(), name):
 			all = append(all, fmt.Sprintf("sets %s, which says whose series it is", name))
+		case name == "class" && m.Outcome != nil:
+			all = append(all, "sets class, which its outcome sets")
 		case set[name] && m.Outcome == nil:
 			all = append(all, fmt.Sprintf("sets %s twice", name))
 		}
@@ -122,7 +159,12 @@ func (m *Meaning) labelProblems() (all []string) {
 	return all
 }
 
-func isLabel(name string) bool { return model.LegacyValidation.IsValidLabelName(name) }
+// isLabel reports whether a server can give its series a label of that name. The bounds of buckets and
+// quantiles are parts of one value, and choose no series.
+func isLabel(name string) bool {
+	return name != model.BucketLabel && name != model.QuantileLabel && name != model.MetricNameLabel &&
+		model.LegacyValidation.IsValidLabelName(name)
+}
 
 // identity lists the labels that a derived series has from its replica and model.
 func identity() []string {

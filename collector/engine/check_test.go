@@ -31,9 +31,9 @@ func TestMistakesInKindsAreNamed(t *testing.T) {
 		{
 			"a misspelled signal",
 			func(m *Meaning) { m.Signal = "requests_finishd_total" },
-			"it has a signal without a type",
+			"it has a signal that signal.go does not list among those of pages",
 		},
-		{"a signal of the API", func(m *Meaning) { m.Signal = AnswersHealth }, "it has a signal without a type"},
+		{"a signal of the API", func(m *Meaning) { m.Signal = AnswersHealth }, "it has a signal that signal.go does not list among those of pages"},
 		{"no name", func(m *Meaning) { m.Name = "" }, "it has a name that no series can have"},
 		{
 			"a name with a matcher",
@@ -58,8 +58,24 @@ func TestMistakesInKindsAreNamed(t *testing.T) {
 		{
 			"values that exclude each other",
 			func(m *Meaning) { m.Where = append(m.Where, only("status", "500")...) },
-			"it selects two values of status, and no series has both",
+			"it selects values of status that exclude each other, and no series has both",
 		},
+		{
+			"a value that is left out",
+			func(m *Meaning) { m.Where = append(except("status", "200"), m.Where...) },
+			"it selects values of status that exclude each other, and no series has both",
+		},
+		{
+			"a value without the prefix",
+			func(m *Meaning) { m.Where = append(m.Where, begins("status", "5")...) },
+			"it selects values of status that exclude each other, and no series has both",
+		},
+		{
+			"a label that is there and is not",
+			func(m *Meaning) { m.Where = append(m.Where, absent("status")...) },
+			"it selects values of status that exclude each other, and no series has both",
+		},
+		{"a value with the prefix", func(m *Meaning) { m.Where = append(m.Where, begins("status", "2")...) }, ""},
 		{"several values that are left out", func(m *Meaning) { m.Where = except("status", "404", "429") }, ""},
 		{"a label that must be there", func(m *Meaning) { m.Where = present("status") }, ""},
 		{"one that must not", func(m *Meaning) { m.Where = absent("priority") }, ""},
@@ -67,6 +83,11 @@ func TestMistakesInKindsAreNamed(t *testing.T) {
 			"a name that replaces itself",
 			func(m *Meaning) { m.Unless = replacedBy("requests_total") },
 			"it is replaced by itself",
+		},
+		{
+			"a misspelled replacement",
+			func(m *Meaning) { m.Unless = replacedBy("request_total") },
+			"it is replaced by request_total, which the kind does not list",
 		},
 		{"an empty replacement", func(m *Meaning) { m.Unless = replacedForAny("") }, "it is replaced by an empty name"},
 		{"an empty version", func(m *Meaning) { m.Unless = inVersions("") }, "it is replaced by an empty name"},
@@ -91,6 +112,16 @@ func TestMistakesInKindsAreNamed(t *testing.T) {
 			"a label of the identity",
 			func(m *Meaning) { m.Dims = renamed("pool", "pool_id") },
 			"it sets pool_id, which says whose series it is",
+		},
+		{
+			"the label of the class",
+			func(m *Meaning) { m.Dims, m.Outcome = renamed("kind", "class"), &Outcome{Usual: ClassOK} },
+			"it sets class, which its outcome sets",
+		},
+		{
+			"the bound of a bucket",
+			func(m *Meaning) { m.Where = only("le", "0.5") },
+			`it selects by "le", which no label is called`,
 		},
 		{
 			"two labels of one name",

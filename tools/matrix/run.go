@@ -1,7 +1,6 @@
 package matrix
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -78,7 +77,7 @@ const window = time.Minute
 func Play(server *Server, scenario *Scenario) ([]Result, error) {
 	e, ok := engine.ByName(string(server.Kind))
 	if !ok {
-		return nil, errors.New("no such kind")
+		return nil, fmt.Errorf("%s: %q is not among the kinds of engine.All", server.Name, server.Kind)
 	}
 	r := &run{server: server, engine: e, asking: scenario.Asking}
 	if scenario.Pages[0].API.API == engine.APIReady {
