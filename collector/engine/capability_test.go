@@ -147,8 +147,8 @@ func TestCapabilityReasons(t *testing.T) {
 			engine.Triton, engine.CanLiveTokens,
 			executor + "nv_trt_llm_general_metrics{model=\"tensorrt_llm\",general_type=\"iteration_counter\"} 1\n" +
 				"nv_trt_llm_inflight_batcher_metrics{model=\"tensorrt_llm\",inflight_batcher_specific_metric=\"generation_requests\"} 1\n",
-			nil, "true, general_type=iteration_counter of nv_trt_llm_general_metrics and " +
-				"inflight_batcher_specific_metric=generation_requests of nv_trt_llm_inflight_batcher_metrics, an " +
+			nil, "true, nv_trt_llm_general_metrics{general_type=\"iteration_counter\"} and " +
+				"nv_trt_llm_inflight_batcher_metrics{inflight_batcher_specific_metric=\"generation_requests\"}, an " +
 				"estimate from its sampled iterations",
 		},
 		{
@@ -187,15 +187,15 @@ func TestCapabilityReasons(t *testing.T) {
 			engine.CanQueue,
 			executor + "nv_trt_llm_request_metrics{model=\"tensorrt_llm\",request_type=\"waiting\"} 1\n" +
 				"nv_inference_pending_request_count{model=\"tensorrt_llm\"} 0\n",
-			&engine.Facts{EngineVersion: "2.40.0"}, "true, request_type=waiting of nv_trt_llm_request_metrics, " +
-				"waiting in the executor; no metric shows requests beyond the executor's limit",
+			&engine.Facts{EngineVersion: "2.40.0"}, "true, nv_inference_pending_request_count, pending in Triton, and " +
+				"nv_trt_llm_request_metrics{request_type=\"waiting\"}, waiting in the executor; no metric shows requests beyond the executor's limit",
 		},
 		{
 			engine.Triton,
 			engine.CanQueue,
 			executor + "nv_trt_llm_request_metrics{model=\"tensorrt_llm\",request_type=\"waiting\"} 1\n" +
 				"nv_inference_pending_request_count{model=\"tensorrt_llm\"} 0\n",
-			&engine.Facts{EngineVersion: "2.39.0"}, "true, request_type=waiting of nv_trt_llm_request_metrics, " +
+			&engine.Facts{EngineVersion: "2.39.0"}, "true, nv_trt_llm_request_metrics{request_type=\"waiting\"}, " +
 				"waiting in the executor; no metric shows requests beyond the executor's limit",
 		},
 		{
@@ -260,7 +260,7 @@ func TestCapabilityReasons(t *testing.T) {
 			engine.Triton, engine.CanTTFT,
 			core + firstResponse + "_bucket{model=\"m\",le=\"+Inf\"} 3\n",
 			nil,
-			"true, nv_inference_first_response_histogram_ms, of models that do not stream it is the whole request",
+			"true, nv_inference_first_response_histogram_ms, for models that do not stream the time of the whole request",
 		},
 		{
 			engine.Triton, engine.CanTTFT, core, nil,
@@ -401,7 +401,7 @@ func TestCapabilityReasons(t *testing.T) {
 		},
 		{
 			engine.TRTLLMServe, engine.CanTokens, serve + "trtllm_num_requests_running 1\n", nil,
-			"false, this release has no token counters [TensorRT-LLM 1.3 or later]",
+			"false, this release has no token counters [a later TensorRT-LLM 1.3]",
 		},
 		{
 			engine.TRTLLMServe, engine.CanQueue, full + "trtllm_num_requests_waiting{pid=\"7\"} 1\n" +
@@ -431,7 +431,7 @@ func TestCapabilityReasons(t *testing.T) {
 		{engine.TRTLLMServe, engine.CanTPOT, serve, nil, "false, no request had more than one token yet"},
 		{
 			engine.TRTLLMServe, engine.CanConfig, serve, nil,
-			"false, this release has no config info on its page [TensorRT-LLM 1.3 or later]",
+			"false, this release has no config info on its page [a later TensorRT-LLM 1.3]",
 		},
 
 		{

@@ -12,6 +12,17 @@ import (
 // way is one way to know a capability: the signals that it takes, all of which a page must have.
 type way []Signal
 
+// joint returns how the series of two signals make up one number.
+func (w way) joint() string {
+	switch w[0] { //nolint:exhaustive // The others stand side by side.
+	case KVTokensUsed, KVBlocksUsed, CachedTokens:
+		return " of "
+	case RequestsActive:
+		return " minus "
+	}
+	return " and "
+}
+
 // waysTo returns the ways to know a capability, best first. It holds for every kind of server: what a
 // kind exposes follows from its series.
 func waysTo(name string) []way {
@@ -63,7 +74,7 @@ func (k *Kind) remarkOn(s Signal) string {
 	case EngineIterations:
 		return "an estimate from its sampled iterations"
 	case ModelFirstResponse:
-		return "of models that do not stream it is the whole request"
+		return "for models that do not stream the time of the whole request"
 	case ModelRequestDuration:
 		return "quantiles over its last minute, which cannot be added up over replicas"
 	}
@@ -118,7 +129,7 @@ const hidesConfig = "this kind of server does not expose its config"
 func (k *Kind) config(known *Knowledge) target.Check {
 	switch p := known.Page; {
 	case p.Has(CacheConfig):
-		return yes(p.seriesOf(CacheConfig) + " on its page, of the KV cache only")
+		return yes(p.seriesOf("and", CacheConfig) + " on its page, of the KV cache only")
 	case p == nil:
 		return k.noPage()
 	}
@@ -143,14 +154,15 @@ func (k *Kind) shown(name string, p *Page) (target.Check, bool) {
 
 // reason names the series on the page that make up a way, with what is to be said of them.
 func (k *Kind) reason(name string, w way, p *Page) string {
-	text := p.seriesOf(w...)
 	if name == CanStall {
-		during := p.seriesOf(RequestsActive, RequestsRunning)
-		if during == "" {
-			during = p.seriesOf(RequestsStarted)
-		}
-		return text + ", which must move while there is work according to " + during
+		during := cmp.Or(p.seriesOf("or", RequestsActive, RequestsRunning), p.seriesOf("or", RequestsStarted))
+		return p.seriesOf("and", w...) + ", which must move while there is work according to " + during
 	}
+	each := make([]string, len(w))
+	for i, s := range w {
+		each[i] = p.seriesOf("and", s)
+	}
+	text := strings.Join(each, w.joint())
 	remark := cmp.Or(k.remarks(p)[name], k.remarks(p)[string(w[0])], k.remarkOn(w[0]))
 	if remark != "" {
 		text += ", " + remark
@@ -166,8 +178,9 @@ func (k *Kind) remarks(p *Page) map[string]string {
 	return k.remark(p)
 }
 
-// seriesOf names the series of the page from which signals are read, of many the first.
-func (p *Page) seriesOf(signals ...Signal) string {
+// seriesOf names the series of the page from which signals are read, of many the first, as a list whose
+// last two words a conjunction joins.
+func (p *Page) seriesOf(conjunction string, signals ...Signal) string {
 	const most = 3
 	var names []string
 	for _, s := range signals {
@@ -183,10 +196,14 @@ func (p *Page) seriesOf(signals ...Signal) string {
 	if left := len(names) - most; left > 0 {
 		names = append(names[:most], fmt.Sprintf("%d more", left))
 	}
-	return strings.Join(names, " and ")
+	last := len(names) - 1
+	if last < 1 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:last], ", ") + " " + conjunction + " " + names[last]
 }
 
-// selector names the series, and the label that selects it first.
+// selector names the series as a query would, with the label that selects it first.
 func (m *Indexed) selector() string {
 	name := m.Name
 	switch m.Part {
@@ -198,7 +215,7 @@ func (m *Indexed) selector() string {
 	}
 	for _, match := range m.Where {
 		if match.Method == Equals && match.Value != "" {
-			return match.Label + "=" + match.Value + " of " + name
+			return fmt.Sprintf("%s{%s=%q}", name, match.Label, match.Value)
 		}
 	}
 	return name
@@ -216,15 +233,23 @@ func (k *Kind) missing(name string, known *Knowledge) target.Check {
 	if i := slices.IndexFunc(all, func(g gap) bool { return slices.Contains(g.names, name) }); i >= 0 {
 		return no(all[i].reason, all[i].cure)
 	}
-	if !k.knows(name) {
-		return no("this kind of server does not expose it", map[string]string{CanGPU: cureDCGM}[name])
+	switch {
+	case k.knows(name):
+	case name == CanConfig:
+		return no(hidesConfig, "")
+	case name == CanOutcomes:
+		return no("this kind of server does not count failed requests", "")
+	case name == CanGPU:
+		return no("this kind of server does not expose it", cureDCGM)
+	default:
+		return no("this kind of server does not expose it", "")
 	}
 	g := lacks(notYet, "")
 	if i := slices.IndexFunc(all, func(g gap) bool { return len(g.names) == 0 }); i >= 0 {
 		g = all[i]
 	}
 	if g.reason == notYet && known.Page.ended() {
-		g.reason = "requests have ended, and the page has none of its families"
+		g.reason = "requests have ended, and it is still not on the page: this release may not expose it"
 	}
 	return no(g.reason, g.cure)
 }
@@ -232,7 +257,7 @@ func (k *Kind) missing(name string, known *Knowledge) target.Check {
 // knows reports whether the kind has series of its own for any way to a capability.
 func (k *Kind) knows(name string) bool {
 	if name == CanOutcomes {
-		return true // No series alone tells them.
+		return slices.Contains(k.Answers, FailuresCounted) // No series alone tells them.
 	}
 	has := func(s Signal) bool {
 		return slices.ContainsFunc(k.series, func(m Meaning) bool { return m.Signal == s })

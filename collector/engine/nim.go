@@ -111,7 +111,7 @@ func nimMeanings() []Meaning {
 func nimJudge(name string, k *Knowledge) (c target.Check, ok bool) {
 	if p := k.Page; name == CanOutcomes && p.Inside() == nil && p.Has(RequestsFailed) {
 		return yes(
-			p.seriesOf(RequestsFinished, RequestsFailed) + "; what never reached the engine is not counted",
+			p.seriesOf("and", RequestsFinished, RequestsFailed) + "; what never reached the engine is not counted",
 		), true
 	}
 	return c, false
@@ -122,5 +122,6 @@ func nimGaps(k *Knowledge) []gap {
 	if generation, reason := nimGeneration(k.Page, nil); generation != nimFirst {
 		return []gap{lacks(hidesConfig, "", CanConfig), lacks(reason, "", CapabilityNames()...)}
 	}
-	return []gap{lacks(hidesConfig, "", CanConfig), lacks(notYet, "")}
+	const hidden = "NIM 1.x does not expose it"
+	return []gap{lacks(hidden, "NIM 2.x, whose page is that of its engine", CanKVReuse), lacks(hidden, cureDCGM, CanGPU)}
 }

@@ -171,11 +171,11 @@ func TestSGLangReasons(t *testing.T) {
 		{"an old one", begins, engine.CanKVCache, "true, sglang:token_usage, rounded to 2 digits"},
 		{
 			"a new one", newer + "sglang:kv_used_tokens 4\n", engine.CanKVCache,
-			"true, sglang:kv_used_tokens and sglang:max_total_num_tokens",
+			"true, sglang:kv_used_tokens of sglang:max_total_num_tokens",
 		},
 		{
 			"an old release that counts arrivals", begins + comes, engine.CanStall,
-			"true, endpoint=/v1/completions of sglang:http_requests_total, which must move while there is work " +
+			"true, sglang:http_requests_total{endpoint=\"/v1/completions\"}, which must move while there is work " +
 				"according to sglang:num_running_reqs; llm_server_suspected shows it, since a healthy server may " +
 				"look the same; canary: { confirm: true } in the pool, a request when the replica is " +
 				"suspected, settles it",

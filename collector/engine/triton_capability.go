@@ -40,6 +40,11 @@ func tritonJudge(kind *Kind, name string, k *Knowledge) (c target.Check, ok bool
 	switch {
 	case len(p.loaded) > 0 && !slices.Contains(slices.Collect(maps.Values(p.loaded)), true) && name != CanGPU:
 		return v.noModel(), true
+	case name == CanQueue && v.pending && p.Has(ModelPending):
+		if c, ok = kind.shown(name, p); ok {
+			c.Reason = "nv_inference_pending_request_count, pending in Triton, and " + c.Reason
+		}
+		return c, ok
 	case name == CanE2E:
 		return v.duration(), true
 	case name == CanOutcomes:
@@ -62,7 +67,7 @@ func tritonRemarks(p *Page) map[string]string {
 	case hasModule(p):
 		return map[string]string{
 			CanQueue:                 "all that the engine has and does not run",
-			CanRunning:               "of its last iteration",
+			CanRunning:               "of the engine's last iteration",
 			CanTTFT:                  "of streamed requests",
 			CanE2E:                   "of requests that ended well",
 			string(GenerationTokens): "as they come",

@@ -286,10 +286,19 @@ func serveMeanings() []Meaning {
 // Remedies for trtllm-serve.
 const (
 	cureNewServe  = "TensorRT-LLM 1.3 or later"
+	cureLastServe = "a later TensorRT-LLM 1.3"
 	cureIteration = "enable_iter_perf_stats: true"
 	curePerf      = "return_perf_metrics: true"
 	cureReadStats = "iteration_stats: true in the pool, if nobody else reads it"
 )
+
+// serveNewer names the release that has what a page lacks: early releases of 1.3 have names with prefix.
+func serveNewer(p *Page) string {
+	if p.HasPrefix(servePrefix) {
+		return cureLastServe
+	}
+	return cureNewServe
+}
 
 // serveJudge judges what the series do not tell.
 func serveJudge(name string, k *Knowledge) (c target.Check, ok bool) {
@@ -298,9 +307,9 @@ func serveJudge(name string, k *Knowledge) (c target.Check, ok bool) {
 	case p == nil:
 		return c, false
 	case name == CanConfig:
-		return k.config(no("this release has no config info on its page", cureNewServe)), true
+		return k.config(no("this release has no config info on its page", serveNewer(p))), true
 	case name == CanGPU && p.Has(EngineMemory):
-		return yes(p.seriesOf(EngineMemory) + " only; for the rest " + cureDCGM), true
+		return yes("gpu_memory_usage_bytes only; for the rest " + cureDCGM), true
 	case name == CanOutcomes && serveCountsFailures(p):
 		return yes("request_success_total, and request_error_total by HTTP status; clients that left " +
 			"are not counted"), true
@@ -347,7 +356,7 @@ func serveGaps(k *Knowledge) []gap {
 	if finished {
 		all = append(all,
 			lacks("no request had more than one token yet", "", CanTPOT),
-			lacks("this release counts no errors", cureNewServe, CanOutcomes))
+			lacks("this release counts no errors", serveNewer(k.Page), CanOutcomes))
 	} else {
 		all = append(all, lacks(noRequest, "", CanTPOT, CanOutcomes))
 	}
@@ -361,14 +370,14 @@ func serveGaps(k *Knowledge) []gap {
 		return append(all,
 			lacks("no iteration was read yet, or their statistics are off", cureIteration, CanKVCache, CanKVReuse),
 			lacks("this release has no iteration gauges and no "+
-				"token counters", "a later TensorRT-LLM 1.3 with "+cureIteration, serveRest()...))
+				"token counters", cureLastServe+" with "+cureIteration, serveRest()...))
 	case !finished:
 		return append(all, lacks(noRequest, "", serveRest()...))
 	case k.Page.Has(IterationDuration):
 		return append(all, lacks("its iteration gauges do not include it", "", serveRest()...))
 	}
 	return append(all,
-		lacks("this release has no token counters", cureNewServe, CanTokens),
+		lacks("this release has no token counters", cureLastServe, CanTokens),
 		lacks("requests have ended and no iteration is on the page: their "+
 			"statistics are off", cureIteration, serveRest()...))
 }
