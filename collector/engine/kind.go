@@ -46,8 +46,8 @@ type Kind struct {
 	noModel string
 	quirks  Quirks
 
-	// What is inside. engines lists the kinds whose page a shell may pass on, in order of preference.
-	// noTRTLLM is true for kinds that never contain TensorRT-LLM.
+	// What is inside. engines lists the kinds of engines whose series the server may pass on, in order
+	// of preference. noTRTLLM is true for kinds that never contain TensorRT-LLM.
 	engines  []Name
 	noTRTLLM bool
 
@@ -108,7 +108,8 @@ type Kind struct {
 	deliberate func(p *Page, f *Facts, models []ModelState) bool
 
 	// Capabilities follow from the series, see [waysTo]. tokensLive is true if GenerationTokens grows
-	// while requests run. whyNoPage explains that the page answers 404, and cureNoPage mends it.
+	// while requests run. whyNoPage goes on after "<Path> answers 404", as in ": it exists only
+	// with <flag>", and cureNoPage mends it.
 	tokensLive            bool
 	whyNoPage, cureNoPage string
 	// judge judges one of [CapabilityNames] that the series do not tell, false for the others.
