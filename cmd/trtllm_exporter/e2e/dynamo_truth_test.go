@@ -36,8 +36,12 @@ func (s *scene) both(t *testing.T) {
 		"without the KV router it knows no places",
 	)
 	load.requireWords(t, (bothRun+bothWait)*bothTokens)
+	firstTokens := func(p page) float64 { return p.sum("llm_server_time_to_first_token_seconds_count", "tier", "frontend") }
 	leaving := startStreams(t, leave, 8*bothTokens)
 	s.runs(t, leave)
+	within(t, 10*time.Second, "those that leave have their first tokens", func() bool {
+		return firstTokens(s.exporter.page(t))-firstTokens(before) == bothRun+bothWait+leave
+	})
 	leaving.leave()
 	ended := func(p page, class string) float64 {
 		return p.sum("llm_server_requests_total", "tier", "frontend", "class", class)
