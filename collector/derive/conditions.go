@@ -144,6 +144,20 @@ func (d *Deriver) watchEntries() {
 	if slices.ContainsFunc(by.tokens, w.moved) && !d.own.onPage {
 		d.movements++
 		d.movedAt = w.now
+		d.acquitEntries()
+	}
+}
+
+// acquitEntries ends the accusations of a page on which tokens of others moved, and their memory too:
+// the requests that fail afterwards are counted from nothing, or tokens of requests that failed in
+// the end would speak for a server for ever. Where each model counts, tokens tell nothing of its
+// entry, see [Deriver.acquitted].
+func (d *Deriver) acquitEntries() {
+	for i := range d.index.watch.entries {
+		e := &d.index.watch.entries[i]
+		if s := d.entries[e.key]; e.model == "" && !e.part {
+			*s = entryState{ownEnded: s.ownEnded, ownFailed: s.ownFailed, accepted: s.accepted}
+		}
 	}
 }
 
