@@ -147,8 +147,8 @@ func TestCapabilityReasons(t *testing.T) {
 			engine.Triton, engine.CanLiveTokens,
 			executor + "nv_trt_llm_general_metrics{model=\"tensorrt_llm\",general_type=\"iteration_counter\"} 1\n" +
 				"nv_trt_llm_inflight_batcher_metrics{model=\"tensorrt_llm\",inflight_batcher_specific_metric=\"generation_requests\"} 1\n",
-			nil, "true, nv_trt_llm_general_metrics{general_type=\"iteration_counter\"} and " +
-				"nv_trt_llm_inflight_batcher_metrics{inflight_batcher_specific_metric=\"generation_requests\"}, an " +
+			nil, "true, nv_trt_llm_general_metrics {general_type=\"iteration_counter\"} and " +
+				"nv_trt_llm_inflight_batcher_metrics {inflight_batcher_specific_metric=\"generation_requests\"}, an " +
 				"estimate from its sampled iterations",
 		},
 		{
@@ -188,14 +188,14 @@ func TestCapabilityReasons(t *testing.T) {
 			executor + "nv_trt_llm_request_metrics{model=\"tensorrt_llm\",request_type=\"waiting\"} 1\n" +
 				"nv_inference_pending_request_count{model=\"tensorrt_llm\"} 0\n",
 			&engine.Facts{EngineVersion: "2.40.0"}, "true, nv_inference_pending_request_count, pending in Triton, and " +
-				"nv_trt_llm_request_metrics{request_type=\"waiting\"}, waiting in the executor; no metric shows requests beyond the executor's limit",
+				"nv_trt_llm_request_metrics {request_type=\"waiting\"}, waiting in the executor; no metric shows requests beyond the executor's limit",
 		},
 		{
 			engine.Triton,
 			engine.CanQueue,
 			executor + "nv_trt_llm_request_metrics{model=\"tensorrt_llm\",request_type=\"waiting\"} 1\n" +
 				"nv_inference_pending_request_count{model=\"tensorrt_llm\"} 0\n",
-			&engine.Facts{EngineVersion: "2.39.0"}, "true, nv_trt_llm_request_metrics{request_type=\"waiting\"}, " +
+			&engine.Facts{EngineVersion: "2.39.0"}, "true, nv_trt_llm_request_metrics {request_type=\"waiting\"}, " +
 				"waiting in the executor; no metric shows requests beyond the executor's limit",
 		},
 		{

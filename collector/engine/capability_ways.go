@@ -203,7 +203,8 @@ func (p *Page) seriesOf(conjunction string, signals ...Signal) string {
 	return strings.Join(names[:last], ", ") + " " + conjunction + " " + names[last]
 }
 
-// selector names the series as a query would, with the label that selects it first.
+// selector names the series as a query would, with the label that selects it first. Lines may break before
+// that.
 func (m *Indexed) selector() string {
 	name := m.Name
 	switch m.Part {
@@ -215,7 +216,7 @@ func (m *Indexed) selector() string {
 	}
 	for _, match := range m.Where {
 		if match.Method == Equals && match.Value != "" {
-			return fmt.Sprintf("%s{%s=%q}", name, match.Label, match.Value)
+			return fmt.Sprintf("%s {%s=%q}", name, match.Label, match.Value)
 		}
 	}
 	return name

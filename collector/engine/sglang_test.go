@@ -175,7 +175,7 @@ func TestSGLangReasons(t *testing.T) {
 		},
 		{
 			"an old release that counts arrivals", begins + comes, engine.CanStall,
-			"true, sglang:http_requests_total{endpoint=\"/v1/completions\"}, which must move while there is work " +
+			"true, sglang:http_requests_total {endpoint=\"/v1/completions\"}, which must move while there is work " +
 				"according to sglang:num_running_reqs; llm_server_suspected shows it, since a healthy server may " +
 				"look the same; canary: { confirm: true } in the pool, a request when the replica is " +
 				"suspected, settles it",

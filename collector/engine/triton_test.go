@@ -71,7 +71,7 @@ func TestMetricsModule(t *testing.T) {
 		},
 		engine.CanRunning: {
 			"nv_trt_llm_request_metrics{model=\"m\",request_type=\"scheduled\"} 1\n",
-			"true, nv_trt_llm_request_metrics{request_type=\"scheduled\"}, of the engine's last iteration",
+			`true, nv_trt_llm_request_metrics {request_type="scheduled"}, of the engine's last iteration`,
 			silent,
 		},
 		engine.CanKVCache: {
