@@ -81,7 +81,7 @@ type parts struct {
 	histogram int
 }
 
-// noParts is that of groups with a single value.
+// noParts stands for the parts of groups that have a single value.
 //
 //nolint:gochecknoglobals // constant data.
 var noParts parts

@@ -19,7 +19,7 @@ type source struct {
 	place  exposition.ValueIndex
 	labels labels.Labels
 	part   engine.Part
-	// name and version are those of the model, as the server calls it.
+	// name and version are what the server calls the model.
 	name, version, id string
 
 	meaning *engine.Meaning

@@ -96,16 +96,9 @@ func executedBatchRule() Rule {
 
 // executedBatch exposes the mean batch of models that do not batch in flight.
 func executedBatch(v *View, out *Out) {
-	for _, g := range v.shown(v.index.replica, engine.ModelInferences).groups {
-		if !g.batches {
-			continue
-		}
-		inferences, executions := v.columns(&g.value), v.counters(g.instance, engine.ModelExecutions)
-		if len(executions) > 0 {
-			size, ok := v.window.grownRatio(inferences, executions)
-			out.SetLabels(g.labels, size, ok && v.Trust(g.model, frozenCounters))
-		}
-	}
+	v.grownByInstance(out, engine.ModelInferences, engine.ModelExecutions, func(g *group) (bool, bool) {
+		return g.batches, v.Trust(g.model, frozenCounters)
+	})
 }
 
 func queueComputeRule() Rule {
@@ -115,14 +108,23 @@ func queueComputeRule() Rule {
 
 // queueCompute exposes the time that requests of a model wait, by the time that it computes.
 func queueCompute(v *View, out *Out) {
-	for _, g := range v.shown(v.index.replica, engine.ModelQueueSeconds).groups {
-		if !g.computes {
+	v.grownByInstance(out, engine.ModelQueueSeconds, engine.ModelComputeSeconds, func(g *group) (bool, bool) {
+		return g.computes, v.Trust(g.instance, decoupledDurations)
+	})
+}
+
+// grownByInstance exposes the growth of a counter of each model and version by that of another one. The
+// function tells which have a series, which depends on the shape alone, and whether it is trusted now.
+func (v *View) grownByInstance(out *Out, counter, by engine.Signal, has func(g *group) (series, trusted bool)) {
+	for _, g := range v.shown(v.index.replica, counter).groups {
+		series, trusted := has(g)
+		if !series {
 			continue
 		}
-		waits, phases := v.columns(&g.value), v.counters(g.instance, engine.ModelComputeSeconds)
-		if len(phases) > 0 {
-			ratio, ok := v.window.grownRatio(waits, phases)
-			out.SetLabels(g.labels, ratio, ok && v.Trust(g.instance, decoupledDurations))
+		dividend, divisor := v.columns(&g.value), v.counters(g.instance, by)
+		if len(divisor) > 0 {
+			grown, ok := v.window.grownRatio(dividend, divisor)
+			out.SetLabels(g.labels, grown, ok && trusted)
 		}
 	}
 }

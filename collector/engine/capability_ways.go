@@ -163,8 +163,8 @@ func (k *Kind) reason(name string, w way, p *Page) string {
 		each[i] = p.seriesOf("and", s)
 	}
 	text := strings.Join(each, w.joint())
-	remark := cmp.Or(k.remarks(p)[name], k.remarks(p)[string(w[0])], k.remarkOn(w[0]))
-	if remark != "" {
+	remarks := k.remarks(p)
+	if remark := cmp.Or(remarks[name], remarks[string(w[0])], k.remarkOn(w[0])); remark != "" {
 		text += ", " + remark
 	}
 	return text

@@ -157,7 +157,7 @@ func (s *scene) workless(t *testing.T, second *process) {
 	for _, series := range s.exporter.page(t).named("llm_server_requests_migrated_total") {
 		require.Equal(t, "failure", series.labels.Get("outcome"), "no migration is allowed")
 	}
-	// Until the leases of the dead workers end, the frontend lists their model again every 5 s, for a second.
+	// The frontend lists the model of dead workers again for a second out of five, until their leases end.
 	failing := slices.Index(states, "failing")
 	require.GreaterOrEqual(t, failing, 0, states)
 	require.Len(t, states, failing+1, "%v: it is one trouble", states)
