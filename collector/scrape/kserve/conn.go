@@ -55,6 +55,7 @@ func (s *Server) connect(ctx context.Context) (*conn, error) {
 		grpc.WithNoProxy(),
 		grpc.WithDisableServiceConfig(),
 		grpc.WithDisableRetry(),
+		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(newCodec())),
 		grpc.WithMaxHeaderListSize(s.MaxHeader),
 		grpc.WithUserAgent(s.UserAgent),
 		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) {

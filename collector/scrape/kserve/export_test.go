@@ -1,7 +1,7 @@
 package kserve
 
 import (
-	"google.golang.org/protobuf/proto"
+	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
@@ -9,7 +9,7 @@ import (
 func DecodeConfig(raw []byte) ([]byte, error) {
 	r, _, _ := find("GET", "/v2/models/m/config")
 	reply := dynamicpb.NewMessage(method(r.rpc).Output())
-	if err := proto.Unmarshal(raw, reply); err != nil {
+	if err := newCodec().Unmarshal(mem.BufferSlice{mem.SliceBuffer(raw)}, reply); err != nil {
 		return nil, err
 	}
 	_, text, err := r.answer(reply)

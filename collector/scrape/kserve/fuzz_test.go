@@ -13,6 +13,7 @@ import (
 func FuzzConfig(f *testing.F) {
 	f.Add(everyConfig())
 	f.Add([]byte{0x0a, 0x7f})
+	f.Add(msg(1, msg(14, str(1, "k"), num(1, 1))))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		text, err := kserve.DecodeConfig(raw)
 		if err == nil {

@@ -155,6 +155,22 @@ func TestAnswersOverLimitAreRefused(t *testing.T) {
 	require.Equal(t, http.StatusOK, code)
 }
 
+// An answer that is no message of its method is an error, also where the library panics on it.
+func TestMalformedAnswersAreErrors(t *testing.T) {
+	twoKeys := msg(1, msg(14, str(1, "k"), num(1, 1), msg(2, str(1, "v"))))
+	for name, reply := range map[string][]byte{
+		"truncated":                      {0x0a, 0x7f},
+		"a map entry with two keys":      twoKeys,
+		"a map entry with two odd keys":  msg(1, msg(9, str(1, "k"), num(1, 1))),
+		"a priority with two other keys": msg(1, msg(11, msg(7, num(1, 1), str(1, "k")))),
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, _, err := ask(t, calling(serve(t, same(reply)).address), http.MethodGet, "/v2/models/m/config", 0)
+			require.ErrorContains(t, err, "ModelConfig: the answer is not the message of its method")
+		})
+	}
+}
+
 func TestDeadlineBoundsCall(t *testing.T) {
 	s := serve(t, func(ctx context.Context, _ string, _ []byte) ([]byte, error) {
 		<-ctx.Done()
