@@ -182,21 +182,27 @@ func (o *outcome) addAborted(ix *index, m *Model) {
 }
 
 // addStreamed excludes aborted streams from the aborted requests that are counted twice, since
-// they had already been answered with 200.
+// they had already been answered with 200. If the page does not tell how many these are, what is left
+// is only a part.
 func (o *outcome) addStreamed(ix *index, m *Model) {
 	streamed := ix.allColumns(m.groups(engine.RequestsStreamed))
 	complete := ix.allColumns(m.groups(engine.StreamsUnaborted))
-	if len(streamed) == 0 || len(complete) == 0 {
-		return
-	}
+	known := len(streamed) > 0 && len(complete) > 0
 	for _, g := range m.groups(engine.RequestsAborted) {
 		for _, t := range o.classes {
-			if n := t.netOf(g.outcome.Again); n != nil && g.outcome.Again != "" {
+			n := t.netOf(g.outcome.Again)
+			switch {
+			case n == nil || g.outcome.Again == "":
+			case known:
 				n.atMost, n.plus, n.minus = n.plus, slices.Concat(n.plus, streamed), slices.Concat(n.minus, complete)
+			default:
+				t.partial = true
 			}
 		}
 	}
-	o.all = slices.Concat(o.all, streamed, complete)
+	if known {
+		o.all = slices.Concat(o.all, streamed, complete)
+	}
 }
 
 // recounted returns the counters of requests that other counters count again, by reason.

@@ -298,7 +298,7 @@ func TestSGLangAbortsWithSeveralTokenizerWorkers(t *testing.T) {
 		workers      string
 		ok, canceled float64
 	}{{"one", 1, 99}, {"several", 100, -1}} {
-		page := append(sglangCounts(100, 99), `sglang:max_total_num_tokens{model_name="m"} 4096`)
+		page := append(sglangCounts(100, 99), `sglang:realtime_tokens_total{mode="decode",model_name="m"} 9`)
 		if c.workers == "several" {
 			page = without(page, "http_responses")
 		}

@@ -446,8 +446,8 @@ func TestCapabilityReasons(t *testing.T) {
 
 		{
 			engine.Dynamo, engine.CanTokens, worker, nil,
-			"false, the page has no families of an engine: they appear with its first request, if " +
-				"they are on [" + engines + "]",
+			"false, the page has no families of an engine: they come with its first request, if they " +
+				"are on and the release passes them on [" + engines + "]",
 		},
 		{
 			engine.Dynamo, engine.CanOutcomes,
@@ -484,8 +484,8 @@ func TestCapabilityReasons(t *testing.T) {
 		},
 		{
 			engine.Dynamo, engine.CanKVReuse, worker, nil,
-			"false, the page has no families of an engine: they appear with its first request, if " +
-				"they are on [" + engines + "]",
+			"false, the page has no families of an engine: they come with its first request, if they " +
+				"are on and the release passes them on [" + engines + "]",
 		},
 	} {
 		known := &engine.Knowledge{Page: readPage(t, c.kind, []byte(c.page)), Facts: c.facts}

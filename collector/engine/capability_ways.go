@@ -60,10 +60,10 @@ func waysTo(name string) []way {
 }
 
 // remarkOn returns what is to be said of a signal of any kind of server that has no remark of its own.
-func (k *Kind) remarkOn(s Signal) string {
+func (p *Page) remarkOn(s Signal) string {
 	switch s { //nolint:exhaustive // The others need no remark.
 	case GenerationTokens:
-		if k.tokensLive {
+		if p.tokensLive() {
 			return "as tokens are generated"
 		}
 		return "when a request ends"
@@ -81,13 +81,22 @@ func (k *Kind) remarkOn(s Signal) string {
 	return ""
 }
 
-// gap explains why a page lacks capabilities, and the cure. Without names it applies to all.
+// gap explains why a page lacks capabilities, and the cure. Without names it applies to all. It is
+// early if it is over once a request has ended: what is still missing then has another reason.
 type gap struct {
 	reason, cure string
 	names        []string
+	early        bool
 }
 
-func lacks(reason, cure string, names ...string) gap { return gap{reason, cure, names} }
+func lacks(reason, cure string, names ...string) gap {
+	return gap{reason: reason, cure: cure, names: names}
+}
+
+// awaits explains a gap until the first request has ended.
+func awaits(reason string, names ...string) gap {
+	return gap{reason: reason, names: names, early: true}
+}
 
 // notYet explains the gaps of a page when nothing else is known.
 const notYet = "not on the page yet; families appear with the first request"
@@ -142,7 +151,7 @@ func (k *Kind) shown(name string, p *Page) (target.Check, bool) {
 		return target.Check{}, false
 	}
 	for _, w := range waysTo(name) {
-		if name == CanLiveTokens && w[0] == GenerationTokens && !k.tokensLive {
+		if name == CanLiveTokens && w[0] == GenerationTokens && !p.tokensLive() {
 			continue
 		}
 		if !slices.ContainsFunc(w, func(s Signal) bool { return !p.Has(s) }) {
@@ -164,7 +173,7 @@ func (k *Kind) reason(name string, w way, p *Page) string {
 	}
 	text := strings.Join(each, w.joint())
 	remarks := k.remarks(p)
-	if remark := cmp.Or(remarks[name], remarks[string(w[0])], k.remarkOn(w[0])); remark != "" {
+	if remark := cmp.Or(remarks[name], remarks[string(w[0])], p.remarkOn(w[0])); remark != "" {
 		text += ", " + remark
 	}
 	return text
@@ -232,7 +241,7 @@ func (k *Kind) missing(name string, known *Knowledge) target.Check {
 		all = k.gaps(known)
 	}
 	if i := slices.IndexFunc(all, func(g gap) bool { return slices.Contains(g.names, name) }); i >= 0 {
-		return no(all[i].reason, all[i].cure)
+		return all[i].on(known.Page)
 	}
 	switch {
 	case k.knows(name):
@@ -245,12 +254,17 @@ func (k *Kind) missing(name string, known *Knowledge) target.Check {
 	default:
 		return no("this kind of server does not expose it", "")
 	}
-	g := lacks(notYet, "")
 	if i := slices.IndexFunc(all, func(g gap) bool { return len(g.names) == 0 }); i >= 0 {
-		g = all[i]
+		return all[i].on(known.Page)
 	}
-	if g.reason == notYet && known.Page.ended() {
-		g.reason = "requests have ended, and it is still not on the page: this release may not expose it"
+	early := awaits(notYet)
+	return early.on(known.Page)
+}
+
+// on returns the gap of a page as a judgment.
+func (g *gap) on(p *Page) target.Check {
+	if g.early && p.ended() {
+		return no("requests have ended, and it is still not on the page: this release may not expose it", g.cure)
 	}
 	return no(g.reason, g.cure)
 }

@@ -133,7 +133,7 @@ func Detect(ctx context.Context, client Client, address string, pages bool) Dete
 		if evidence == "" {
 			continue
 		}
-		if page, _ := pageAt(ctx, q.client, address+metricsPath); len(e.owners) == 0 || bare(e, page) {
+		if page, _ := pageAt(ctx, q.client, address+metricsPath); len(e.owners) == 0 || e.unmistakable || bare(e, page) {
 			return Detection{Kind: e.Name, Path: metricsPath, Evidence: evidence}
 		}
 	}

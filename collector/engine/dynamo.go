@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
@@ -45,8 +46,10 @@ func dynamo() *Kind {
 
 		engines: []Name{Triton, SGLang, VLLM, TRTLLMServe},
 
-		owners:  []string{"nvidia"},
-		Answers: []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, FailuresCounted},
+		owners:       dynamoOwners(),
+		identify:     dynamoIdentify,
+		unmistakable: true,
+		Answers:      []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, FailuresCounted},
 		healthNote: "the API answers, but a frontend is healthy whatever its workers do, and a worker may " +
 			"report notready " +
 			"while it serves",
@@ -59,7 +62,6 @@ func dynamo() *Kind {
 		tier:           dynamoTier,
 		generation:     dynamoGeneration,
 
-		tokensLive: true,
 		cureNoPage: "DYN_SYSTEM_PORT for a worker's page",
 		remark:     dynamoRemarks,
 		gaps:       dynamoGaps,
@@ -68,11 +70,45 @@ func dynamo() *Kind {
 	return k
 }
 
+// dynamoIdentify returns the evidence that an API is that of a frontend, whatever the prefix of its page:
+// it lists the instances and endpoints behind it. At others /health may cost a request, so that it is asked
+// only where models have the owner.
+func dynamoIdentify(ctx context.Context, q *questions) string {
+	if list, _ := q.models(ctx); !slices.Contains(dynamoOwners(), list.owner()) {
+		return ""
+	}
+	var answer struct {
+		Instances *[]json.RawMessage `json:"instances"`
+		Endpoints []string           `json:"endpoints"`
+	}
+	_, _ = q.get(ctx, "/health", &answer)
+	begins := func(endpoint string) bool { return strings.HasPrefix(endpoint, "dyn://") }
+	if answer.Instances == nil || !slices.ContainsFunc(answer.Endpoints, begins) {
+		return ""
+	}
+	return "/health lists endpoints of Dynamo"
+}
+
+func dynamoOwners() []string { return []string{"nvidia"} }
+
 // dynamoFront returns the prefix of a frontend's page, empty for a worker's page.
 func dynamoFront(p *Page) string {
 	fronts := dynamoFronts()
 	if i := slices.IndexFunc(fronts, p.HasPrefix); i >= 0 {
 		return fronts[i]
+	}
+	return dynamoRenamed(p)
+}
+
+// dynamoRenamed returns the prefix of a frontend's page that an operator chose, which no meaning knows: a
+// frontend shows these three in all releases.
+func dynamoRenamed(p *Page) string {
+	for _, f := range p.families() {
+		prefix, ok := strings.CutSuffix(f.Name, "inflight_requests")
+		if ok && prefix != dynamoComponent && !slices.Contains(dynamoFronts(), prefix) &&
+			p.hasFamily(prefix+"requests_total") && p.hasFamily(prefix+"request_duration_seconds") {
+			return prefix
+		}
 	}
 	return ""
 }
@@ -101,13 +137,13 @@ func dynamoStream(_ string, p *Page) (s Stream, reason string) {
 	return Stream{Usage: true}, ""
 }
 
-// dynamoCountsFailures reports whether failures are counted. A frontend counts failures by type,
-// which appears with the first failure, in releases that have types. A worker has no HTTP API, so
+// dynamoCountsFailures reports whether failures are counted. A frontend counts failures by type
+// in releases that have types. A worker has no HTTP API, so
 // that its page lacks the counters of HTTP answers of the engine inside; a Triton inside has its
 // own.
 func dynamoCountsFailures(p *Page) bool {
 	if dynamoFront(p) != "" {
-		return !dynamoUntyped(p)
+		return dynamoTyped(p)
 	}
 	in := p.Inside()
 	return in != nil && in.Name == Triton && in.CountsFailures(p)
@@ -221,8 +257,9 @@ func workerHealth(endpoints map[string]string) (APIState, string) {
 const (
 	cureMetrics = "--publish-metrics at a worker with TensorRT-LLM, --publish-kv-events before Dynamo 1.6"
 	cureEngines = cureMetrics + ", --enable-metrics at one with SGLang; or scrape the frontend"
-	cureFront   = "scrape the frontend too"
-	cureWorkers = "scrape the worker's DYN_SYSTEM_PORT too"
+	cureScrape  = "scrape the "
+	cureFront   = cureScrape + "frontend too"
+	cureWorkers = cureScrape + "worker's DYN_SYSTEM_PORT too"
 
 	dynamoNoGPU = "Dynamo does not expose it"
 )
@@ -232,7 +269,7 @@ func dynamoJudge(kind *Kind, name string, k *Knowledge) (c target.Check, ok bool
 	switch p := k.Page; {
 	case p == nil || name == CanConfig && !p.Has(CacheConfig):
 		return c, false
-	case dynamoFront(p) != "" && name == CanOutcomes:
+	case dynamoFront(p) != "" && name == CanOutcomes && dynamoRenamed(p) == "":
 		return dynamoOutcomes(p), true
 	case dynamoFront(p) != "":
 		if c, ok = kind.shown(name, p); ok {
@@ -252,6 +289,9 @@ func dynamoOutcomes(p *Page) target.Check {
 	case p.HasName(dynamoFront(p) + "failures_total"):
 		return yes("requests_total by type of error, and failures_total for what could not be read or routed; " +
 			"unknown models and paths are not counted")
+	case !dynamoTyped(p):
+		return no("early releases count mistakes of clients and failures together, and the page does not show yet "+
+			"whether this is one of them", "")
 	}
 	return yes("requests_total by type of error; what the frontend could not read or route is not counted unless " +
 		"failures_total is there")
@@ -268,9 +308,9 @@ func dynamoJudgeWorker(name string, k *Knowledge) (target.Check, bool) {
 			"left as errors",
 			cureFront), true
 	case name == CanKVCache && p.readsFrom(dynamoComponent, KVUtilization):
-		return yes("dynamo_component_gpu_cache_usage_percent, 0 to 1 despite its name"), true
+		return yes(p.seriesOf("and", KVUtilization) + ", 0 to 1 despite its name"), true
 	case name == CanKVReuse && p.readsFrom(dynamoComponent, KVHitRatio):
-		return yes("dynamo_component_kv_cache_hit_rate, of each rank"), true
+		return yes(p.seriesOf("and", KVHitRatio) + ", of each rank"), true
 	case in == nil:
 		return target.Check{}, false
 	}
@@ -299,15 +339,21 @@ func dynamoRemarks(p *Page) map[string]string {
 
 // dynamoGaps explains what a page lacks.
 func dynamoGaps(k *Knowledge) []gap {
+	if prefix := dynamoRenamed(k.Page); prefix != "" {
+		return []gap{lacks("the names of this frontend begin with "+prefix+", as DYN_METRICS_PREFIX or "+
+			"--metrics-prefix says, and are passed on as they are", "start the frontend without that prefix",
+			CapabilityNames()...)}
+	}
 	if dynamoFront(k.Page) == "" {
-		const early = "the page has no families of an engine: they appear with its first request, if they are on"
+		const early = "the page has no families of an engine: they come with its first request, if they are on and " +
+			"the release passes them on"
 		return []gap{lacks(hidesConfig, "", CanConfig), lacks(early, cureEngines, CapabilityNames()...)}
 	}
 	all := []gap{
 		lacks(hidesConfig, "", CanConfig),
 		lacks(dynamoNoGPU, cureDCGM, CanGPU),
 		lacks("only the worker's page has it", cureWorkers, CanKVCache, CanKVReuse, CanRunning),
-		lacks("not on the page yet; families appear with the first worker and request", ""),
+		awaits("not on the page yet; families appear with the first worker and request"),
 	}
 	if k.Page.Has(RequestsUnanswered) {
 		const prefill = "queued_requests includes prompts in prefill, and only the KV router shows how many " +
@@ -367,6 +413,12 @@ func frontendMeanings() []Meaning {
 		{Name: "disconnected_clients", Signal: ClientsGone},
 		{Name: "router_queue_pending_requests", Signal: RequestsRouting},
 		{Name: "output_tokens_total", Signal: GenerationTokens},
+		{
+			Name:      "output_sequence_tokens_sum",
+			Unless:    replacedForAny("output_tokens_total"), // New in 0.7.
+			Signal:    GenerationTokens,
+			WhenEnded: true,
+		},
 		{Name: "input_sequence_tokens_sum", Signal: PromptTokens},
 		{Name: "input_sequence_tokens", Signal: RequestPromptTokens},
 		{Name: "output_sequence_tokens", Signal: RequestOutputTokens},
@@ -376,6 +428,10 @@ func frontendMeanings() []Meaning {
 		{Name: "inter_token_latency_seconds", Signal: InterToken},
 		{Name: "queued_requests", Signal: RequestsUnanswered},
 		{Name: "inflight_requests", Signal: RequestsActive},
+		// Gauges in spite of their names, and a counter, of 0.5.1 alone.
+		{Name: "queued_requests_total", Signal: RequestsUnanswered},
+		{Name: "inflight_requests_total", Signal: RequestsActive, Unless: replacedForAny("inflight_requests")},
+		{Name: "client_disconnects", Signal: ClientsGone},
 		// 1 while requests can be routed, 0 after the last worker is lost, absent seconds later.
 		{Name: "model_ready", Signal: ModelRoutable, Combine: Max},
 		{Name: "model_total_kv_blocks", Signal: WorkerKVBlocks, Combine: Max},
@@ -449,35 +505,73 @@ func dynamoUntyped(p *Page) bool {
 	})
 }
 
+// dynamoTyped reports whether a frontend's release counts errors by type: those on its page have one, or
+// it shows a family that 0.2 to 0.9 do not have. 1.0 has types, 0.7 has none.
+func dynamoTyped(p *Page) bool {
+	front := dynamoFront(p)
+	typed := p.hasReading(func(r reading) bool {
+		return r.meaning.Signal == RequestsFailed && p.labels(r).Get(dynamoType) != ""
+	})
+	return !dynamoUntyped(p) && (typed || slices.ContainsFunc(p.families(), func(f exposition.Family) bool {
+		name, ok := strings.CutPrefix(f.Name, front)
+		return ok && !slices.Contains(dynamoBefore10(), name)
+	}))
+}
+
+// dynamoBefore10 lists the families of frontends of 0.2 to 0.9, without prefix.
+func dynamoBefore10() []string {
+	return []string{
+		"requests_total", "inflight_requests", "inflight_requests_total", "queued_requests",
+		"queued_requests_total", "client_disconnects", "disconnected_clients",
+		"input_sequence_tokens", "output_sequence_tokens", "output_tokens_total", "cached_tokens",
+		"request_duration_seconds", "time_to_first_token_seconds", "inter_token_latency_seconds",
+		"model_context_length", "model_kv_cache_block_size", "model_max_num_batched_tokens",
+		"model_max_num_seqs", "model_migration_limit", "model_migration_total", "model_total_kv_blocks",
+	}
+}
+
 // workerMeanings returns the meanings of a worker's series (dynamo/common/utils/prometheus.py). Its
 // requests in flight include those that wait in the engine; like the use of the KV cache, they only
 // stand in for the engine's own numbers. TensorRT-LLM does not count aborted requests as finished
 // (dynamo/trtllm/request_handlers/handler_base.py).
 func workerMeanings() []Meaning {
 	const c, rank = dynamoComponent, "dp_rank"
+	running := replacedForAny(
+		"trtllm_num_requests_running",
+		dynamoMock+"num_requests_running",
+		"vllm:num_requests_running",
+		"sglang:num_running_reqs",
+	)
+	usage := replacedForAny(
+		"trtllm_kv_cache_utilization",
+		dynamoMock+"kv_cache_usage_perc",
+		"vllm:kv_cache_usage_perc",
+		"vllm:gpu_cache_usage_perc",
+		"sglang:token_usage",
+	)
+	blocks := replacedForAny("trtllm_kv_cache_max_blocks", "vllm:cache_config_info", "sglang:num_pages")
+	serving := only("dynamo_endpoint", dynamoServing)
 	return []Meaning{
+		// In flight; 0.5 and 0.6 have a gauge named like a counter, 0.4 has other labels.
+		{Name: c + "inflight_requests", Where: serving, Signal: RequestsActive, Unless: running},
 		{
-			Name: c + "inflight_requests", Where: only("dynamo_endpoint", dynamoServing), Signal: RequestsActive,
-			Unless: replacedForAny(
-				"trtllm_num_requests_running",
-				dynamoMock+"num_requests_running",
-				"vllm:num_requests_running",
-				"sglang:num_running_reqs",
-			),
+			Name: c + "inflight_requests_total", Where: serving, Signal: RequestsActive,
+			Unless: slices.Concat(running, replacedForAny(c+"inflight_requests")),
 		},
 		{
-			Name: c + "total_blocks", Signal: KVBlocksLimit, Rank: rank,
-			Unless: replacedForAny("trtllm_kv_cache_max_blocks", "vllm:cache_config_info", "sglang:num_pages"),
+			Name: c + "concurrent_requests", Where: only("endpoint", dynamoServing), Signal: RequestsActive,
+			Unless: slices.Concat(running, replacedForAny(c+"inflight_requests")),
 		},
+		// The KV cache of each rank; kvstats of 0.5 to 0.8 know no ranks.
+		{Name: c + "total_blocks", Signal: KVBlocksLimit, Rank: rank, Unless: blocks},
+		{Name: c + "kvstats_total_blocks", Signal: KVBlocksLimit, Unless: blocks},
+		{Name: c + "kvstats_active_blocks", Signal: KVBlocksUsed, Unless: slices.Concat(usage, blocks)},
+		{Name: c + "gpu_cache_usage_percent", Signal: KVUtilization, Combine: Max, Rank: rank, Unless: usage},
+		{Name: c + "kvstats_gpu_cache_usage_percent", Signal: KVUtilization, Combine: Max, Unless: usage},
 		{
-			Name: c + "gpu_cache_usage_percent", Signal: KVUtilization, Combine: Max, Rank: rank,
-			Unless: replacedForAny(
-				"trtllm_kv_cache_utilization",
-				dynamoMock+"kv_cache_usage_perc",
-				"vllm:kv_cache_usage_perc",
-				"vllm:gpu_cache_usage_perc",
-				"sglang:token_usage",
-			),
+			Name:   c + "kvstats_gpu_prefix_cache_hit_rate",
+			Signal: KVHitRatio,
+			Unless: replacedForAny("trtllm_kv_cache_hit_rate"),
 		},
 		{
 			Name:   c + "kv_cache_hit_rate",

@@ -60,7 +60,9 @@ func TestDynamoWorkerHasMeaningsOfItsEngine(t *testing.T) {
 			delete(got, "dynamo_component_inflight_requests")
 			require.Equal(t, signalsOf(own), got)
 			inside, dynamo := engineOf(t, c.inside), engineOf(t, engine.Dynamo)
-			require.Equal(t, inside.Quirks(own), dynamo.Quirks(worker))
+			quirks := inside.Quirks(own)
+			quirks.AbortsRepeated = false // A worker has no API, and so no tokenizer workers.
+			require.Equal(t, quirks, dynamo.Quirks(worker))
 			require.Equal(t, inside.Unserved(own, nil, nil), dynamo.Unserved(worker, nil, nil))
 			require.Equal(t, engine.TierWorker, dynamo.Tier(worker))
 			require.False(t, dynamo.CountsFailures(worker), "no server of an engine answers HTTP there")
@@ -121,6 +123,134 @@ func TestOldFrontendNames(t *testing.T) {
 	for i, s := range page.Sources() {
 		require.Equal(t, now[i].Meaning.Signal, s.Meaning.Signal)
 	}
+}
+
+// TestNamesOfEarlyDynamo reads releases from 0.4 to 0.8 by the names that they had.
+func TestNamesOfEarlyDynamo(t *testing.T) {
+	const (
+		front  = "dynamo_frontend_"
+		worker = "dynamo_component_"
+		served = `{dynamo_component="backend",dynamo_endpoint="generate",dynamo_namespace="n"} `
+		other  = `{dynamo_component="backend",dynamo_endpoint="clear",dynamo_namespace="n"} `
+		cache  = `{dynamo_component="backend",dynamo_namespace="n"} `
+		vllm   = "vllm:num_requests_running{model_name=\"m\"} 3\nvllm:kv_cache_usage_perc{model_name=\"m\"} 0.3\n"
+	)
+	for _, c := range []struct {
+		says, page string
+		want       map[string]float64
+	}{
+		{
+			"a frontend of 0.5.1",
+			front + "inflight_requests_total{model=\"m\"} 4\n" + front + "queued_requests_total{model=\"m\"} 1\n" +
+				front + "client_disconnects 2\n",
+			map[string]float64{"requests_active": 4, "requests_unanswered": 1, "clients_disconnected": 2},
+		},
+		{
+			"a frontend before 0.7 counts tokens when a request ends",
+			front + "output_sequence_tokens_sum{model=\"m\"} 300\n" + front + "output_sequence_tokens_count{model=\"m\"} 3\n",
+			map[string]float64{"generation_tokens_total": 300},
+		},
+		{
+			"and a later one as they come, whichever models have ended requests",
+			front + "output_sequence_tokens_sum{model=\"m\"} 300\n" + front + "output_tokens_total{model=\"x\"} 7\n",
+			map[string]float64{"generation_tokens_total": 7},
+		},
+		{
+			"the prefix of NIM",
+			"nv_llm_http_service_output_sequence_tokens_sum{model=\"m\"} 300\n",
+			map[string]float64{"generation_tokens_total": 300},
+		},
+		{
+			"a worker of 0.4",
+			worker + `concurrent_requests{component="backend",endpoint="generate",namespace="n"} 12` + "\n",
+			map[string]float64{"requests_active": 12},
+		},
+		{
+			"a worker of 0.5 has a gauge named like a counter, of each endpoint",
+			worker + "inflight_requests_total" + served + "12\n" + worker + "inflight_requests_total" + other + "5\n",
+			map[string]float64{"requests_active": 12},
+		},
+		{
+			"a worker of 0.5 to 0.8 with statistics of its cache",
+			worker + "kvstats_active_blocks" + cache + "400\n" + worker + "kvstats_total_blocks" + cache + "1000\n" +
+				worker + "kvstats_gpu_cache_usage_percent" + cache + "0.4\n" +
+				worker + "kvstats_gpu_prefix_cache_hit_rate" + cache + "0.25\n",
+			map[string]float64{
+				"kv_cache_blocks_used":       400,
+				"kv_cache_blocks_limit":      1000,
+				"kv_cache_utilization_ratio": 0.4,
+				"kv_cache_hit_ratio":         0.25,
+			},
+		},
+		{
+			"which step back behind those of the engine inside",
+			vllm + worker + "kvstats_active_blocks" + cache + "400\n" + worker + "kvstats_gpu_cache_usage_percent" + cache +
+				"0.4\n" + worker + "inflight_requests_total" + served + "12\n",
+			map[string]float64{"kv_cache_utilization_ratio": 0.3, "kv_cache_blocks_used": -1, "requests_active": -1},
+		},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			shows(t, valuesOf(t, engine.Dynamo, []byte(c.page)), c.want, c.says)
+		})
+	}
+}
+
+func TestTokensAreLiveWhereTheyAreCountedAsTheyCome(t *testing.T) {
+	const ended = "dynamo_frontend_output_sequence_tokens_sum{model=\"m\"} 3\n"
+	for page, want := range map[string]string{
+		ended: "false, not on the page yet; families appear with the first worker and request",
+		ended + "dynamo_frontend_output_tokens_total{model=\"m\"} 3\n": "true, dynamo_frontend_output_tokens_total, as " +
+			"tokens are generated",
+	} {
+		known := &engine.Knowledge{Page: readPage(t, engine.Dynamo, []byte(page))}
+		require.Equal(t, want, capability(t, engine.Dynamo, engine.CanLiveTokens, known))
+		require.Contains(t, capability(t, engine.Dynamo, engine.CanTokens, known), "true, ")
+	}
+}
+
+// TestFrontendWithPrefixOfItsOwn says that names were changed, and how.
+func TestFrontendWithPrefixOfItsOwn(t *testing.T) {
+	const body = "acme_requests_total{model=\"m\",status=\"success\"} 5\nacme_inflight_requests{model=\"m\"} 2\n" +
+		"acme_request_duration_seconds_bucket{le=\"+Inf\",model=\"m\"} 5\nacme_request_duration_seconds_sum{model=\"m\"} 5\n" +
+		"acme_request_duration_seconds_count{model=\"m\"} 5\n"
+	typed := "# TYPE acme_request_duration_seconds histogram\n" + body
+	page := readPage(t, engine.Dynamo, []byte(typed))
+	require.Equal(t, engine.TierFrontend, engineOf(t, engine.Dynamo).Tier(page))
+	_, reason := engineOf(t, engine.Dynamo).Stream("", page)
+	require.Empty(t, reason, "a frontend has an API for clients")
+	for _, name := range []string{engine.CanTokens, engine.CanQueue, engine.CanOutcomes, engine.CanKVCache} {
+		require.Equal(t, "false, the names of this frontend begin with acme_, as DYN_METRICS_PREFIX or --metrics-prefix "+
+			"says, and are passed on as they are [start the frontend without that prefix]",
+			capability(t, engine.Dynamo, name, &engine.Knowledge{Page: page}))
+	}
+	api := answers{
+		"/metrics":   typed,
+		"/health":    `{"status":"healthy","endpoints":["dyn://n.backend.generate"],"instances":[{}]}`,
+		"/v1/models": `{"data":[{"id":"m","owned_by":"nvidia"}]}`,
+	}
+	require.Equal(t, engine.Dynamo, engine.Detect(t.Context(), api, "http://server", true).Kind)
+	api["/health"] = `{"status":"healthy"}`
+	require.Equal(t, engine.Unknown, engine.Detect(t.Context(), api, "http://server", true).Kind, "another nvidia")
+}
+
+func TestNIMMadeOfDynamo(t *testing.T) {
+	const front = "nv_llm_http_service_requests_total{model=\"m\",status=\"success\"} 5\n" +
+		"nv_llm_http_service_inflight_requests{model=\"m\"} 2\nnum_request_max{model_name=\"m\"} 256\n"
+	api := answers{"/v1/version": `{"release":"1.13.1","api":"1.0.0"}`, "/v1/health/ready": ""}
+	require.Equal(t, engine.NIM, engine.Recognize(t.Context(), api, "http://server", []byte(front)).Kind)
+	require.Equal(t, engine.Dynamo, engine.Recognize(t.Context(), answers{}, "http://server", []byte(front)).Kind)
+
+	page := readPage(t, engine.NIM, []byte(front))
+	require.Equal(t, engine.Dynamo, page.Inside().Name)
+	nim := engineOf(t, engine.NIM)
+	generation, _ := nim.Generation(page, nil)
+	require.Equal(t, engine.Generation("with Dynamo"), generation)
+	require.Equal(t, engineOf(t, engine.Dynamo).Quirks(page), nim.Quirks(page))
+	require.False(t, nim.CountsFailures(page), "this prefix is that of releases without types of errors")
+	known := &engine.Knowledge{Page: page}
+	require.Contains(t, capability(t, engine.NIM, engine.CanTTFT, known), "requests have ended, and it is still not")
+	require.Equal(t, "false, only the worker's page has it", capability(t, engine.NIM, engine.CanKVCache, known),
+		"nobody can scrape a worker inside a container")
 }
 
 func TestDynamoHealthIsItsList(t *testing.T) {

@@ -74,8 +74,10 @@ type Kind struct {
 
 	// identify sends requests that only this kind answers, and returns the evidence, empty for
 	// another kind. A kind without marks is compared only with the kinds whose page it shows. By
-	// default it needs owners and a version.
-	identify func(ctx context.Context, q *questions) string
+	// default it needs owners and a version. unmistakable is true if no router answers alike, so that
+	// the evidence needs no known page.
+	identify     func(ctx context.Context, q *questions) string
+	unmistakable bool
 	// hint explains what an address without a known page may be. By default it does not know.
 	hint func(ctx context.Context, q *questions) string
 	// ask queries the API for version and models, see [Kind.Ask]. By default it asks for OpenAI's list
@@ -107,10 +109,8 @@ type Kind struct {
 	unserved   func(p *Page, f *Facts, models []ModelState) string
 	deliberate func(p *Page, f *Facts, models []ModelState) bool
 
-	// Capabilities follow from the series, see [waysTo]. tokensLive is true if GenerationTokens grows
-	// while requests run. whyNoPage goes on after "<Path> answers 404", as in ": it exists only
-	// with <flag>", and cureNoPage mends it.
-	tokensLive            bool
+	// Capabilities follow from the series, see [waysTo]. whyNoPage goes on after "<Path> answers 404",
+	// as in ": it exists only with <flag>", and cureNoPage mends it.
 	whyNoPage, cureNoPage string
 	// judge judges one of [CapabilityNames] that the series do not tell, false for the others.
 	judge func(name string, k *Knowledge) (target.Check, bool)
@@ -286,10 +286,11 @@ func (k *Kind) healthByStatus(ctx context.Context, client Client, address string
 
 // within returns the engine whose page the server passes on, nil if the page is its own.
 func (k *Kind) within(p *Page) *Kind {
-	if len(k.engines) == 0 {
+	in := p.Inside()
+	if len(k.engines) == 0 || in == k {
 		return nil
 	}
-	return p.Inside()
+	return in
 }
 
 // Stream returns how to request a streamed answer, or why that fails. The version may be empty.
@@ -386,7 +387,7 @@ func (k *Kind) StockVersion(f *Facts, p *Page) (version, reason string) {
 func (k *Kind) arrangeModels(t *Topology, named NamedModels, facts []ModelFacts) {
 	in, inside := ByName(string(named.Inside))
 	switch {
-	case len(k.engines) > 0 && inside:
+	case len(k.engines) > 0 && inside && in != k:
 		in.arrangeModels(t, named, facts)
 	case k.arrange != nil:
 		k.arrange(t, named, facts)
@@ -421,8 +422,8 @@ func (k *Kind) engineInside(series []labels.Labels) *Kind {
 		in, ok := ByName(string(name))
 		if ok && slices.ContainsFunc(series, func(lset labels.Labels) bool {
 			name := lset.Get(model.MetricNameLabel)
-			isOwn := func(m mark) bool { return strings.HasPrefix(name, m.text) }
-			return strings.HasPrefix(name, in.marks[0].text) && !slices.ContainsFunc(k.marks, isOwn)
+			begins := func(m mark) bool { return strings.HasPrefix(name, m.text) }
+			return slices.ContainsFunc(in.marks, begins) && !slices.ContainsFunc(k.marks, begins)
 		}) {
 			return in
 		}

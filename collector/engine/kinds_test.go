@@ -113,7 +113,7 @@ func TestUnknownServerGetsNoRequests(t *testing.T) {
 func TestKindsSharingPageAgree(t *testing.T) {
 	same := map[engine.Name][]engine.Name{
 		engine.TritonOpenAI: {engine.Triton},
-		engine.NIM:          {engine.VLLM, engine.SGLang},
+		engine.NIM:          {engine.VLLM, engine.SGLang, engine.Dynamo},
 	}
 	kinds := []engine.Name{engine.Unknown}
 	for _, e := range engine.All() {
@@ -182,6 +182,6 @@ func TestGenerationsOfNIM2(t *testing.T) {
 		"true, sglang:generation_tokens_total, when a request ends",
 		capability(t, engine.NIM, engine.CanTokens, known),
 	)
-	require.Equal(t, "false, this release counts tokens when a request ends [a "+
-		"later SGLang]", capability(t, engine.NIM, engine.CanLiveTokens, known))
+	require.Equal(t, "false, this release counts tokens when a request ends [SGLang 0.5.7 or "+
+		"later]", capability(t, engine.NIM, engine.CanLiveTokens, known))
 }

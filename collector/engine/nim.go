@@ -4,12 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
 // NIM is NIM for LLMs: 1.x has its own names, 2.x those of vLLM or SGLang (docs of 2.0.0 to
-// 2.1.4).
+// 2.1.4), and one made of Dynamo those of its frontend (ai-dynamo/dynamo#2432).
 const NIM Name = "nim"
 
 // The version is NIM's own, not TensorRT-LLM's.
@@ -36,8 +37,6 @@ func nim() *Kind {
 
 		generation: nimGeneration,
 
-		// Tokens and the time per output token change with each token, unlike in trtllm-serve.
-		tokensLive: true,
 		remark: func(*Page) map[string]string {
 			return map[string]string{CanKVCache: "0 to 1 despite its name"}
 		},
@@ -48,8 +47,8 @@ func nim() *Kind {
 
 const nimVersionPath, nimVersionKey = "/v1/version", "release"
 
-// nimEngines returns the engines of 2.x.
-func nimEngines() []Name { return []Name{VLLM, SGLang} }
+// nimEngines returns what may be inside.
+func nimEngines() []Name { return []Name{VLLM, SGLang, Dynamo} }
 
 // nimFirst is the generation with NIM's own names.
 const nimFirst Generation = "1.x"
@@ -74,6 +73,8 @@ func nimGeneration(p *Page, _ *Facts) (Generation, string) {
 		return "2.x with vLLM", "the page has the names of vLLM"
 	case p.HasPrefix(sglangPrefix):
 		return "2.x with SGLang", "the page has the names of SGLang"
+	case dynamoFront(p) != "":
+		return "with Dynamo", "the page has the names of a frontend of Dynamo"
 	case slices.ContainsFunc(nimMeanings(), func(m Meaning) bool {
 		return p.HasName(m.Name) || p.HasName(m.Name+"_bucket")
 	}):
@@ -113,6 +114,13 @@ func nimJudge(name string, k *Knowledge) (c target.Check, ok bool) {
 		return yes(
 			p.seriesOf("and", RequestsFinished, RequestsFailed) + "; what never reached the engine is not counted",
 		), true
+	}
+	if in := k.Page.Inside(); in != nil && in.Name == Dynamo {
+		c = in.capability(name, k)
+		if !c.OK && strings.HasPrefix(c.Cure, cureScrape) {
+			c.Cure = "" // Nothing but NIM's page leaves the container.
+		}
+		return c, true
 	}
 	return c, false
 }

@@ -111,8 +111,12 @@ func TestTiers(t *testing.T) {
 		counts bool
 	}{
 		{
-			engine.Dynamo, "dynamo_frontend_disconnected_clients 0\n", engine.TierFrontend, true,
+			engine.Dynamo, "dynamo_frontend_model_ready{model=\"m\"} 1\n", engine.TierFrontend, true,
 		}, // By labels that come with the first.
+		{
+			engine.Dynamo, "dynamo_frontend_disconnected_clients 0\n", engine.TierFrontend, false,
+		}, // Early releases have that too, and count all errors alike.
+		{engine.Dynamo, "nv_llm_http_service_inflight_requests{model=\"m\"} 1\n", engine.TierFrontend, false},
 		{engine.Dynamo, "dynamo_component_uptime_seconds 3\n", engine.TierWorker, false},
 		{
 			engine.Dynamo,

@@ -226,6 +226,19 @@ func (p *Page) HasPrefix(prefix string) bool {
 	return p.hasNameLike(func(name string) bool { return strings.HasPrefix(name, prefix) })
 }
 
+// hasFamily reports whether the page has a family, which need not be watched.
+func (p *Page) hasFamily(name string) bool {
+	return slices.ContainsFunc(p.families(), func(f exposition.Family) bool { return f.Name == name })
+}
+
+// families returns the families of the page, also those that are not watched.
+func (p *Page) families() []exposition.Family {
+	if p == nil {
+		return nil
+	}
+	return p.shape.Families()
+}
+
 func (p *Page) hasNameLike(like func(name string) bool) bool {
 	for name := range p.get().names {
 		if like(name) {
@@ -245,6 +258,11 @@ func (p *Page) readsFrom(prefix string, s Signal) bool {
 	return p.hasReading(
 		func(r reading) bool { return r.meaning.Signal == s && strings.HasPrefix(r.meaning.Name, prefix) },
 	)
+}
+
+// tokensLive reports whether the page counts generated tokens as they come.
+func (p *Page) tokensLive() bool {
+	return p.hasReading(func(r reading) bool { return r.meaning.Signal == GenerationTokens && !r.meaning.WhenEnded })
 }
 
 // Loaded reports whether a model is loaded; known is false if no model is counted.
@@ -350,8 +368,14 @@ func (p *Page) compareRanks(b *exposition.Block) bool {
 		}
 		batches[i] = v
 	}
+	ended := 0.0
+	for _, series := range p.endings {
+		if v, ok := b.WatchedValue(series); ok {
+			ended += v
+		}
+	}
 	previous := p.comparison.result
-	p.comparison.add(batches)
+	p.comparison.add(batches, ended)
 	if p.comparison.result == previous {
 		return false
 	}

@@ -177,7 +177,8 @@ func sorted[V any](set map[string]V) []string { return slices.Sorted(maps.Keys(s
 // duplicates finds series that repeat another one, with an older name or another rank.
 type duplicates struct {
 	series []labels.Labels
-	// models holds the models of the series of each name, "" for none.
+	// models holds the models of the series of each name, "" for none. Series that have no meaning
+	// for their labels replace none.
 	models map[string]map[string]bool
 	// original holds the series that counts among those that differ only in [Meaning.Copies].
 	original map[string]int
@@ -190,7 +191,9 @@ func newDuplicates(index Index, series []labels.Labels) *duplicates {
 		if d.models[name] == nil {
 			d.models[name] = make(map[string]bool)
 		}
-		d.models[name][modelOf(series[i])] = true
+		if index.reads(name, series[i]) {
+			d.models[name][modelOf(series[i])] = true
+		}
 		for _, m := range index[name] {
 			if len(m.Copies) == 0 {
 				continue
@@ -203,6 +206,12 @@ func newDuplicates(index Index, series []labels.Labels) *duplicates {
 		}
 	}
 	return d
+}
+
+// reads reports whether a series has a meaning, or its name has none, so that it only marks a release.
+func (index Index) reads(name string, lset labels.Labels) bool {
+	meanings := index[name]
+	return len(meanings) == 0 || slices.ContainsFunc(meanings, func(m Indexed) bool { return m.selects(lset) })
 }
 
 // without returns the labels of a series except some, as a key.

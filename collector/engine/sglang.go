@@ -146,19 +146,26 @@ func sglangCountsFailures(p *Page) bool { return p.Has(HTTPAnswers) }
 // sglangQuirks returns the quirks of a page. With several tokenizer workers no answers are counted,
 // and streams count as aborted shortly after they ended (sgl-project/sglang#28868).
 func sglangQuirks(q Quirks, p *Page) Quirks {
-	q.AbortsRepeated = p != nil && p.engine.Name == SGLang && p.Has(KVTokensLimit) && !sglangCountsFailures(p)
+	q.AbortsRepeated = p != nil && p.engine.Name == SGLang && sglangSteps(p) && !sglangCountsFailures(p)
 	return q
 }
 
+// sglangSteps reports whether the page counts steps, which 0.5.7 brought, one release after the counters
+// of answers.
+func sglangSteps(p *Page) bool { return p.Has(EngineIterations) || p.Has(GenerationTokensLive) }
+
 // sglangOutcomes explains which outcomes of requests are known.
 func sglangOutcomes(p *Page) string {
-	bound := "requests aborted while waiting do not count as finished, so class ok is a lower bound"
+	bounds := "requests aborted while waiting do not count as finished, so class ok is a lower bound, and so is " +
+		"class client, from which all aborted requests are subtracted, although only those whose answer had not " +
+		"begun were answered 400"
 	if p.Has(RequestsUnaborted) {
-		bound = "class ok is exact for requests of several tokens and a lower bound for requests of one token"
+		bounds = "class ok is exact for requests of several tokens and a lower bound for requests of one token; a " +
+			"client that disconnects before its answer begins is answered 400, which is subtracted from class " +
+			"client as far as known"
 	}
 	return "num_requests_total, aborted ones, and failures by " +
-		"HTTP status; " + bound + "; a client that disconnects before its answer begins " +
-		"is answered 400, which is subtracted from class client as far as known; a request with n > 1 counts n + 1 " +
+		"HTTP status; " + bounds + "; a request with n > 1 counts n + 1 " +
 		"times; errors inside a stream are not counted"
 }
 
@@ -188,17 +195,17 @@ func sglangRemarks(*Page) map[string]string {
 
 // sglangGaps explains what a page lacks.
 func sglangGaps(k *Knowledge) []gap {
-	noLive := lacks("this release counts tokens when a request ends", "a later SGLang", CanLiveTokens)
-	if k.Page.Has(KVTokensLimit) { // It has live tokens: both names appeared between 0.5.4 and 0.5.9.
-		noLive = lacks(notYet, "", CanLiveTokens)
+	noLive := lacks("this release counts tokens when a request ends", "SGLang 0.5.7 or later", CanLiveTokens)
+	if sglangSteps(k.Page) || k.Page.Has(KVTokensLimit) && !k.Page.ended() { // That size came with 0.5.6.
+		noLive = awaits(notYet, CanLiveTokens)
 	}
 	return []gap{
 		lacks("no streamed request had its first token yet", "", CanTTFT),
-		lacks("no prompt was found in the cache yet; the family appears with the first, unless "+
-			"--disable-radix-cache is set", "",
+		lacks("the family appears with the first prompt that is found in the cache, from SGLang 0.4.3.post4 on and "+
+			"unless --disable-radix-cache is set", "",
 			CanKVReuse),
 		noLive,
-		lacks(notYet, ""),
+		awaits(notYet),
 	}
 }
 
@@ -219,7 +226,7 @@ func sglangScheduler() []Meaning {
 		// On a server that only decodes (label engine_type), requests wait for capacity, or for the
 		// other server, in the first and for their KV cache in the second, of which
 		// num_decode_host_receive_queue_reqs repeats a part. On a server that only prefills, they
-		// wait for the other server's capacity in the third, called prealloc up to 0.5.9; those in
+		// wait for the other server's capacity in the third, called prealloc up to 0.5.11; those in
 		// num_prefill_inflight_queue_reqs are computed already. 0.4.6 leaves all of them at 0
 		// (scheduler_metrics_mixin.py, metrics_reporter.py).
 		{Name: "num_decode_prealloc_queue_reqs", Signal: RequestsWaiting},
@@ -236,6 +243,7 @@ func sglangScheduler() []Meaning {
 		{Name: "num_bootstrap_failed_reqs_total", Signal: KVTransferFailures, Const: labeled("reason", "bootstrap")},
 		{Name: "num_paused_reqs", Signal: RequestsPaused},
 		{Name: "num_retracted_reqs", Signal: RequestsPreempted},
+		{Name: "num_retracted_requests_total", Signal: Preemptions}, // Since 0.5.7.
 		// The time in the queue includes requests of health checks.
 		{Name: "queue_time_seconds", Signal: RequestQueue},
 		// Tokens, about once per step, without the first token of each request (seen in 0.5.23).
@@ -266,7 +274,7 @@ func sglangScheduler() []Meaning {
 func sglangRequests() []Meaning {
 	return []Meaning{
 		// Aborted requests count as ended, unless they were still waiting (scheduler.py,
-		// abort_request). Since 0.5.23 the time per output token excludes aborted requests and
+		// abort_request). The time per output token, new in 0.5.22, excludes aborted requests and
 		// those of a single token. A request that is not streamed and whose client left is also
 		// answered 400 (tokenizer_manager.py). A request with n > 1 ends n + 1 times, once for its
 		// prompt.
@@ -280,13 +288,13 @@ func sglangRequests() []Meaning {
 		{Name: "num_requests_total", Where: only("is_streaming", "true"), Signal: RequestsStreamed},
 		{Name: sglangUnaborted, Where: only("is_streaming", "true"), Signal: StreamsUnaborted},
 		{Name: "prompt_tokens_total", Signal: PromptTokens},
-		{Name: "generation_tokens_total", Signal: GenerationTokens},
+		{Name: "generation_tokens_total", Signal: GenerationTokens, WhenEnded: true},
 		{Name: "cached_tokens_total", Signal: CachedTokens},
 		{Name: "cached_tokens_total", Signal: CachedTokensByTier, Dims: renamed("cache_source", "cache_tier")},
 		{Name: "prompt_tokens_histogram", Signal: RequestPromptTokens},
 		{Name: "generation_tokens_histogram", Signal: RequestOutputTokens},
 		// Requests that are not streamed are left out: their first token counts when the complete
-		// answer, or its first 50 tokens, are there. Releases up to 0.5.15 do not distinguish
+		// answer, or its first 50 tokens, are there. Releases up to 0.5.16 do not distinguish
 		// them.
 		{Name: "time_to_first_token_seconds", Where: only("is_streaming", "true"), Signal: FirstToken},
 		{Name: "time_to_first_token_seconds", Where: only("is_streaming", ""), Signal: FirstToken},

@@ -152,20 +152,18 @@ func TestRealSGLangPages(t *testing.T) {
 // TestSGLangReasons checks capabilities on pages of different releases.
 func TestSGLangReasons(t *testing.T) {
 	const (
-		fresh       = "not on the page yet; families appear with the first request"
-		begins      = `sglang:num_running_reqs{engine_type="unified"} 0` + "\n" + `sglang:token_usage{engine_type="unified"} 0` + "\n"
-		newer       = begins + `sglang:max_total_num_tokens{engine_type="unified"} 4096` + "\n"
-		answers     = `sglang:http_responses_total{endpoint="/metrics",method="GET",status_code="200"} 1` + "\n"
-		comes       = `sglang:http_requests_total{endpoint="/v1/completions",method="POST"} 1` + "\n"
-		counted     = "true, num_requests_total, aborted ones, and failures by HTTP status; "
-		abortReason = "; a client that disconnects before its answer begins is answered 400, which is subtracted " +
-			"from class client as far as known; a request with n > 1 counts n + 1 times; errors inside a stream " +
-			"are not counted"
+		fresh      = "not on the page yet; families appear with the first request"
+		begins     = `sglang:num_running_reqs{engine_type="unified"} 0` + "\n" + `sglang:token_usage{engine_type="unified"} 0` + "\n"
+		newer      = begins + `sglang:max_total_num_tokens{engine_type="unified"} 4096` + "\n"
+		answers    = `sglang:http_responses_total{endpoint="/metrics",method="GET",status_code="200"} 1` + "\n"
+		comes      = `sglang:http_requests_total{endpoint="/v1/completions",method="POST"} 1` + "\n"
+		counted    = "true, num_requests_total, aborted ones, and failures by HTTP status; "
+		notCounted = "; a request with n > 1 counts n + 1 times; errors inside a stream are not counted"
 	)
 	for _, c := range []struct{ says, page, name, want string }{
 		{
 			"an old one", begins, engine.CanLiveTokens,
-			"false, this release counts tokens when a request ends [a later SGLang]",
+			"false, this release counts tokens when a request ends [SGLang 0.5.7 or later]",
 		},
 		{"a release that counts them, before the first", newer, engine.CanLiveTokens, "false, " + fresh},
 		{"an old one", begins, engine.CanKVCache, "true, sglang:token_usage, rounded to 2 digits"},
@@ -191,14 +189,16 @@ func TestSGLangReasons(t *testing.T) {
 		{
 			"a release without whole requests", begins + answers, engine.CanOutcomes,
 			counted + "requests aborted while waiting do not count as finished, so class ok is " +
-				"a lower bound" + abortReason,
+				"a lower bound, and so is class client, from which all aborted requests are subtracted, " +
+				"although only those whose answer had not begun were answered 400" + notCounted,
 		},
 		{
 			"a release with whole requests",
 			begins + answers + "sglang:request_time_per_output_token_seconds_count{is_streaming=\"true\"} 1\n",
 			engine.CanOutcomes,
 			counted + "class ok is exact for requests of several tokens and a lower bound for requests " +
-				"of one token" + abortReason,
+				"of one token; a client that disconnects before its answer begins is answered 400, which is " +
+				"subtracted from class client as far as known" + notCounted,
 		},
 	} {
 		require.Equal(
@@ -210,7 +210,12 @@ func TestSGLangReasons(t *testing.T) {
 			c.name,
 		)
 	}
-	for page, repeated := range map[string]bool{begins: false, newer: true, newer + answers: false} {
+	steps := newer + "sglang:cuda_graph_passes_total{mode=\"decode_none\"} 4\n"
+	for page, repeated := range map[string]bool{
+		begins: false,
+		newer:  false, // As of 0.5.6, which does not count its answers.
+		steps:  true, steps + answers: false,
+	} {
 		require.Equal(
 			t,
 			repeated,

@@ -29,8 +29,6 @@ func tritonJudge(kind *Kind, name string, k *Knowledge) (c target.Check, ok bool
 		return k.config(noTritonConfig(k)), true
 	case p == nil:
 		return c, false
-	case name == CanLiveTokens && (hasModule(p) || p.HasPrefix(vllmPrefix)) && p.Has(GenerationTokens):
-		return yes(kind.reason(name, way{GenerationTokens}, p)), true
 	case hasModule(p) && name == CanOutcomes:
 		return yes("nv_llmapi_requests_ended_total, by class"), true
 	case hasModule(p) && name != CanGPU:

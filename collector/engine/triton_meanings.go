@@ -138,9 +138,10 @@ func backendMeanings() []Meaning {
 			Unless: replacedBy(modulePrefix + "prompt_tokens_total"),
 		},
 		Meaning{
-			Name:   "nv_llm_output_token_len_sum",
-			Signal: GenerationTokens,
-			Unless: replacedBy(modulePrefix + "generation_tokens_total"),
+			Name:      "nv_llm_output_token_len_sum",
+			Signal:    GenerationTokens,
+			WhenEnded: true,
+			Unless:    replacedBy(modulePrefix + "generation_tokens_total"),
 		},
 		Meaning{Name: "nv_llm_input_token_len", Signal: RequestPromptTokens},
 		Meaning{Name: "nv_llm_output_token_len", Signal: RequestOutputTokens},

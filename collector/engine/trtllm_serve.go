@@ -154,7 +154,7 @@ func serveMeanings() []Meaning {
 		},
 		{Name: "num_requests_completed_total", Signal: RequestsCompleted},
 		{Name: "prompt_tokens_total", Signal: PromptTokens},
-		{Name: "generation_tokens_total", Signal: GenerationTokens},
+		{Name: "generation_tokens_total", Signal: GenerationTokens, WhenEnded: true},
 		{Name: "prompt_cached_tokens_total", Signal: CachedTokens},
 		{
 			Name:   "prompt_cache_hit_tokens_total",
@@ -317,7 +317,7 @@ func serveJudge(name string, k *Knowledge) (c target.Check, ok bool) {
 		return yes("an estimate from the iterations of GET /metrics: " +
 			"llm_server_iteration_stats_generation_tokens_estimated_total"), true
 	}
-	return p.judgeRanks(name)
+	return p.judgeRanks(name, k.Iterations)
 }
 
 // serveRemarks returns remarks on what the page shows: gauges are those of iterations.
@@ -351,7 +351,7 @@ func serveGaps(k *Knowledge) []gap {
 	if k.Iterations {
 		live = lacks(noneRead, cureIteration, CanLiveTokens)
 	}
-	all := []gap{live, lacks(noRequest, "", CanTTFT, CanE2E, CanQuantiles)}
+	all := []gap{live, awaits(noRequest, CanTTFT, CanE2E, CanQuantiles)}
 	finished := k.Page.Has(RequestsFinished)
 	if finished {
 		all = append(all,

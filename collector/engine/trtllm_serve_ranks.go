@@ -32,9 +32,11 @@ const serveBatch, labelRank = "scheduled_batch_size", "rank"
 
 // rankSet holds the ranks that show batches on a page.
 type rankSet struct {
-	// batches holds the indexes of their series, firstRank the label of the first one.
+	// batches holds the indexes of their series, firstRank the label of the first one, endings those
+	// of the series that count ended requests.
 	batches   []int
 	firstRank string
+	endings   []int
 	// stated is what the labels alone prove, 0 if nothing.
 	stated Ranks
 	// complete is false if ranks of other machines are missing.
@@ -63,6 +65,8 @@ func readRanks(index Index, all []labels.Labels) rankSet {
 					r.firstRank = rank
 				}
 				r.batches = append(r.batches, i)
+			case RequestsFinished, RequestsFailed:
+				r.endings = append(r.endings, i)
 			}
 		}
 	}
@@ -116,18 +120,22 @@ func (r *rankSet) allows(m *Meaning, lset labels.Labels) bool {
 	}, m.Signal)
 }
 
-// judgeRanks judges the capabilities that depend on whether ranks share requests, false for
-// others.
-func (p *Page) judgeRanks(name string) (target.Check, bool) {
+// judgeRanks judges the capabilities that depend on whether ranks share requests, false for others;
+// read is true if iterations are read.
+func (p *Page) judgeRanks(name string, read bool) (target.Check, bool) {
+	const elsewhere = "llm_server_iteration_stats_queued_requests"
 	several := strconv.Itoa(len(p.batches)) + " ranks"
 	queued, running, cache := name == CanQueue, name == CanRunning, name == CanKVCache && p.Has(KVUtilization)
 	switch {
-	case p.ranks == RanksUnsure && (queued || running || name == CanStall):
+	case p.ranks == RanksUnsure && (queued || running):
 		return no(p.unsureReason(several), ""), true
 	case p.ranks == RanksApart && queued:
-		return no("attention is data parallel over "+several+": num_requests_waiting is the last one's, and "+
-			"requests wait at the first",
-			"iteration_stats: true in the pool, then llm_server_iteration_stats_queued_requests"), true
+		reason := "attention is data parallel over " + several + ": num_requests_waiting is the last one's, and " +
+			"requests wait at the first"
+		if read {
+			return no(reason+", as "+elsewhere+" shows", ""), true
+		}
+		return no(reason, "iteration_stats: true in the pool, then "+elsewhere), true
 	case p.ranks == RanksApart && running:
 		return yes("the batches of " + several + " together, each of which has requests of its own"), true
 	case p.ranks == RanksApart && cache:
@@ -148,46 +156,61 @@ func (p *Page) unsureReason(several string) string {
 		return "attention is data parallel, and " + several + " are on the page: the others are on other machines"
 	}
 	return "its " + several + " show batches, and it is not clear yet whether they share requests, as " +
-		"tensor-parallel ranks do, or have their own: this takes some requests"
+		"tensor-parallel ranks do, or have their own: this takes batches that differ, or an idle moment after " +
+		"a few requests"
 }
 
-// rankComparison compares batches of ranks. The score is the evidence that each has its own.
+// rankComparison finds out from the batches of ranks whether these share requests. Equal batches prove
+// nothing: balanced ranks with requests of their own show them too. Two proofs are left:
+//
+//   - Ranks that show different batches, the same ones on two pages in a row, have their own requests.
+//     Tensor-parallel ranks differ for a moment within one iteration, or for good if they hang there.
+//   - If fewer requests end until the server is idle than all batches held together, ranks share them,
+//     as long as these requests suffice for one batch. Clients that left are not counted.
 type rankComparison struct {
-	score    int
-	previous float64
 	result   Ranks
+	previous []float64
+	// repeated is true if the previous page showed the same different batches as the one before it.
+	repeated bool
+	// ended is how many requests had ended by the previous page. Those in its batches may be among
+	// them, since a page is not of one instant.
+	ended float64
+	// together and alone are how many must have ended once the server is idle: if ranks have their
+	// own requests, and if they share them.
+	together, alone float64
 }
 
-func newRankComparison() rankComparison { return rankComparison{previous: -1, result: RanksUnsure} }
+func newRankComparison() rankComparison { return rankComparison{result: RanksUnsure} }
 
-// Weights of the evidence. Tensor-parallel ranks process the same batch within one iteration, so
-// that pages rarely show a difference; ranks with their own requests rarely change from one batch
-// to another in the same way.
-const (
-	scoreDifferent, scoreSame = 4, 1
-	scoreApart, scoreOne      = 12, -5
-)
-
-// add adds the batches of one page.
-func (c *rankComparison) add(batches []float64) {
-	batch, equal := batches[0], true
-	for _, v := range batches {
-		if math.IsNaN(v) {
-			return
-		}
-		equal = equal && v == batch
+// add adds a page: the batches of the ranks, and how many requests have ended.
+func (c *rankComparison) add(batches []float64, ended float64) {
+	if slices.ContainsFunc(batches, math.IsNaN) {
+		return
 	}
-	switch {
-	case !equal:
-		c.score, batch = min(c.score+scoreDifferent, scoreApart), -1
-	case batch > 0 && batch != c.previous:
-		c.score = max(c.score-scoreSame, scoreOne)
-	}
-	c.previous = batch
-	switch {
-	case c.score >= scoreApart:
+	same := slices.Equal(batches, c.previous)
+	if c.repeated && !same {
 		c.result = RanksApart
-	case c.score <= scoreOne:
-		c.result = RanksOne
 	}
+	c.repeated = same && slices.Min(batches) != slices.Max(batches)
+	if ended < c.ended {
+		c.together, c.alone = 0, 0 // The server has restarted.
+	}
+	switch idle := slices.Max(batches) == 0; {
+	case !idle && c.previous != nil:
+		c.together = max(c.together, c.ended+sum(batches))
+		c.alone = max(c.alone, c.ended+slices.Max(batches))
+	case idle && same: // Counters may lag behind gauges, for one page at most.
+		if c.alone <= ended && ended < c.together && c.result == RanksUnsure {
+			c.result = RanksOne
+		}
+		c.together, c.alone = 0, 0
+	}
+	c.previous, c.ended = batches, ended
+}
+
+func sum(values []float64) (total float64) {
+	for _, v := range values {
+		total += v
+	}
+	return total
 }

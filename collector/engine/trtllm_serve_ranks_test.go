@@ -28,24 +28,93 @@ func readPages(t *testing.T, kind engine.Name, pages ...string) (read *engine.Pa
 	return read
 }
 
-func TestRankReasons(t *testing.T) {
-	const gauges = "trtllm_num_requests_running 1\ntrtllm_num_requests_waiting 0\ntrtllm_num_scheduled_requests 1\n" +
+// rankPage returns a page with the batches of ranks and the number of requests that ended well.
+func rankPage(ended int, more string, batches ...int) string {
+	var b strings.Builder
+	b.WriteString("trtllm_num_requests_running 1\ntrtllm_num_requests_waiting 0\ntrtllm_num_scheduled_requests 1\n" +
 		"trtllm_kv_cache_utilization 0.5\ntrtllm_iteration_latency_seconds 1\n" +
-		"trtllm_request_success_total 1\ntrtllm_e2e_request_latency_seconds_bucket{le=\"+Inf\"} 1\n"
-	page := func(more string, batches ...int) string {
-		var b strings.Builder
-		for rank, n := range batches {
-			fmt.Fprintf(&b, "trtllm_scheduled_batch_size{pid=\"%d\",rank=\"%d\"} %d\n", 10+rank, rank, n)
-		}
-		return gauges + b.String() + more
+		"trtllm_e2e_request_latency_seconds_bucket{le=\"+Inf\"} 1\n")
+	fmt.Fprintf(&b, "trtllm_request_success_total %d\n%s", ended, more)
+	for rank, n := range batches {
+		fmt.Fprintf(&b, "trtllm_scheduled_batch_size{pid=\"%d\",rank=\"%d\"} %d\n", 10+rank, rank, n)
 	}
-	times := func(n int, pages ...string) (all []string) {
-		for range n {
-			all = append(all, pages...)
-		}
-		return all
+	return b.String()
+}
+
+// ownRequests are pages of two ranks that have requests of their own.
+func ownRequests() []string {
+	return []string{rankPage(1, "", 3, 5), rankPage(2, "", 3, 5), rankPage(3, "", 4, 5)}
+}
+
+// sharedRequests are pages of two ranks that share the requests of one client after the other.
+func sharedRequests() []string {
+	return []string{rankPage(4, "", 0, 0), rankPage(4, "", 1, 1), rankPage(5, "", 0, 0), rankPage(5, "", 0, 0)}
+}
+
+func TestBatchesTellWhetherRanksShareRequests(t *testing.T) {
+	for _, c := range []struct {
+		says  string
+		pages []string
+		want  engine.Ranks
+	}{
+		{"equal batches that change, always busy", []string{
+			rankPage(1, "", 8, 8), rankPage(2, "", 7, 7), rankPage(3, "", 6, 6),
+			rankPage(4, "", 5, 5), rankPage(5, "", 8, 8), rankPage(6, "", 7, 7),
+		}, engine.RanksUnsure},
+		{"balanced waves: as many end as all batches hold", []string{
+			rankPage(0, "", 0, 0), rankPage(0, "", 4, 4), rankPage(8, "", 0, 0), rankPage(8, "", 0, 0),
+			rankPage(8, "", 4, 4), rankPage(16, "", 0, 0), rankPage(16, "", 0, 0),
+		}, engine.RanksUnsure},
+		{"one request in two batches", sharedRequests(), engine.RanksOne},
+		{"more end than the batches hold, as pages do not show them all", []string{
+			rankPage(0, "", 0, 0), rankPage(0, "", 1, 1), rankPage(9, "", 0, 0), rankPage(9, "", 0, 0),
+		}, engine.RanksUnsure},
+		{"the requests in flight when the exporter starts may have ended by its first page", []string{
+			rankPage(3, "", 4, 4), rankPage(7, "", 0, 0), rankPage(7, "", 0, 0),
+		}, engine.RanksUnsure},
+		{"requests that were in flight on the second page", []string{
+			rankPage(3, "", 4, 4), rankPage(3, "", 4, 4), rankPage(7, "", 0, 0), rankPage(7, "", 0, 0),
+		}, engine.RanksOne},
+		{"counters that lag behind", []string{
+			rankPage(0, "", 0, 0), rankPage(0, "", 4, 4), rankPage(5, "", 0, 0), rankPage(8, "", 0, 0),
+		}, engine.RanksUnsure},
+		{"all clients leave, which nothing counts", []string{
+			rankPage(3, "", 0, 0), rankPage(3, "", 4, 4), rankPage(3, "", 0, 0), rankPage(3, "", 0, 0),
+		}, engine.RanksUnsure},
+		{"requests that fail", []string{
+			rankPage(3, "trtllm_request_error_total{http_code=\"500\"} 1\n", 0, 0),
+			rankPage(3, "trtllm_request_error_total{http_code=\"500\"} 1\n", 1, 1),
+			rankPage(3, "trtllm_request_error_total{http_code=\"500\"} 2\n", 0, 0),
+			rankPage(3, "trtllm_request_error_total{http_code=\"500\"} 2\n", 0, 0),
+		}, engine.RanksOne},
+		{"a server that restarts while it is busy", []string{
+			rankPage(50, "", 4, 4), rankPage(50, "", 4, 4), rankPage(0, "", 0, 0), rankPage(0, "", 0, 0),
+		}, engine.RanksUnsure},
+		{"different batches that stay and change", ownRequests(), engine.RanksApart},
+		{"requests of one rank alone", []string{
+			rankPage(0, "", 2, 0), rankPage(0, "", 2, 0), rankPage(1, "", 1, 0),
+		}, engine.RanksApart},
+		{"a page of the middle of an iteration", []string{
+			rankPage(1, "", 3, 4), rankPage(2, "", 4, 4), rankPage(3, "", 5, 4), rankPage(4, "", 6, 5),
+		}, engine.RanksUnsure},
+		{"different batches that stay for good, of a server that hangs", []string{
+			rankPage(1, "", 3, 4), rankPage(1, "", 3, 4), rankPage(1, "", 3, 4),
+		}, engine.RanksUnsure},
+		{"own requests, then in step", append(ownRequests(), sharedRequests()...), engine.RanksApart},
+		{"shared by the count, and apart by what all see", append(sharedRequests(), ownRequests()...), engine.RanksApart},
+		{"one rank", []string{rankPage(1, "", 3)}, engine.RanksOne},
+		{"no batches", []string{rankPage(1, "")}, engine.RanksUnseen},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			require.Equal(t, c.want, readPages(t, engine.TRTLLMServe, c.pages...).Ranks())
+		})
 	}
-	apart := times(3, page("", 3, 5))
+}
+
+func TestRankReasons(t *testing.T) {
+	with := func(more string) (all []string) {
+		return []string{rankPage(1, more, 3, 5), rankPage(2, more, 3, 5), rankPage(3, more, 4, 5)}
+	}
 	running := map[engine.Ranks]map[string]engine.Combine{
 		engine.RanksUnseen: {"": engine.Newest}, engine.RanksOne: {"0": engine.Newest},
 		engine.RanksUnsure: {
@@ -54,84 +123,96 @@ func TestRankReasons(t *testing.T) {
 		}, engine.RanksApart: {"0": engine.Sum, "1": engine.Sum},
 	}
 	for _, c := range []struct {
-		says  string
-		pages []string
-		ranks engine.Ranks
-		name  string
-		want  string
+		says       string
+		pages      []string
+		ranks      engine.Ranks
+		name       string
+		iterations bool
+		want       string
 	}{
 		{
-			"of a release without batches the gauges count",
-			[]string{page("")},
-			engine.RanksUnseen, engine.CanRunning,
-			"true, trtllm_num_scheduled_requests, of the last iteration, updated when a request ends",
+			says:  "of a release without batches the gauges count",
+			pages: []string{rankPage(1, "")},
+			ranks: engine.RanksUnseen, name: engine.CanRunning,
+			want: "true, trtllm_num_scheduled_requests, of the last iteration, updated when a request ends",
 		},
 		{
-			"one batch",
-			[]string{page("", 3)},
-			engine.RanksOne, engine.CanRunning,
-			"true, scheduled_batch_size, the batch of the latest iteration, 0 when idle",
+			says:  "one batch",
+			pages: []string{rankPage(1, "", 3)},
+			ranks: engine.RanksOne, name: engine.CanRunning,
+			want: "true, scheduled_batch_size, the batch of the latest iteration, 0 when idle",
 		},
 		{
-			"its queue",
-			[]string{page("", 3)},
-			engine.RanksOne, engine.CanQueue,
-			"true, trtllm_num_requests_waiting, of the last iteration, updated when a request ends",
+			says:  "its queue",
+			pages: []string{rankPage(1, "", 3)},
+			ranks: engine.RanksOne, name: engine.CanQueue,
+			want: "true, trtllm_num_requests_waiting, of the last iteration, updated when a request ends",
 		},
 		{
-			"two equal ones", times(4, page("", 3, 3)), engine.RanksUnsure, engine.CanQueue,
-			"false, its 2 ranks show batches, and it is not clear yet whether they share requests, as " +
-				"tensor-parallel ranks do, or have their own: this takes some requests",
+			says:  "two equal ones",
+			pages: []string{rankPage(1, "", 3, 3), rankPage(2, "", 3, 3)},
+			ranks: engine.RanksUnsure, name: engine.CanQueue,
+			want: "false, its 2 ranks show batches, and it is not clear yet whether they share requests, as " +
+				"tensor-parallel ranks do, or have their own: this takes batches that differ, or an idle moment after " +
+				"a few requests",
 		},
 		{
-			"two with equal changes", times(3, page("", 1, 1), page("", 2, 2))[:5], engine.RanksOne,
-			engine.CanQueue,
-			"true, trtllm_num_requests_waiting, of the last iteration, updated when a request ends",
+			says:  "two that share requests",
+			pages: sharedRequests(),
+			ranks: engine.RanksOne, name: engine.CanQueue,
+			want: "true, trtllm_num_requests_waiting, of the last iteration, updated when a request ends",
 		},
 		{
-			"two that differed once",
-			append([]string{page("", 3, 5)}, times(5, page("", 1, 1), page("", 2, 2))[:9]...),
-			engine.RanksOne, engine.CanRunning,
-			"true, scheduled_batch_size, the batch of the latest iteration, 0 when idle",
+			says:  "two with their own",
+			pages: ownRequests(),
+			ranks: engine.RanksApart, name: engine.CanRunning,
+			want: "true, the batches of 2 ranks together, each of which has requests of its own",
 		},
 		{
-			"two different ones", apart, engine.RanksApart, engine.CanRunning,
-			"true, the batches of 2 ranks together, each of which has requests of its own",
-		},
-		{
-			"the queue of those", apart, engine.RanksApart, engine.CanQueue,
-			"false, attention is data parallel over 2 ranks: num_requests_waiting is the last one's, and requests " +
+			says:  "the queue of those",
+			pages: ownRequests(),
+			ranks: engine.RanksApart, name: engine.CanQueue,
+			want: "false, attention is data parallel over 2 ranks: num_requests_waiting is the last one's, and requests " +
 				"wait at the first [iteration_stats: true in the pool, then " +
 				"llm_server_iteration_stats_queued_requests]",
 		},
 		{
-			"their KV cache", apart, engine.RanksApart, engine.CanKVCache,
-			"true, kv_cache_utilization, which is that of one of 2 ranks",
+			says:  "the queue of those, whose iterations are read",
+			pages: ownRequests(),
+			ranks: engine.RanksApart, name: engine.CanQueue, iterations: true,
+			want: "false, attention is data parallel over 2 ranks: num_requests_waiting is the last one's, and requests " +
+				"wait at the first, as llm_server_iteration_stats_queued_requests shows",
 		},
 		{
-			"known from before other series appeared",
-			append(apart, page("trtllm_request_error_total 1\n", 3, 3)),
-			engine.RanksApart, engine.CanRunning,
-			"true, the batches of 2 ranks together, each of which has requests of its own",
+			says:  "their KV cache",
+			pages: ownRequests(),
+			ranks: engine.RanksApart, name: engine.CanKVCache,
+			want: "true, kv_cache_utilization, which is that of one of 2 ranks",
 		},
 		{
-			"some ranks are elsewhere",
-			times(4, page("trtllm_parallel_config_info{tensor_parallel_size=\"4\"} 1\n", 3, 5)),
-			engine.RanksUnsure, engine.CanStall,
-			"false, attention is data parallel, and 2 ranks are on the page: the others are on other machines",
+			says:  "known from before other series appeared",
+			pages: append(ownRequests(), rankPage(4, "trtllm_request_error_total 1\n", 3, 3)),
+			ranks: engine.RanksApart, name: engine.CanRunning,
+			want: "true, the batches of 2 ranks together, each of which has requests of its own",
 		},
 		{
-			"the batch of a removed process",
-			times(4, page("trtllm_scheduled_batch_size{pid=\"7\",rank=\"1\"} 9\n", 3, 5)),
-			engine.RanksUnsure, engine.CanRunning,
-			"false, some of its ranks show the batches of several processes, and the page does not show which of " +
+			says:  "some ranks are elsewhere",
+			pages: with("trtllm_parallel_config_info{tensor_parallel_size=\"4\"} 1\n"),
+			ranks: engine.RanksUnsure, name: engine.CanQueue,
+			want: "false, attention is data parallel, and 2 ranks are on the page: the others are on other machines",
+		},
+		{
+			says:  "the batch of a removed process",
+			pages: with("trtllm_scheduled_batch_size{pid=\"7\",rank=\"1\"} 9\n"),
+			ranks: engine.RanksUnsure, name: engine.CanRunning,
+			want: "false, some of its ranks show the batches of several processes, and the page does not show which of " +
 				"them are alive",
 		},
 		{
-			"stages of a pipeline",
-			times(4, page("trtllm_parallel_config_info{pipeline_parallel_size=\"2\"} 1\n", 3, 5)),
-			engine.RanksUnseen, engine.CanRunning,
-			"true, trtllm_num_scheduled_requests, of the last iteration, updated when a request ends",
+			says:  "stages of a pipeline",
+			pages: with("trtllm_parallel_config_info{pipeline_parallel_size=\"2\"} 1\n"),
+			ranks: engine.RanksUnseen, name: engine.CanRunning,
+			want: "true, trtllm_num_scheduled_requests, of the last iteration, updated when a request ends",
 		},
 	} {
 		t.Run(c.says, func(t *testing.T) {
@@ -145,7 +226,8 @@ func TestRankReasons(t *testing.T) {
 			}
 			require.Equal(t, running[c.ranks], shown)
 			require.Equal(t, c.ranks == engine.RanksApart, read.Has(engine.EngineRanks))
-			require.Equal(t, c.want, capability(t, engine.TRTLLMServe, c.name, &engine.Knowledge{Page: read}))
+			known := &engine.Knowledge{Page: read, Iterations: c.iterations}
+			require.Equal(t, c.want, capability(t, engine.TRTLLMServe, c.name, known))
 		})
 	}
 }

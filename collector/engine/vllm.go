@@ -21,7 +21,7 @@ func vllm() *Kind {
 		Path:     "/metrics",
 		marks:    []mark{{text: vllmPrefix, weight: 2}},
 		priority: -1,
-		// By the source of 0.8 to 0.32; 0.12.0 and 0.32.0 were seen.
+		// By pages that the code of 0.4.3 to 0.33 wrote, of both engines; 0.12.0 and 0.32.0 were seen.
 		series: slices.Concat(withPrefix(vllmPrefix, slices.Concat(vllmEngine(), vllmTransfers())), vllmHTTP()),
 		quirks: Quirks{CountersAppear: true},
 
@@ -45,10 +45,9 @@ func vllm() *Kind {
 		unserved:   vllmUnserved,
 		deliberate: vllmDeliberate,
 
-		tokensLive: true,
-		judge:      vllmJudge,
-		remark:     vllmRemarks,
-		gaps:       vllmGaps,
+		judge:  vllmJudge,
+		remark: vllmRemarks,
+		gaps:   vllmGaps,
 	}
 }
 
@@ -57,8 +56,11 @@ const vllmConfig = "cache_config_info"
 
 // vllmRust reports whether the page belongs to the Rust frontend. It counts requests of
 // disconnected clients, and shows neither the config of the KV cache nor, before the first
-// request, any family about requests (rust/src/metrics/src/request.rs; seen in 0.32.0).
-func vllmRust(p *Page) bool { return p.HasPrefix(vllmPrefix) && !p.HasName(vllmPrefix+vllmConfig) }
+// request, any family about requests (rust/src/metrics/src/request.rs; seen in 0.32.0). In Python
+// that config is missing only from engine V1 of 0.7, whose page is that of one process of Python.
+func vllmRust(p *Page) bool {
+	return p.HasPrefix(vllmPrefix) && !p.HasName(vllmPrefix+vllmConfig) && !p.hasFamily("python_info")
+}
 
 // vllmCountsFailures reports whether failures are counted. The API counts its answers by route and
 // status, beginning with the first, for example to the request for its models. Requests for the page
@@ -143,6 +145,9 @@ func vllmOutcomes(p *Page) string {
 
 const cureLogStats = "start vLLM without --disable-log-stats"
 
+// vllmMute is the release whose page had lost the series of the engine.
+const vllmMute = "0.5.4"
+
 // vllmJudge judges what the series do not tell.
 func vllmJudge(name string, k *Knowledge) (c target.Check, ok bool) {
 	p := k.Page
@@ -154,12 +159,14 @@ func vllmJudge(name string, k *Knowledge) (c target.Check, ok bool) {
 	case name == CanOutcomes && p.HasName(vllmAnswers):
 		return no(vllmAnswers+" does not tell routes apart: clients' mistakes cannot be told from wrong paths; "+
 			"answers of 5xx still count as failures", "the release of FastAPI that this vLLM asks for"), true
+	case !p.HasPrefix(vllmPrefix) && name != CanGPU && k.Facts.get().EngineVersion == vllmMute:
+		return no("vLLM "+vllmMute+" shows no series of its engine while that is a process of its own "+
+			"(vllm-project/vllm#7188)", "vLLM 0.5.5 or later, or --disable-frontend-multiprocessing"), true
 	case !p.HasPrefix(vllmPrefix) && name != CanGPU:
-		return no("the server was started with --disable-log-stats: the page has no series "+
-			"of the engine", cureLogStats), true
+		return no("the page has no series of the engine, as with --disable-log-stats", cureLogStats), true
 	case name == CanKVCache && p.HasName(vllmPrefix+"kv_cache_usage_perc") && !p.Has(KVUtilization):
 		return no("each of its API processes shows the value that it saw last, and nothing tells which is current",
-			"vLLM 0.12 or later"), true
+			"vLLM 0.11.1 or later"), true
 	}
 	return c, false
 }
@@ -180,17 +187,22 @@ func vllmRemarks(p *Page) map[string]string {
 
 // vllmGaps explains what a page lacks.
 func vllmGaps(k *Knowledge) []gap {
-	silent := lacks("no engine has reported yet: with several API processes gauges appear with the first request", "")
+	silent := awaits("no engine has reported yet: with several API processes gauges appear with the first request")
 	if vllmRust(k.Page) {
 		silent = lacks("the server was started with --disable-log-stats: the page has no gauges of "+
 			"its scheduler", cureLogStats)
 	}
 	silent.names = []string{CanQueue, CanRunning, CanStall, CanKVCache}
-	return []gap{
-		silent,
-		lacks("the frontend in Rust does not expose cache_config_info", "", CanConfig),
-		lacks(notYet, ""),
+	config := lacks("engine V1 of this release does not expose cache_config_info", "vLLM 0.8 or later", CanConfig)
+	if vllmRust(k.Page) {
+		config = lacks("the frontend in Rust does not expose cache_config_info", "", CanConfig)
 	}
+	all := []gap{silent, config, awaits(notYet)}
+	if k.Page.ended() {
+		all = append(all, lacks("requests have ended, and the page does not count the API's answers",
+			"vLLM 0.8.3 or later", CanOutcomes))
+	}
+	return all
 }
 
 // vllmRank is the label of data-parallel ranks: each reports its own requests, tokens and cache.
@@ -257,7 +269,7 @@ func vllmEngine() []Meaning {
 		{Name: "spec_decode_num_accepted_tokens_per_pos_total", Signal: SpecAcceptedPosition, Dims: kept("position")},
 
 		// Durations, all but the first two observed when a request ends. The old
-		// time_per_output_token_seconds, removed in 0.16, is observed token by token and equals
+		// time_per_output_token_seconds, removed in 0.15, is observed token by token and equals
 		// inter_token_latency_seconds, new in 0.10.2.
 		{Name: "time_to_first_token_seconds", Signal: FirstToken},
 		{Name: "inter_token_latency_seconds", Signal: InterToken},
@@ -270,8 +282,9 @@ func vllmEngine() []Meaning {
 		{Name: "request_inference_time_seconds", Signal: RequestInference},
 
 		// The engine and its cache. Each rank has its own cache, and the fullest counts; it was
-		// named after the GPU until 0.11. With several API processes of 0.11, each shows what it
-		// saw last, by pid, and nothing shows which is current. iteration_tokens_total is a
+		// named after the GPU until 0.11. With several API processes of 0.9.2 to 0.11.0, each shows
+		// under the new name what it saw last, by pid, and nothing shows which is current; the old
+		// name has the newest. iteration_tokens_total is a
 		// histogram despite its name, and its count is the number of iterations. The value of
 		// lora_requests_info is when it was written; past label sets stay, and the largest value
 		// is current.

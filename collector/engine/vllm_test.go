@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -199,8 +200,10 @@ vllm:kv_cache_usage_perc{engine="0",model_name="m",pid="272"} 0.65
 vllm:kv_cache_usage_perc{engine="0",model_name="m",pid="273"} 0
 `)
 	shows(t, valuesOf(t, engine.VLLM, page), map[string]float64{"kv_cache_utilization_ratio": -1}, "two processes")
+	old := slices.Concat(page, []byte("vllm:gpu_cache_usage_perc{engine=\"0\",model_name=\"m\"} 0.6\n"))
+	shows(t, valuesOf(t, engine.VLLM, old), map[string]float64{"kv_cache_utilization_ratio": 0.6}, "the old name")
 	require.Equal(t, "false, each of its API processes shows the value that it saw last, and nothing tells which "+
-		"is current [vLLM 0.12 or later]",
+		"is current [vLLM 0.11.1 or later]",
 		capability(t, engine.VLLM, engine.CanKVCache, &engine.Knowledge{Page: readPage(t, engine.VLLM, page)}))
 }
 

@@ -82,11 +82,15 @@ func serves() []Server {
 	}
 }
 
-// serveRanks writes the iterations of two ranks with their own requests. Gauges show
-// the last rank, which has no queue.
+// serveRanks writes the iterations of two ranks with their own requests, which move between them now and
+// then. Gauges show the last rank, which has no queue.
 func serveRanks(b *Book, p *pageWriter, l string) {
+	const often = 20 // Requests.
 	last := *b
 	last.Running, last.Waiting = b.Running/4, 0
+	if b.ok()%(2*often) < often {
+		last.Running = b.Running / 2
+	}
 	serveIterations(&last, p, l)
 	p.gauge("trtllm_scheduled_batch_size", l+`,rank="0"`, float64(b.Running-last.Running))
 	p.gauge("trtllm_scheduled_batch_size", l+`,rank="1"`, float64(last.Running))

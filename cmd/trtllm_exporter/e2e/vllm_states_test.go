@@ -70,7 +70,7 @@ func (l *life) vllmSleeps(t *testing.T) {
 func (l *life) vllmDrains(t *testing.T) {
 	t.Helper()
 	before := l.page(t)
-	c := l.server.startCrowd(t, slots, arrival{words: 20, tokens: 1600})
+	c := l.server.startCrowd(t, slots, arrival{words: 20, tokens: 3600})
 	l.shows(t, slots, "llm_server_requests_running")
 	require.NoError(t, syscall.Kill(l.server.cmd.Process.Pid, syscall.SIGTERM))
 	within(t, engineLongest, "new requests are refused", func() bool {
