@@ -2,6 +2,7 @@ package derive
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
 // Model is what a rule is about: a public model id, a version of a model behind it that clients
@@ -48,6 +50,16 @@ type Model struct {
 // instance is a model and version behind a model id.
 type instance struct{ id, name, version string }
 
+// ordinal returns labels in which a GPU has its place on the page for a name. Replicas name their GPUs at
+// random, and share an index whatever the order of these names is.
+func (ix *index) ordinal(lset labels.Labels) labels.Labels {
+	place := slices.Index(ix.gpus, lset.Get(exposition.LabelGPU))
+	if place < 0 {
+		return lset
+	}
+	return labels.NewBuilder(lset).Set(exposition.LabelGPU, fmt.Sprintf("%04d", place)).Labels()
+}
+
 // addModels groups the sources by derived series, in a fixed order, and these by model.
 func (ix *index) addModels() {
 	ix.replica = &Model{index: ix, labels: ix.identity.Labels, signals: make(map[engine.Signal]*shown)}
@@ -69,7 +81,9 @@ func (ix *index) addModels() {
 	ix.models = slices.SortedFunc(maps.Values(ix.building.byID), byID)
 	for _, signal := range slices.Sorted(maps.Keys(ix.replica.signals)) {
 		groups := ix.replica.signals[signal].groups
-		slices.SortFunc(groups, func(a, b *group) int { return labels.Compare(a.labels, b.labels) })
+		slices.SortFunc(groups, func(a, b *group) int {
+			return labels.Compare(ix.ordinal(a.labels), ix.ordinal(b.labels))
+		})
 		for _, g := range groups {
 			g.finish(ix.building.sources)
 			g.model.show(g)

@@ -34,8 +34,6 @@ type indexKey struct {
 	models     int
 
 	noWindowGauges, aliasesOnly bool
-	// gpuOrder is the order of the names of the GPUs, since series are sorted by their labels.
-	gpuOrder string
 
 	labels                       labels.Labels
 	engineVersion, trtllmVersion string
@@ -68,7 +66,6 @@ func sharedIndex(o *Options, page *engine.Page, block *exposition.Block) *index 
 		models:         o.Output.Models,
 		noWindowGauges: o.NoWindowGauges,
 		aliasesOnly:    o.AliasesOnly,
-		gpuOrder:       orderOf(page.Shape().GPUs()),
 		labels:         o.Identity.ruleLabels(),
 		engineVersion:  o.Identity.EngineVersion,
 		trtllmVersion:  o.Identity.TRTLLMVersion,
@@ -76,16 +73,6 @@ func sharedIndex(o *Options, page *engine.Page, block *exposition.Block) *index 
 	}
 	copy(key.objectives[:], o.Objectives)
 	return indexes.Intern(key, nil, build)
-}
-
-// orderOf returns the positions of names among the sorted ones, one byte each.
-func orderOf(names []string) string {
-	sorted := slices.Sorted(slices.Values(names))
-	positions := make([]byte, len(names))
-	for i, name := range names {
-		positions[i] = byte(slices.Index(sorted, name))
-	}
-	return string(positions)
 }
 
 // seriesOf returns the series of the index with the labels and GPUs of a target.

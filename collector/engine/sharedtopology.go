@@ -16,7 +16,9 @@ var (
 
 // Shared returns a topology that equals t, the same one for all replicas that have it.
 func (t *Topology) Shared() *Topology {
-	sum := hashEntries(t.known) + hashEntries(t.ids) + hashEntries(t.roles) + hashEntries(t.models)
+	// Everything counts: of two topologies with one hash, each would push the other out.
+	sum := hashEntries(t.known) + hashEntries(t.served) + hashEntries(t.ids) + hashEntries(t.roles) +
+		hashEntries(t.models) + maphash.Comparable(topologySeed, [2]string{t.fallback, t.first})
 	return topologies.Intern(sum, t.Equal, func() *Topology { return t })
 }
 

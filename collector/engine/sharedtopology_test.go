@@ -20,3 +20,24 @@ func TestEqualTopologiesAreShared(t *testing.T) {
 	require.NotSame(t, one, of(nil, "llama", "qwen"), "with another model")
 	require.NotSame(t, one, of(map[string][]string{"public": {"llama"}}, "llama"), "with another public id")
 }
+
+// TestTopologiesStaySharedBesideSimilarOnes uses replicas of which some have not told yet which models are
+// ready.
+func TestTopologiesStaySharedBesideSimilarOnes(t *testing.T) {
+	t.Parallel()
+	vllm := engineOf(t, engine.VLLM)
+	of := func(facts ...engine.ModelFacts) *engine.Topology {
+		return engine.NewTopology(vllm, engine.NamedModels{Names: []string{"llama", "qwen"}}, facts, nil).Shared()
+	}
+	llama, qwen := engine.ModelFacts{Name: "llama"}, engine.ModelFacts{Name: "qwen"}
+	ready := engine.ModelFacts{Name: "llama", State: engine.ModelReady}
+	for says, another := range map[string]func() *engine.Topology{
+		"a model is ready":              func() *engine.Topology { return of(ready, qwen) },
+		"another model is listed first": func() *engine.Topology { return of(qwen, llama) },
+	} {
+		one, other := of(llama, qwen), another()
+		require.NotSame(t, one, other, says)
+		require.Same(t, one, of(llama, qwen), says)
+		require.Same(t, other, another(), says)
+	}
+}
