@@ -20,7 +20,7 @@ func Catalogue() []derive.Family {
 		all = append(all, families()[i].Family)
 	}
 	state := derive.ReplicaFamily("state", derive.OfReplica, []string{"state"},
-		"1 for the current state of the replica, judged from its page and its API, 0 for the others.",
+		"1 for the replica's current state, else 0.",
 		"/metrics answers, API answers, only failures end, nothing moves while requests are in flight, the answer "+
 			"to a request of the exporter")
 	state.Grade = derive.Sampled
@@ -47,20 +47,20 @@ var families = sync.OnceValue(func() []family {
 	about := derive.ReplicaFamily
 	return []family{
 		{about("model_ready", derive.OfModel, []string{"version"},
-			"1 if the model is ready according to the repository index, else 0.",
+			"1 if the model is ready, else 0.",
 			"POST /v2/repository/index", engine.AnswersIndex), (*Findings).modelsReady},
 		{
 			about("model_state", derive.OfModel, []string{"state", "version"},
-				"1 for the current state of the model, 0 for others: ready, loading, unloading or unavailable.",
+				"1 for the model's current state, else 0.",
 				"POST /v2/repository/index, and "+
 					"nv_inference_request_success on /metrics", engine.AnswersIndex, engine.AnswersModels),
 			eachModel(stateSeries),
 		},
 		{about("models_left_out", derive.OfReplica, []string{"state"},
-			"Models without series of their own because the replica has more than 256, by state.",
+			"Models without series of their own, by state.",
 			"rows of POST /v2/repository/index beyond the limit", engine.AnswersIndex), (*Findings).modelsLeftOut},
 		{about("model_configs_pending", derive.OfReplica, nil,
-			"Ready models whose config was not requested yet; their role may be unknown.",
+			"Ready models whose config is not known yet.",
 			"ready models of POST /v2/repository/index less those whose config "+
 				"was requested", engine.AnswersConfig), func(f *Findings, add adder) {
 			if n := f.Facts.Unasked(); n > 0 {
@@ -74,19 +74,19 @@ var families = sync.OnceValue(func() []family {
 				"backend", "decoupled", "dynamic_batching", "instance_count", "max_batch_size", "platform", "role",
 				"version",
 			},
-			"1 with the role of the model (entry, part or single) and the settings of its config.",
+			"1 with the model's role and config settings.",
 			"GET /v2/models/{model}/config, /v1/models",
 			engine.AnswersIndex,
 			engine.AnswersModels,
 		), eachModel(infoSeries)},
 		{about("model_parameters_info", derive.OfModel, engine.ModelParameters(),
-			"1 with the config parameters that control how TensorRT-LLM batches and what it loads.",
+			"1 with the model's TensorRT-LLM parameters.",
 			"parameters of GET /v2/models/{model}/config", engine.AnswersConfig), eachConfig(parameterSeries)},
 		{about(
 			"model_config_hash_info",
 			derive.OfModel,
 			[]string{"sha256"},
-			"1 with the first 12 digits of the SHA-256 of the model's config.",
+			"1 with 12 digits of the config's SHA-256.",
 			"GET /v2/models/{model}/config as canonical JSON",
 			engine.AnswersConfig,
 		), eachConfig(func(m *target.Model, add adder) {
@@ -95,23 +95,23 @@ var families = sync.OnceValue(func() []family {
 			}
 		})},
 		{about("engine_build_info", derive.OfReplica, []string{"version"},
-			"1 with the version of TensorRT-LLM that built the engine.",
+			"1 with the TensorRT-LLM that built the engine.",
 			"version in the config.json of engine_dir"), func(f *Findings, add adder) {
 			if v := f.BuildVersion(); v != "" {
 				add(1, "version", v)
 			}
 		}},
 		{about("expectation_mismatch", derive.OfReplica, []string{"fact"},
-			"1 for each fact that differs from the pool's expect block, 0 for those that match.",
+			"1 for each fact that is not as expected, else 0.",
 			"expect of the pool against what the server answers"), checksOf(Expected)},
 		{about("slo_measured", derive.OfReplica, []string{"slo"},
-			"1 if the objective can be measured at the replica, else 0; /targets gives the reason.",
+			"1 if the objective can be measured, else 0.",
 			"buckets of the histogram against the target, counters of failures"), checksOf(Objectives)},
 		{about("capability", derive.OfReplica, []string{"capability"},
-			"1 if the server exposes what the capability needs, else 0; /targets shows the reason and the fix.",
+			"1 if the server has the capability, else 0.",
 			"kind of server, generation, names on /metrics, answers of the API"), checksOf(Capabilities)},
 		{about("determinism_profile", derive.OfReplica, []string{"check"},
-			"1 for each condition for identical answers that is met, else 0; /targets gives the reason.",
+			"1 if a condition for identical answers is met, else 0.",
 			"configs of the models, limit of requests, versions declared or expected"), checksOf(Determinism)},
 	}
 })
@@ -210,69 +210,69 @@ type moment struct {
 var moments = sync.OnceValue(func() []moment {
 	return []moment{
 		replicaMoment("serving", derive.Sampled,
-			"1 if the replica answers requests as far as is known, else 0.",
+			"1 if the replica answers requests, else 0.",
 			"the state of the replica, and the answer of its readiness probe",
 			func(now *Situation) (float64, bool) { return flag(now.Serves), now.State != Silent }),
 		replicaMoment("suspected", derive.Sampled,
-			"1 while requests make no progress or all fail and nothing has proved a fault; may be harmless.",
+			"1 while a fault is suspected but not proved.",
 			"requests in flight or arrived, counters of iterations, tokens and ended requests, the "+
 				"exporter's own request",
 			func(now *Situation) (float64, bool) { return flag(now.Suspected), now.State != Silent }),
 		replicaMoment("paused", derive.Sampled,
-			"1 while the replica is unserved on purpose: paused, asleep or unloaded; 0 while for another reason.",
+			"1 if the replica is unserved on purpose, else 0.",
 			"GET /is_paused, /is_sleeping, /ready and /ping, the repository index, engine_sleep_state on /metrics",
 			func(now *Situation) (float64, bool) { return flag(now.Deliberate), now.State == Unserved }),
 		healthMoment("live",
-			"1 if the server reports that it is live, 0 if it reports that it is not.",
+			"1 if the server reports that it is live, else 0.",
 			"GET /v2/health/live and its like", engine.AnswersLive,
 			func(h *engine.Health) (float64, bool) { return flag(h.Live), h.LiveKnown }),
 		healthMoment("ready",
-			"1 if the server reports that it is ready, else 0; it may be while all requests fail.",
+			"1 if the server reports that it is ready, else 0.",
 			"GET /v2/health/ready and its like", engine.AnswersHealth,
 			func(h *engine.Health) (float64, bool) {
 				return flag(h.API == engine.APIReady), h.API == engine.APIReady || h.API == engine.APINotReady
 			}),
 		healthMoment("health_check_duration_seconds",
-			"Time that the server took to answer the last health check.",
+			"Duration of the last health check.",
 			"measured by the exporter", engine.AnswersHealth,
 			func(h *engine.Health) (float64, bool) { return h.Duration.Seconds(), h.API != engine.APIUnknown }),
 
 		replicaMoment("processes", derive.Exact,
-			"Number of processes behind the replica's address if there are several; nothing is derived then.",
+			"Processes behind the replica's address, if several.",
 			"process_start_time_seconds, dynamo_component_uptime_seconds by worker_id, counters that are lower on "+
 				"a new connection, or higher than the open one shows afterwards",
 			func(now *Situation) (float64, bool) { return float64(now.Processes), now.Processes > 0 }),
 
 		iterationMoment("iteration_stats_failures_total", derive.Exact,
-			"Requests for iteration statistics without a usable answer.",
+			"Failed reads of iteration statistics.",
 			"GET /metrics (JSON)",
 			func(i *engine.Iterations) (float64, bool) { return float64(i.Failures), true }),
 		iterationMoment("iteration_stats_read_total", derive.Exact,
-			"Iterations of the executor whose statistics were read, each counted once.",
+			"Iterations whose statistics were read.",
 			"rows of GET /metrics (JSON), distinct by iter",
 			func(i *engine.Iterations) (float64, bool) { return float64(i.Iterations), i.Read }),
 		iterationMoment("iteration_stats_gaps_total", derive.Exact,
-			"Iterations missing between those that were read; no other counter includes them.",
+			"Iterations missing between those that were read.",
 			"holes in iter",
 			func(i *engine.Iterations) (float64, bool) { return float64(i.Missing), i.Read }),
 		iterationMoment("iteration_stats_foreign_reader", derive.Rough,
-			"1 if another program seems to read the iteration statistics, each of which is returned only once.",
+			"1 if others seem to read iteration statistics too.",
 			"holes in iter of answers below 1000 rows, statsDroppedFrames left out",
 			func(i *engine.Iterations) (float64, bool) { return flag(i.ForeignReader()), i.Read }),
 		iterationMoment("iteration_stats_generation_tokens_estimated_total", derive.Rough,
-			"Generated tokens, estimated while requests run instead of when they end.",
+			"Estimated generated tokens, also of running requests.",
 			"sum(numGenRequests x max(1, avgNumDecodedTokensPerIter) + numAcceptedTokens + numNewActiveRequests)",
 			func(i *engine.Iterations) (float64, bool) { return i.GeneratedTokens, i.Read }),
 		iterationMoment("iteration_stats_context_tokens_total", derive.Sampled,
-			"Prompt tokens computed in prefill, without those found in the KV cache.",
+			"Prompt tokens computed, cached ones excluded.",
 			"sum(numCtxTokens)",
 			func(i *engine.Iterations) (float64, bool) { return i.ContextTokens, i.Read }),
 		iterationMoment("iteration_stats_completed_requests_total", derive.Sampled,
-			"Requests that completed in the iterations that were read.",
+			"Requests completed in the iterations read.",
 			"sum(numCompletedRequests)",
 			func(i *engine.Iterations) (float64, bool) { return i.Completed, i.Read }),
 		iterationMoment("iteration_stats_queued_requests", derive.Sampled,
-			"Requests waiting to become active in the newest iteration.",
+			"Queued requests in the newest iteration.",
 			"numQueuedRequests of the last row",
 			func(i *engine.Iterations) (float64, bool) { return optional(i.Queued, i.Read) }),
 		iterationMoment("iteration_stats_active_requests", derive.Sampled,

@@ -25,7 +25,7 @@ const (
 	Exact Grade = "A"
 	// Sampled values were correct when the server sampled them.
 	Sampled Grade = "B"
-	// Rough values are estimates; their HELP explains how they are computed.
+	// Rough values are estimates.
 	Rough Grade = "C"
 )
 

@@ -10,102 +10,67 @@ import (
 func modelFamilies() []Family {
 	return []Family{
 		family("model_requests_total", Sampled, modelRequestsRule(),
-			"Requests of each model that ended, including failed ones; a request to an ensemble counts in each "+
-				"of its models.",
+			"Ended requests of each model; do not add up models.",
 			"success + failure"),
-		sampled("model_requests_failed_total", engine.ModelFailed,
-			"Failed requests of each model by reason; an ensemble may count a failure twice."),
-		counted("model_inferences_total", engine.ModelInferences, "Inferences of each model: requests times their "+
-			"own batch size."),
+		sampled("model_requests_failed_total", engine.ModelFailed, "Failed requests of each model by reason."),
+		counted("model_inferences_total", engine.ModelInferences,
+			"Requests of each model times their own batch size."),
 		counted("model_executions_total", engine.ModelExecutions, "Batches that each model executed."),
 		family("model_batch_size_average", Exact, executedBatchRule(),
-			"Mean size of the batches that each model executed over the window.",
+			"Mean size of each model's batches over the window.",
 			"rate(nv_inference_count) / rate(nv_inference_exec_count)"),
 		counted("model_requests_pending", engine.ModelPending,
-			"Requests waiting in the model's own queue in Triton, not in the executor's."),
-		counted("model_request_seconds_total", engine.ModelRequestSeconds, "Time of each model's successful "+
-			"requests from arrival to end.", "microseconds / 1000000"),
-		counted("model_queue_seconds_total", engine.ModelQueueSeconds, "Time that requests waited in the model's "+
-			"own queue in Triton, not in the executor's.", "microseconds / 1000000"),
+			"Requests in the model's queue in Triton's core."),
+		counted("model_request_seconds_total", engine.ModelRequestSeconds,
+			"Total time of each model's successful requests.", "microseconds / 1000000"),
+		counted("model_queue_seconds_total", engine.ModelQueueSeconds,
+			"Time in the model's queue in Triton's core.", "microseconds / 1000000"),
 		counted("model_compute_seconds_total", engine.ModelComputeSeconds,
-			"Compute time of each model by phase: input, infer or output.", "microseconds / 1000000"),
+			"Compute time of each model by phase.", "microseconds / 1000000"),
 		family("model_queue_compute_ratio", Exact, queueComputeRule(),
-			"Time in Triton's queue divided by compute time over the window.",
+			"Time in Triton's queue divided by compute time.",
 			"rate(nv_inference_queue_duration_us) / rate(nv_inference_compute_{input,infer,output}_duration_us)"),
 		counted("model_load_duration_seconds", engine.ModelLoadSeconds, "Time that the model took to load."),
-		counted("model_response_cache_hits_total", engine.ModelCacheHits, "Requests answered from Triton's "+
-			"response cache; not the KV cache."),
-		counted(
-			"model_response_cache_misses_total",
-			engine.ModelCacheMisses,
-			"Requests not found in Triton's response cache.",
-		),
-		counted(
-			"model_response_cache_hit_seconds_total",
-			engine.ModelCacheHitSeconds,
-			"Time of response cache lookups that found the answer.",
-			"microseconds / 1000000",
-		),
+		counted("model_response_cache_hits_total", engine.ModelCacheHits,
+			"Requests answered from Triton's response cache."),
+		counted("model_response_cache_misses_total", engine.ModelCacheMisses,
+			"Requests not found in Triton's response cache."),
+		counted("model_response_cache_hit_seconds_total", engine.ModelCacheHitSeconds,
+			"Time of response cache lookups that hit.", "microseconds / 1000000"),
 		counted("model_response_cache_miss_seconds_total", engine.ModelCacheMissSeconds,
-			"Time of response cache lookups that found none, and of inserting the answer.", "microseconds / 1000000"),
+			"Time of response cache misses and insertions.", "microseconds / 1000000"),
 	}
 }
 
 func modelLatencyFamilies() []Family {
 	summary := func(name string, signal engine.Signal, what string) Family {
 		return family(name, Sampled, distribution(signal).typed(model.MetricTypeSummary),
-			what+" over Triton's last minute; do not average quantiles across replicas.",
+			what+", last minute.",
 			"microseconds / 1000000; NaN is left out")
 	}
 	return []Family{
 		histogram("model_first_response_seconds", engine.ModelFirstResponse,
-			"Time to each model's first response, which is the first token where "+
-				"requests stream.", "milliseconds / 1000, bounds too"),
+			"Time to each model's first response.", "milliseconds / 1000, bounds too"),
 		summary("model_request_duration_seconds", engine.ModelRequestDuration, "Time of each model's requests"),
-		summary(
-			"model_queue_duration_seconds",
-			engine.ModelQueueDuration,
-			"Time that requests waited in each model's own queue",
-		),
-		summary(
-			"model_compute_input_duration_seconds",
-			engine.ModelInputDuration,
-			"Time that each model took for its input",
-		),
+		summary("model_queue_duration_seconds", engine.ModelQueueDuration, "Time in each model's queue"),
+		summary("model_compute_input_duration_seconds", engine.ModelInputDuration, "Time for each model's input"),
 		summary("model_compute_infer_duration_seconds", engine.ModelInferDuration, "Time that each model computed"),
-		summary(
-			"model_compute_output_duration_seconds",
-			engine.ModelOutputDuration,
-			"Time that each model took for its output",
-		),
-		summary(
-			"model_response_cache_hit_duration_seconds",
-			engine.ModelCacheHitTimes,
-			"Time of response cache lookups that found the answer",
-		),
-		summary(
-			"model_response_cache_miss_duration_seconds",
-			engine.ModelCacheMissTimes,
-			"Time of response cache lookups that found none and of inserting the answer",
-		),
+		summary("model_compute_output_duration_seconds", engine.ModelOutputDuration, "Time for each model's output"),
+		summary("model_response_cache_hit_duration_seconds", engine.ModelCacheHitTimes, "Time of response cache hits"),
+		summary("model_response_cache_miss_duration_seconds", engine.ModelCacheMissTimes, "Time of response cache misses"),
 	}
 }
 
 func machineFamilies() []Family {
 	return []Family{
-		sampled("gpu_utilization_ratio", engine.GPUUtilization, "GPU utilization, 0 to 1, by all processes; "+
-			"repeated by each server on the host."),
-		sampled("gpu_memory_used_bytes", engine.GPUMemoryUsed, "GPU memory in use by all processes; repeated by "+
-			"each server on the host."),
-		counted("gpu_memory_total_bytes", engine.GPUMemoryTotal, "Total memory of the GPU; repeated by each server "+
-			"on the host."),
-		sampled("gpu_power_watts", engine.GPUPower, "Power that the GPU draws; repeated by each server on the host."),
-		counted("gpu_power_limit_watts", engine.GPUPowerLimit, "Power limit of the GPU; repeated by each server "+
-			"on the host."),
-		counted("gpu_energy_joules_total", engine.GPUEnergy, "Energy that the GPU used since the server started; "+
-			"repeated by each server on the host."),
-		sampled("host_cpu_utilization_ratio", engine.HostCPU, "CPU utilization of the host, 0 to 1, by all processes."),
-		sampled("host_memory_used_bytes", engine.HostMemoryUsed, "Memory in use on the host by all processes."),
+		sampled("gpu_utilization_ratio", engine.GPUUtilization, "GPU utilization by all processes."),
+		sampled("gpu_memory_used_bytes", engine.GPUMemoryUsed, "GPU memory in use by all processes."),
+		counted("gpu_memory_total_bytes", engine.GPUMemoryTotal, "Total memory of the GPU."),
+		sampled("gpu_power_watts", engine.GPUPower, "Power that the GPU draws."),
+		counted("gpu_power_limit_watts", engine.GPUPowerLimit, "Power limit of the GPU."),
+		counted("gpu_energy_joules_total", engine.GPUEnergy, "Energy of the GPU since the server started."),
+		sampled("host_cpu_utilization_ratio", engine.HostCPU, "CPU utilization of the host."),
+		sampled("host_memory_used_bytes", engine.HostMemoryUsed, "Memory in use on the host."),
 		sampled("host_memory_total_bytes", engine.HostMemoryTotal, "Total memory of the host."),
 		sampled("pinned_memory_used_bytes", engine.PinnedMemoryUsed, "Memory in use in Triton's pinned pool."),
 		sampled("pinned_memory_limit_bytes", engine.PinnedMemoryLimit, "Size of Triton's pinned pool."),
@@ -114,11 +79,9 @@ func machineFamilies() []Family {
 
 func replicaFamilies() []Family {
 	return []Family{
-		family("info", Exact, info(),
-			"1 with the versions of the replica and where the TensorRT-LLM version comes from.",
-			"1"),
+		family("info", Exact, info(), "1 with the versions of the replica.", "1"),
 		family("source_anomaly", Exact, anomalyRule(),
-			"1 while the server exposes something impossible, by check; dependent values are absent.",
+			"1 while the server exposes something impossible.",
 			"see the checks below"),
 	}
 }
