@@ -50,9 +50,9 @@ type group struct {
 	// byVersion divides the value by model and version, for rules that ask for it.
 	byVersion []ofVersion
 
-	// sizes are what the value is a part of. trust is what it depends on besides.
-	sizes []*group
-	trust trust
+	// sizes are what the value is a part of. proviso is what must hold besides for it to be right.
+	sizes   []*group
+	proviso proviso
 	// endsEarly is true for times that may end when a model hands its requests over, acceptance for
 	// counters of requests that a model accepted and whose end it counts itself: failures among them
 	// never reached the model.

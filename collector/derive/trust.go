@@ -69,25 +69,29 @@ func (v *View) generatesTokens(m *Model) bool {
 	return !ok || tokens > 0 || ended <= 0
 }
 
-// trust is what the trust in a group's values depends on.
-type trust uint8
+// proviso is what must hold for a group's values to be right.
+type proviso uint8
 
 const (
-	always trust = iota
-	// repeated is for rows of ranks that all repeat the same values, so that only their ratio is right.
+	always proviso = iota
+	// repeated never holds: ranks that all repeat the same values have only their ratio right.
 	repeated
+	// whileRunning is for gauges of an executor: one that does not run leaves its last ones, or 0.
 	whileRunning
+	// unlessFlapping is for counters of an executor: several of one server write theirs in turn.
 	unlessFlapping
+	// unlessFrozen is for counters that Triton updates together with durations: it does not count
+	// them if these are disabled.
 	unlessFrozen
+	// unlessDecoupled is for times that end early if requests are handed over.
 	unlessDecoupled
 	// whileMoving is for what always grows, unless a sensor fails.
 	whileMoving
-	// withTokens is for times of tokens.
+	// withTokens is for times of tokens: a model that generates none has other times there.
 	withTokens
 )
 
-// qualify sets what rules need to know of a group, and what the trust in it depends on. If durations
-// are disabled, Triton does not count the other counters that it updates with them.
+// qualify sets what rules need to know of a group, and what must hold for its values to be right.
 func (ix *index) qualify(g *group) {
 	for _, size := range ix.replica.groups(g.signal.Size()) {
 		if labels.Equal(size.labels, g.labels) {
@@ -98,34 +102,34 @@ func (ix *index) qualify(g *group) {
 	g.acceptance = g.signal == engine.ModelSuccess && ix.countsOwnRequests(g.model, g.name, g.version)
 	g.batches = !ix.executor(g.name) && !ix.topology.Ensemble(g.name)
 	g.computes = !ix.handsOver(g.name) && !ix.topology.Ensemble(g.name)
-	switch g.signal {
+	g.proviso = ix.provisoOf(g.signal)
+}
+
+func (ix *index) provisoOf(signal engine.Signal) proviso {
+	t := signal.Type()
+	switch {
+	case t.Executor && t.Counter:
+		return unlessFlapping
+	case t.Executor:
+		return whileRunning
+	case durationSignal(signal):
+		return unlessDecoupled
+	}
+	switch signal {
 	case engine.SpecDraft, engine.SpecAccepted:
 		if ix.ranks == engine.RanksUnsure || ix.ranks == engine.RanksApart {
-			g.trust = repeated
+			return repeated
 		}
-	case engine.RequestsActive, engine.RequestsRunning, engine.RequestsWaiting, engine.RequestsPrefill,
-		engine.RequestsDecode, engine.RequestsPaused, engine.RequestsLimit, engine.KVBlocksLimit,
-		engine.KVBlocksUsed, engine.KVBlocksFree, engine.KVBlockTokens, engine.KVUtilization,
-		engine.EngineMemory, engine.ContextTokens, engine.StaticGeneration, engine.StaticFreeSlots,
-		engine.EngineLastIter, engine.IterationDuration, engine.PrefillOccupancy:
-		g.trust = whileRunning
-	case engine.EngineIterations, engine.KVBlocksReused:
-		g.trust = unlessFlapping
 	case engine.GPUEnergy:
-		g.trust = whileMoving
+		return whileMoving
 	case engine.FirstToken, engine.OutputToken, engine.InterToken:
-		g.trust = withTokens
-	case engine.ModelSuccess,
-		engine.ModelFailed,
-		engine.ModelInferences,
-		engine.ModelExecutions,
+		return withTokens
+	case engine.ModelSuccess, engine.ModelFailed, engine.ModelInferences, engine.ModelExecutions,
 		engine.ModelQueueSeconds:
-		g.trust = unlessFrozen
+		return unlessFrozen
 	default:
-		if durationSignal(g.signal) {
-			g.trust = unlessDecoupled
-		}
 	}
+	return always
 }
 
 // durationSignal reports whether a signal is a time that ends early if requests are handed over.
@@ -148,15 +152,16 @@ func (v *View) trusts(groups ...*group) bool {
 			_, known := v.value(size)
 			trusted = trusted && known
 		}
-		if !v.trustsSignal(g) {
+		if !v.holds(g) {
 			trusted = false
 		}
 	}
 	return trusted
 }
 
-func (v *View) trustsSignal(g *group) bool {
-	switch g.trust {
+// holds reports whether the proviso of a group does.
+func (v *View) holds(g *group) bool {
+	switch g.proviso {
 	case repeated:
 		return false
 	case whileRunning:

@@ -11,6 +11,10 @@ type Type struct {
 	Scope Scope
 	// Counter is true for a single value that only grows while the server runs.
 	Counter bool
+	// Executor is true for what TensorRT-LLM's executor sets with each iteration, counters included:
+	// it is 0 before the first iteration, it stays when the executor hangs or its process ends, and
+	// several executors in one server overwrite each other's.
+	Executor bool
 }
 
 // Form is how many series make up one value of a signal.
@@ -226,24 +230,29 @@ var types = sync.OnceValue(func() map[Signal]Type {
 	all := make(map[Signal]Type)
 	for t, signals := range map[Type][]Signal{
 		{Form: Single, Scope: OfEngine}: {
+			RequestsOpen, RequestsRouting, RequestsWaitingReason, RequestsUnanswered, RequestsPreempted,
+			RequestsTransfer, RequestsHandedOn, CacheStated, KVTokensLimit, KVTokensUsed, KVTokensFree,
+			KVHostUtilization, KVHitRatio, KVIterationReuse, EngineHeartbeat, StatedVersion, DecodedAverage,
+			IterationBatch, BatchLimit, BatchTokensLimit, SpecLength, SpecOverhead, WorkerRequestsLimit,
+			WorkerKVBlocks, WorkerKVBlocksUsed, EngineRanks, EngineAwake, AdaptersWritten, ModelRoutable,
+			ModelConfig, ParallelConfig, SpeculativeConfig, CacheConfig, HTTPAnswers,
+		},
+		{Form: Single, Scope: OfEngine, Executor: true}: {
 			RequestsActive, RequestsRunning, RequestsWaiting, RequestsPrefill, RequestsDecode, RequestsPaused,
-			RequestsLimit, RequestsOpen, RequestsRouting, RequestsWaitingReason, RequestsUnanswered,
-			RequestsPreempted, RequestsTransfer, RequestsHandedOn, CacheStated, KVTokensLimit, KVTokensUsed,
-			KVTokensFree, KVBlocksLimit, KVBlocksUsed, KVBlocksFree, KVBlockTokens, KVUtilization,
-			KVHostUtilization, KVHitRatio, KVIterationReuse, EngineMemory, EngineLastIter, EngineHeartbeat,
-			StatedVersion, IterationDuration, ContextTokens, DecodedAverage, IterationBatch, PrefillOccupancy,
-			StaticGeneration, StaticFreeSlots, BatchLimit, BatchTokensLimit, SpecLength, SpecOverhead,
-			WorkerRequestsLimit, WorkerKVBlocks, WorkerKVBlocksUsed, EngineRanks, EngineAwake, AdaptersWritten,
-			ModelRoutable, ModelConfig, ParallelConfig, SpeculativeConfig, CacheConfig, HTTPAnswers,
+			RequestsLimit, KVBlocksLimit, KVBlocksUsed, KVBlocksFree, KVBlockTokens, KVUtilization, EngineMemory,
+			EngineLastIter, IterationDuration, ContextTokens, PrefillOccupancy, StaticGeneration, StaticFreeSlots,
+		},
+		{Form: Single, Scope: OfEngine, Counter: true, Executor: true}: {
+			EngineIterations, KVBlocksReused,
 		},
 		{Form: Single, Scope: OfEngine, Counter: true}: {
 			RequestsStarted, RequestsFinished, RequestsFailed, RequestsRejected, RequestsMigrated, StageRequests,
 			StageEnded, StageErrors, StageRetries, RequestsCompleted, Preemptions, RequestsAborted,
 			RequestsUnaborted, RequestsStreamed, StreamsUnaborted, PromptTokens, GenerationTokens, CachedTokens,
-			CachedTokensByTier, PromptTokensLive, GenerationTokensLive, KVBlocksReused, KVBlocksMissed,
-			KVBlocksAllocated, KVBlocksPrefetched, KVOnboardBytes, KVOffloadBytes, KVCopyBytes, Disaggregated,
-			KVTransferSeconds, KVTransferBytes, KVTransferMebibytes, KVTransferFailures, EngineIterations,
-			SpecDraft, SpecAccepted, SpecDraftPosition, SpecAcceptedPosition,
+			CachedTokensByTier, PromptTokensLive, GenerationTokensLive, KVBlocksMissed, KVBlocksAllocated,
+			KVBlocksPrefetched, KVOnboardBytes, KVOffloadBytes, KVCopyBytes, Disaggregated, KVTransferSeconds,
+			KVTransferBytes, KVTransferMebibytes, KVTransferFailures, SpecDraft, SpecAccepted, SpecDraftPosition,
+			SpecAcceptedPosition,
 		},
 		{Form: Single, Scope: OfModel}: {
 			ModelPending, ModelLoadSeconds,
