@@ -44,11 +44,11 @@ func compose(o *canary.Order, e *engine.Kind, id *Identity, base, model string) 
 	}
 	o.ModelID = id.Topology.ModelID(model)
 	o.Group = strings.Join([]string{string(id.Kind), id.EngineVersion, id.TRTLLMVersion, model}, "\x00")
-	o.Identity = o.Group + "\x00"
+	o.Key = o.Group + "\x00"
 	if id.Facts != nil { // With another config it counts as another server.
 		for i := range id.Facts.Models {
 			if m := &id.Facts.Models[i]; id.Topology.ModelID(m.Name) == o.ModelID {
-				o.Identity += m.ConfigHash
+				o.Key += m.ConfigHash
 			}
 		}
 	}

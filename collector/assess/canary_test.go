@@ -28,7 +28,7 @@ func TestCanaryAllowed(t *testing.T) {
 		Question: canary.Question{Base: base, Model: "llm", Generate: true},
 		ModelID:  "llm",
 		Group:    "triton\x002.64.0\x001.1.0\x00llm",
-		Identity: "triton\x002.64.0\x001.1.0\x00llm\x00" + hash,
+		Key:      "triton\x002.64.0\x001.1.0\x00llm\x00" + hash,
 	}, o)
 	serve, ok := engine.ByName("trtllm-serve")
 	require.True(t, ok)
@@ -46,7 +46,7 @@ func TestCanaryAllowed(t *testing.T) {
 	b.Facts = nil
 	o = assess.CanaryOrder(serve, identityFrom(&b), base, "llama", assess.Ready)
 	require.Empty(t, o.Hold)
-	require.Equal(t, o.Group+"\x00", o.Identity, "no config is known")
+	require.Equal(t, o.Group+"\x00", o.Key, "no config is known")
 }
 
 func TestCanaryHeld(t *testing.T) {

@@ -28,7 +28,7 @@ const LabelTier = "tier"
 type Identity struct {
 	Kind engine.Name
 	// The part of it that derived series need.
-	derive.Identity
+	derive.Naming
 
 	// Page and Facts are what it was last built from, or nil.
 	Page  *engine.Page

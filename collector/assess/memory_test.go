@@ -44,7 +44,7 @@ func TestCanaryFailsTwiceWhileNobodyElseIsServed(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var m assess.Memory
-			m.Canary.Order(&canary.Order{Identity: "a"})
+			m.Canary.Order(&canary.Order{Key: "a"})
 			now, ended := time.Unix(1_000_000, 0), 7.0
 			for _, step := range tc.steps {
 				now = now.Add(time.Second)

@@ -10,7 +10,7 @@ import (
 
 // entry is a report that is added to a record.
 type entry struct {
-	output, identity string
+	output, key string
 }
 
 func TestOutputsAreComparedWithinOneIdentity(t *testing.T) {
@@ -37,7 +37,7 @@ func TestOutputsAreComparedWithinOneIdentity(t *testing.T) {
 				if e.output == "" {
 					r = canary.Report{Result: canary.Stalled}
 				}
-				record.Order(order(e.identity))
+				record.Order(order(e.key))
 				if !record.Take(r, 0) {
 					record.Confirm()
 				}

@@ -13,9 +13,9 @@ type Order struct {
 	Question Question
 	// ModelID is the public id of the model.
 	ModelID string
-	// Identity identifies server and model with their configs, Group without configs, for the
-	// comparison within the pool.
-	Identity, Group string
+	// Key identifies server and model with their configs, Group without configs, for the comparison
+	// within the pool.
+	Key, Group string
 	// Hold is the reason why no requests are sent, empty if they are.
 	Hold string
 }
@@ -33,7 +33,7 @@ type Record struct {
 	due          bool
 	// checks is true if the next request checks the failure of the last one.
 	checks bool
-	// succeeded is the identity under which a request succeeded with this process.
+	// succeeded is the key under which a request succeeded with this process.
 	succeeded   string
 	unconfirmed *unconfirmed
 	cancel      cancelCheck
@@ -114,11 +114,11 @@ func (r *Record) add(report Report, o *Order) {
 	if r.summary == nil {
 		r.summary = &Summary{Counts: make(map[Result]uint64)}
 	}
-	r.summary.add(report, o.Identity)
+	r.summary.add(report, o.Key)
 	r.summaryOrder, r.checks = o, r.summary.failures == 1 && !r.checks
 	r.due = r.due || r.checks
 	if report.Result == OK {
-		r.succeeded = o.Identity
+		r.succeeded = o.Key
 	}
 }
 
@@ -140,11 +140,11 @@ type Summary struct {
 	Counts map[Result]uint64
 	// failures counts the failed requests in a row, see [Record.Acquit].
 	failures int
-	// Changes counts good answers that differed from the previous one of the same identity.
+	// Changes counts good answers that differed from the previous one of the same key.
 	Changes uint64
-	// outputs holds the last good answers of identity.
-	identity string
-	outputs  []string
+	// outputs holds the last good answers of key.
+	key     string
+	outputs []string
 }
 
 // Answers returns the number of good answers that are compared, at most ten.
@@ -157,11 +157,11 @@ func (s *Summary) differs(r *Report) bool {
 	return s != nil && r.Result == OK && len(s.outputs) > 0 && s.outputs[len(s.outputs)-1] != r.Output
 }
 
-func (s *Summary) add(r Report, identity string) {
+func (s *Summary) add(r Report, key string) {
 	s.Last = r
 	s.Counts[r.Result]++
-	if identity != s.identity {
-		s.identity, s.outputs = identity, nil
+	if key != s.key {
+		s.key, s.outputs = key, nil
 	}
 	switch {
 	case r.Result == OK:
@@ -197,7 +197,7 @@ func (r *Record) Failing() (failed string, late, twice bool) {
 func (r *Record) Fails() bool { return r.summary != nil && r.summary.failures > 0 }
 
 // Succeeded reports whether the request succeeded before with this process, model and config.
-func (r *Record) Succeeded() bool { return r.order != nil && r.succeeded == r.order.Identity }
+func (r *Record) Succeeded() bool { return r.order != nil && r.succeeded == r.order.Key }
 
 // Status returns the state of the canary for the status pages. There must be an order.
 func (r *Record) Status() *target.Canary {
@@ -208,7 +208,7 @@ func (r *Record) Status() *target.Canary {
 	report := &r.summary.Last
 	s.Result, s.Reason, s.At = string(report.Result), report.Reason, report.At
 	s.Cancel, s.CancelReason = string(r.cancel.last), r.cancel.reason
-	if r.order.Hold == "" && r.summaryOrder.Identity == r.order.Identity && report.Result == OK {
+	if r.order.Hold == "" && r.summaryOrder.Key == r.order.Key && report.Result == OK {
 		s.Group, s.Output = r.order.Group, report.Output
 	}
 	return s

@@ -13,15 +13,15 @@ import (
 )
 
 // ordered returns a record with an order.
-func ordered(identity string) *canary.Record {
+func ordered(key string) *canary.Record {
 	r := &canary.Record{}
-	r.Order(order(identity))
+	r.Order(order(key))
 	return r
 }
 
 // order returns an order that is ready to be sent.
-func order(identity string) *canary.Order {
-	return &canary.Order{Question: canary.Question{Model: "llm"}, ModelID: "llama", Identity: identity, Group: "g"}
+func order(key string) *canary.Order {
+	return &canary.Order{Question: canary.Question{Model: "llm"}, ModelID: "llama", Key: key, Group: "g"}
 }
 
 // answered returns the report of a successful request.
@@ -143,10 +143,10 @@ func TestMinimumFramesAndAnswers(t *testing.T) {
 
 func TestLateAnswerBelongsToServerAsked(t *testing.T) {
 	var r canary.Record
-	r.Order(&canary.Order{Identity: "old", Group: "old"})
+	r.Order(&canary.Order{Key: "old", Group: "old"})
 	r.Due()
 	require.NotNil(t, r.Next())
-	r.Order(&canary.Order{Identity: "new", Group: "new"}) // While the request was under way.
+	r.Order(&canary.Order{Key: "new", Group: "new"}) // While the request was under way.
 	require.True(t, r.Take(canary.Report{Result: canary.OK, Output: "A"}, time.Second))
 	require.Empty(t, r.Status().Group)
 	require.Empty(t, r.Status().Output, "it is not compared with what others of the new one's group answer")
@@ -219,7 +219,7 @@ func TestTwoFailuresInARow(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var r canary.Record
-			r.Order(&canary.Order{Identity: "a"})
+			r.Order(&canary.Order{Key: "a"})
 			for _, result := range c.results {
 				switch result {
 				case others:
@@ -238,7 +238,7 @@ func TestTwoFailuresInARow(t *testing.T) {
 
 func TestFirstFailureIsCheckedAtOnce(t *testing.T) {
 	var r canary.Record
-	r.Order(&canary.Order{Identity: "a"})
+	r.Order(&canary.Order{Key: "a"})
 	for _, c := range []struct {
 		result canary.Result
 		again  bool
@@ -257,7 +257,7 @@ func TestFirstFailureIsCheckedAtOnce(t *testing.T) {
 // TestCheckOfFailureIsNotChecked has others that are served between all requests of the canary.
 func TestCheckOfFailureIsNotChecked(t *testing.T) {
 	var r canary.Record
-	r.Order(&canary.Order{Identity: "a"})
+	r.Order(&canary.Order{Key: "a"})
 	sent := 0
 	for range 4 {
 		r.Due()
@@ -273,7 +273,7 @@ func TestCheckOfFailureIsNotChecked(t *testing.T) {
 
 func TestHistoryEndsWithServer(t *testing.T) {
 	var r canary.Record
-	order := &canary.Order{Identity: "a"}
+	order := &canary.Order{Key: "a"}
 	r.Order(order)
 	r.Due()
 	require.NotNil(t, r.Next())

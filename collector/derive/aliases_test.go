@@ -30,13 +30,13 @@ func newLlama(t *testing.T, spec simulate.Spec, change func(*derive.Options)) *r
 		for _, f := range facts {
 			names = append(names, f.Name)
 		}
-		o.Identity.Topology = engine.NewTopology(
+		o.Naming.Topology = engine.NewTopology(
 			o.Engine,
 			engine.NamedModels{Names: names},
 			facts,
 			map[string][]string{"llama": names},
 		)
-		o.Identity.Labels = labels.FromStrings("engine", string(kind), "pool_id", "p", "replica_id", "r")
+		o.Naming.Labels = labels.FromStrings("engine", string(kind), "pool_id", "p", "replica_id", "r")
 		change(o)
 	})
 	r.serve(14)

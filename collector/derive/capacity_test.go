@@ -503,7 +503,7 @@ func TestQueueIncludingFailuresIsIgnored(t *testing.T) {
 			t,
 			engine.Triton,
 		).facts(configured("m", "pytorch", false)).
-			with(func(o *derive.Options) { o.Identity.EngineVersion = version })
+			with(func(o *derive.Options) { o.Naming.EngineVersion = version })
 		got := b.page(page...)
 		for _, series := range []string{
 			`queue_depth{model_id="m"}`, `queue_requests{model_id="m", queue="core"}`,

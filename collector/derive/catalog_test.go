@@ -26,7 +26,7 @@ const llm, resnet = "llm", "resnet"
 type everything struct {
 	e        *engine.Kind
 	nth      int
-	identity Identity
+	naming   Naming
 	meanings map[string][]engine.Meaning
 	has      server
 	// only holds the signals on the page; nil means all.
@@ -48,7 +48,7 @@ func variants() []everything {
 			{Name: resnet, State: "READY", Configured: true, Backend: "onnxruntime"},
 		}
 		for nth := range widest {
-			all = append(all, everything{e: e, nth: nth, meanings: meanings, has: has, identity: Identity{
+			all = append(all, everything{e: e, nth: nth, meanings: meanings, has: has, naming: Naming{
 				Labels:        labels.FromStrings("pool_id", "p", "replica_id", "r"),
 				EngineVersion: "1", TRTLLMVersion: "1", Source: engine.SourceConfig,
 				Topology: engine.NewTopology(e, engine.NamedModels{
@@ -215,7 +215,7 @@ func (v everything) derive(t *testing.T) map[string][]labels.Labels {
 		Window:     time.Minute,
 		Interval:   5 * time.Second,
 		Engine:     v.e,
-		Identity:   v.identity,
+		Naming:     v.naming,
 		Objectives: promised(),
 	})
 	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(v.e)})

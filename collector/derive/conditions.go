@@ -290,7 +290,7 @@ func (ix *index) watchConditions() {
 		for _, version := range m.versions {
 			if version.outcome != nil {
 				e := version.outcome.entry(version)
-				e.why = ix.topology.Uncounted(version.name, ix.identity.EngineVersion)
+				e.why = ix.topology.Uncounted(version.name, ix.naming.EngineVersion)
 				w.entries = append(w.entries, e)
 				trusted = trusted && e.trusted
 			}

@@ -165,7 +165,7 @@ func TestAcquittal(t *testing.T) {
 					false,
 				), configured("tensorrt_llm_bls", "python", true), configured("ranker", "onnxruntime", false),
 			).
-				with(func(o *derive.Options) { o.Identity.EngineVersion = "2.64.0" })
+				with(func(o *derive.Options) { o.Naming.EngineVersion = "2.64.0" })
 			b.page(append(ensemblePage(7, 0, 0, 1), fmt.Sprintf(tc.line, 1))...)
 			for n := range 3 {
 				page := ensemblePage(7, 2*(n+1), 0, 1+steps(tc.iterations, n))
@@ -263,7 +263,7 @@ func TestPartsOfModelsThatCountNoFailures(t *testing.T) {
 					false,
 				), configured("tensorrt_llm_bls", "python", true), configured("ranker", "onnxruntime", false),
 			).
-				with(func(o *derive.Options) { o.Identity.EngineVersion = "2.64.0" })
+				with(func(o *derive.Options) { o.Naming.EngineVersion = "2.64.0" })
 			for n := range 4 {
 				c := tc.then(n)
 				b.page(

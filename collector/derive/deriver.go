@@ -19,7 +19,7 @@ type Options struct {
 	// FailingMin is how many requests must fail in a row; it defaults to [DefaultFailingMin].
 	FailingMin int
 	Engine     *engine.Kind
-	Identity   Identity
+	Naming     Naming
 	Objectives []Objective
 	// Aliases lists vocabularies of [exposition.AliasSets]. AliasesOnly hides llm_server_*.
 	Aliases     []string
@@ -84,9 +84,9 @@ func NewDeriver(opts Options) *Deriver {
 	}
 }
 
-// Identify changes the identity of the series. The window stays.
-func (d *Deriver) Identify(identity Identity) {
-	d.opts.Identity = identity
+// Rename changes the naming of the series. The window stays.
+func (d *Deriver) Rename(naming Naming) {
+	d.opts.Naming = naming
 	d.page, d.ranks = nil, 0
 }
 
@@ -207,11 +207,11 @@ func (d *Deriver) reindex(page *engine.Page, block *exposition.Block) {
 // label gives the series the labels of the target, within its budget.
 func (d *Deriver) label(block *exposition.Block) {
 	shape := d.page.Shape()
-	series := d.index.seriesOf(&d.opts.Identity, d.gpus)
+	series := d.index.seriesOf(&d.opts.Naming, d.gpus)
 	d.index.setSizes(series, d.sizes)
-	priorities := func() map[string]priority { return d.opts.Identity.priorities(d.page, block) }
+	priorities := func() map[string]priority { return d.opts.Naming.priorities(d.page, block) }
 	d.dropped = Dropped{d.index.droppedModels, dropSeries(series, d.opts.Output.Remaining(shape.Cost()), priorities)}
-	d.series = exposition.NewComputed(series, d.opts.Identity.Relabel, shape)
+	d.series = exposition.NewComputed(series, d.opts.Naming.Relabel, shape)
 }
 
 const maxAppeared = 4096

@@ -200,7 +200,7 @@ func TestReplicasWithRelabeledGPUs(t *testing.T) {
 	}
 	var all []*bench // An index is shared for as long as a target has it.
 	for _, gpus := range [][2]string{{"GPU-a-11", "GPU-b-22"}, {"GPU-z-11", "GPU-c-22"}, {"GPU-y-11", "GPU-d-22"}} {
-		b := newBench(t, engine.Triton, "m").with(func(o *derive.Options) { o.Identity.Relabel = shortened })
+		b := newBench(t, engine.Triton, "m").with(func(o *derive.Options) { o.Naming.Relabel = shortened })
 		b.label = new(exposition.Labeler(shortened))
 		all = append(all, b)
 		got := b.page(

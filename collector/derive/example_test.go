@@ -19,7 +19,7 @@ func Example() {
 	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(vllm)})
 	deriver := derive.NewDeriver(derive.Options{
 		Window: time.Minute, Interval: 5 * time.Second, Engine: vllm,
-		Identity: derive.Identity{
+		Naming: derive.Naming{
 			Labels:   labels.FromStrings("replica_id", "vllm-0"),
 			Topology: engine.NewTopology(vllm, engine.NamedModels{Names: []string{"llama"}}, nil, nil),
 		},

@@ -41,7 +41,7 @@ func newBench(tb testing.TB, kind engine.Name, models ...string) *bench {
 	b := &bench{tb: tb, engine: e, cache: exposition.NewCache(exposition.Options{Watch: engine.Watch(e)})}
 	return b.with(func(o *derive.Options) {
 		o.Window, o.Interval, o.Engine = time.Minute, scrapeEvery, e
-		o.Identity = derive.Identity{
+		o.Naming = derive.Naming{
 			Labels:        labels.FromStrings("pool_id", "p", "replica_id", "r"),
 			EngineVersion: "2.64.0", TRTLLMVersion: "1.1.0", Source: engine.SourceTable,
 			Topology: engine.NewTopology(e, engine.NamedModels{Names: models}, nil, nil),
@@ -63,14 +63,14 @@ func (b *bench) facts(models ...engine.ModelFacts) *bench {
 		for _, m := range models {
 			names = append(names, m.Name)
 		}
-		o.Identity.EngineVersion = ""
-		o.Identity.Topology = engine.NewTopology(b.engine, engine.NamedModels{Names: names}, models, nil)
+		o.Naming.EngineVersion = ""
+		o.Naming.Topology = engine.NewTopology(b.engine, engine.NamedModels{Names: names}, models, nil)
 	})
 }
 
 // release sets the version of the server.
 func (b *bench) release(version string) *bench {
-	return b.with(func(o *derive.Options) { o.Identity.EngineVersion = version })
+	return b.with(func(o *derive.Options) { o.Naming.EngineVersion = version })
 }
 
 // configured returns a model with a known config.
@@ -183,8 +183,8 @@ func newRig(tb testing.TB, spec simulate.Spec) *rig {
 		tb,
 		kind,
 	).facts(facts...).
-		with(func(o *derive.Options) { o.Identity.EngineVersion = spec.EngineVersion })
-	return &rig{b, replica, b.opts.Identity.Topology.ModelID(facts[0].Name)}
+		with(func(o *derive.Options) { o.Naming.EngineVersion = spec.EngineVersion })
+	return &rig{b, replica, b.opts.Naming.Topology.ModelID(facts[0].Name)}
 }
 
 // described returns the kind of server that a replica is, and what it would answer

@@ -103,7 +103,7 @@ type point struct {
 
 // labelsOf returns the labels of the derived series of a source.
 func (ix *index) labelsOf(s *source) labels.Labels {
-	b := labels.NewBuilder(ix.identity.Labels)
+	b := labels.NewBuilder(ix.naming.Labels)
 	switch s.scope() {
 	case engine.OfModel:
 		b.Set("model", s.name).Set("version", s.version).Set("model_id", s.id)

@@ -35,7 +35,7 @@ func followRules(t *testing.T, rng *rand.Rand, v everything) {
 		Window:     time.Minute,
 		Interval:   5 * time.Second,
 		Engine:     v.e,
-		Identity:   v.identity,
+		Naming:     v.naming,
 		Objectives: promised(),
 	})
 	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(v.e)})

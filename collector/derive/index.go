@@ -14,7 +14,7 @@ import (
 type index struct {
 	columns
 
-	identity Identity
+	naming   Naming
 	topology *engine.Topology
 	// noWindowGauges hides the families that PromQL can compute.
 	noWindowGauges bool
@@ -88,12 +88,12 @@ type appliedRule struct {
 // newIndex returns the index of a page. The block holds its values and may be nil.
 func newIndex(opts *Options, page *engine.Page, block *exposition.Block) *index {
 	ix := &index{
-		identity:       opts.Identity,
-		topology:       opts.Identity.Topology,
+		naming:         opts.Naming,
+		topology:       opts.Naming.Topology,
 		noWindowGauges: opts.NoWindowGauges,
 		wanted:         opts.Objectives,
 	}
-	ix.identity.Labels, ix.identity.Relabel = opts.Identity.ruleLabels(), nil // Labels of the target are set later.
+	ix.naming.Labels, ix.naming.Relabel = opts.Naming.ruleLabels(), nil // Labels of the target are set later.
 	ix.facts = facts{
 		ranks:          page.Ranks(),
 		quirks:         opts.Engine.Quirks(page),
@@ -103,7 +103,7 @@ func newIndex(opts *Options, page *engine.Page, block *exposition.Block) *index 
 	}
 	ix.building = &building{
 		page:      page,
-		sources:   sourcesOf(page, &ix.identity),
+		sources:   sourcesOf(page, &ix.naming),
 		byID:      make(map[string]*Model),
 		instances: make(map[instance]*Model),
 		columns:   make(map[int]int),

@@ -36,7 +36,7 @@ const unloadedFailures engine.Signal = "unloaded_failures"
 
 // sourcesOf returns the sources of a page, except the executor of a draft model and models that are
 // not loaded, of which only failures are returned.
-func sourcesOf(page *engine.Page, identity *Identity) (all []source) {
+func sourcesOf(page *engine.Page, naming *Naming) (all []source) {
 	for _, s := range page.Sources() {
 		in := source{
 			place:   s.Place,
@@ -44,7 +44,7 @@ func sourcesOf(page *engine.Page, identity *Identity) (all []source) {
 			part:    s.Part,
 			name:    s.Model,
 			version: s.Version,
-			id:      identity.Topology.ModelID(s.Model),
+			id:      naming.Topology.ModelID(s.Model),
 			meaning: s.Meaning,
 			counter: s.Counter,
 			signal:  s.Meaning.Signal,
@@ -56,8 +56,8 @@ func sourcesOf(page *engine.Page, identity *Identity) (all []source) {
 			}
 			in.signal = unloadedFailures
 		}
-		draft := in.scope() == engine.OfEngine && identity.Topology.Role(s.Model) == engine.RoleDraft
-		if !draft && s.Meaning.Holds(identity.EngineVersion) {
+		draft := in.scope() == engine.OfEngine && naming.Topology.Role(s.Model) == engine.RoleDraft
+		if !draft && s.Meaning.Holds(naming.EngineVersion) {
 			all = append(all, in)
 		}
 	}

@@ -62,7 +62,7 @@ func (ix *index) ordinal(lset labels.Labels) labels.Labels {
 
 // addModels groups the sources by derived series, in a fixed order, and these by model.
 func (ix *index) addModels() {
-	ix.replica = &Model{index: ix, labels: ix.identity.Labels, signals: make(map[engine.Signal]*shown)}
+	ix.replica = &Model{index: ix, labels: ix.naming.Labels, signals: make(map[engine.Signal]*shown)}
 	byKey := make(map[string]*group)
 	for i := range ix.building.sources {
 		s := &ix.building.sources[i]
@@ -112,7 +112,7 @@ func (ix *index) modelOf(id string) *Model {
 		m = &Model{
 			id:      id,
 			index:   ix,
-			labels:  withLabels(ix.identity.Labels, "model_id", id),
+			labels:  withLabels(ix.naming.Labels, "model_id", id),
 			signals: make(map[engine.Signal]*shown),
 		}
 		ix.building.byID[id] = m
@@ -270,10 +270,10 @@ func (ix *index) countsOwnRequests(m *Model, name, version string) bool {
 }
 
 // handsOver reports whether requests count as completed when they are handed over.
-func (ix *index) handsOver(name string) bool { return ix.topology.HandsOver(name) == engine.TrustYes }
+func (ix *index) handsOver(name string) bool { return ix.topology.HandsOver(name) == engine.Yes }
 
 // countsWhole reports whether the counts of a model are known to cover complete requests.
-func (ix *index) countsWhole(name string) bool { return ix.topology.HandsOver(name) == engine.TrustNo }
+func (ix *index) countsWhole(name string) bool { return ix.topology.HandsOver(name) == engine.No }
 
 // executor reports whether a model batches in flight, which it does if it shows iterations.
 func (ix *index) executor(name string) bool {

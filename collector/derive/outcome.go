@@ -104,7 +104,7 @@ func (ix *index) outcomeOf(version *Model) *outcome {
 
 // countsOutcomes reports whether a model counts all its failures, so that its successes are successes.
 func (ix *index) countsOutcomes(name string) bool {
-	return ix.topology.Uncounted(name, ix.identity.EngineVersion) == ""
+	return ix.topology.Uncounted(name, ix.naming.EngineVersion) == ""
 }
 
 // repeatedBy returns the counters of models whose requests are counted again by a group.

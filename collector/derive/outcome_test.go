@@ -891,7 +891,7 @@ func TestSuccessesAreTrustedWhereFailuresAreCounted(t *testing.T) {
 					if strings.Contains(strings.Join(c.more, ""), "reused") {
 						shown.Native = shown.Names
 					}
-					o.Identity.Topology = engine.NewTopology(b.engine, shown, []engine.ModelFacts{c.model}, nil)
+					o.Naming.Topology = engine.NewTopology(b.engine, shown, []engine.ModelFacts{c.model}, nil)
 				})
 			}
 			page(0)

@@ -47,15 +47,15 @@ func byPriority(ids map[string]priority) []string {
 }
 
 // priorities returns the priorities of the models on a page. The block may be nil.
-func (id *Identity) priorities(page *engine.Page, block *exposition.Block) map[string]priority {
-	all, served := make(map[string]priority), id.Topology.Served()
+func (n *Naming) priorities(page *engine.Page, block *exposition.Block) map[string]priority {
+	all, served := make(map[string]priority), n.Topology.Served()
 	for _, s := range page.Sources() {
 		if s.Model == "" || s.Unloaded {
 			continue
 		}
-		model := id.Topology.ModelID(s.Model)
+		model := n.Topology.ModelID(s.Model)
 		r := all[model]
-		r.entry = r.entry || id.Topology.Role(s.Model).Front()
+		r.entry = r.entry || n.Topology.Role(s.Model).Front()
 		r.served = served[model]
 		if block != nil && countsEnds(&s) {
 			r.traffic += max(block.Number(s.Place), 0)
@@ -71,7 +71,7 @@ func (ix *index) dropModels(limit int, block *exposition.Block) {
 	if limit == 0 {
 		return
 	}
-	ids := ix.identity.priorities(ix.building.page, block)
+	ids := ix.naming.priorities(ix.building.page, block)
 	if len(ids) <= limit {
 		return
 	}

@@ -22,7 +22,7 @@ func Example_rule() {
 	}
 	deriver := NewDeriver(Options{
 		Window: time.Minute, Interval: 5 * time.Second, Engine: vllm,
-		Identity: Identity{
+		Naming: Naming{
 			Labels:   labels.FromStrings("replica_id", "vllm-0"),
 			Topology: engine.NewTopology(vllm, engine.NamedModels{Names: []string{"llama"}}, nil, nil),
 		},

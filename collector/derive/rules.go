@@ -268,7 +268,7 @@ func info() Rule {
 		labels: []string{"engine_version", "trtllm_version", "trtllm_version_source"},
 		why:    whyBeyond,
 		page: func(v *View, out *Out) {
-			id := &v.index.identity
+			id := &v.index.naming
 			out.Set(v.index.replica, 1, true, "engine_version", id.EngineVersion,
 				"trtllm_version", id.TRTLLMVersion, "trtllm_version_source", string(id.Source))
 		},

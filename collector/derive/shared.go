@@ -10,8 +10,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// Identity identifies a target in its derived series.
-type Identity struct {
+// Naming is how the series of a target are named: by its labels and the ids of its models.
+type Naming struct {
 	// Labels holds engine, pool_id, replica_id and, if series carry them, the versions.
 	Labels labels.Labels
 	// EngineVersion, TRTLLMVersion and Source are labels of llm_server_info.
@@ -54,31 +54,31 @@ func sharedIndex(o *Options, page *engine.Page, block *exposition.Block) *index 
 	build := func() *index { return newIndex(o, page, block) }
 	alike, ok := page.Shape().WatchedKey()
 	everyModel := o.Output.Models == 0 || len(page.NamedModels().Names) <= o.Output.Models
-	if !ok || !everyModel || o.Identity.Labels.Has(exposition.LabelGPU) || len(o.Objectives) > maxObjectives {
+	if !ok || !everyModel || o.Naming.Labels.Has(exposition.LabelGPU) || len(o.Objectives) > maxObjectives {
 		return build()
 	}
 	key := indexKey{
 		page:           alike,
 		kind:           o.Engine.Name,
 		ranks:          page.Ranks(),
-		topology:       o.Identity.Topology.Shared(),
+		topology:       o.Naming.Topology.Shared(),
 		aliases:        o.aliases(page.Shape()),
 		models:         o.Output.Models,
 		noWindowGauges: o.NoWindowGauges,
 		aliasesOnly:    o.AliasesOnly,
-		labels:         o.Identity.ruleLabels(),
-		engineVersion:  o.Identity.EngineVersion,
-		trtllmVersion:  o.Identity.TRTLLMVersion,
-		source:         o.Identity.Source,
+		labels:         o.Naming.ruleLabels(),
+		engineVersion:  o.Naming.EngineVersion,
+		trtllmVersion:  o.Naming.TRTLLMVersion,
+		source:         o.Naming.Source,
 	}
 	copy(key.objectives[:], o.Objectives)
 	return indexes.Intern(key, nil, build)
 }
 
 // seriesOf returns the series of the index with the labels and GPUs of a target.
-func (ix *index) seriesOf(id *Identity, gpus []string) []exposition.ComputedSeries {
+func (ix *index) seriesOf(n *Naming, gpus []string) []exposition.ComputedSeries {
 	all := slices.Clone(ix.series)
-	base := id.Labels.MatchLabels(false, ruleLabelNames()...)
+	base := n.Labels.MatchLabels(false, ruleLabelNames()...)
 	b := labels.NewBuilder(base)
 	for i := range all {
 		b.Reset(base)
@@ -112,6 +112,6 @@ var ruleLabelNames = sync.OnceValue(func() []string {
 })
 
 // ruleLabels returns the labels of the target that rules set or read.
-func (id *Identity) ruleLabels() labels.Labels {
-	return id.Labels.MatchLabels(true, ruleLabelNames()...)
+func (n *Naming) ruleLabels() labels.Labels {
+	return n.Labels.MatchLabels(true, ruleLabelNames()...)
 }

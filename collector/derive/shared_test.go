@@ -63,7 +63,7 @@ func newFleetTarget(tb testing.TB, replica string, more []string, changes ...fun
 				{Name: Availability, Share: 0.99},
 				{Name: TTFT, Share: 0.9, Within: 2 * time.Second},
 			},
-			Identity: Identity{
+			Naming: Naming{
 				Labels: own, EngineVersion: "2.64.0", TRTLLMVersion: "1.1.0", Source: engine.SourceTable,
 				Topology: engine.NewTopology(e, engine.NamedModels{Names: benchModels}, nil, nil),
 			},
@@ -71,7 +71,7 @@ func newFleetTarget(tb testing.TB, replica string, more []string, changes ...fun
 		change(&opts)
 		alone := opts
 		others := append(slices.Clone(benchModels), fmt.Sprint("not on any page, of ", replica, len(f.pairs)))
-		alone.Identity.Topology = engine.NewTopology(e, engine.NamedModels{Names: others}, nil, nil)
+		alone.Naming.Topology = engine.NewTopology(e, engine.NamedModels{Names: others}, nil, nil)
 		f.pairs = append(f.pairs, &twins{NewDeriver(opts), NewDeriver(alone)})
 	}
 	return f
@@ -131,7 +131,7 @@ var ways = []struct {
 	{"within the limits", func(o *Options) { o.Output.Volume = exposition.Volume{Series: 5000, Bytes: 10 << 20} }},
 	{"above the limits", func(o *Options) { o.Output.Volume = exposition.Volume{Series: 400} }},
 	{"with rules", func(o *Options) {
-		o.Identity.Relabel = func(lset labels.Labels) exposition.Labeled {
+		o.Naming.Relabel = func(lset labels.Labels) exposition.Labeled {
 			return exposition.Labeled{
 				Labels: labels.NewBuilder(lset).Set("replica_id", "x"+lset.Get("replica_id")).Labels(),
 				Keep:   lset.Get("model") != "preprocessing",
@@ -198,8 +198,8 @@ func TestSharedIndexGivesSameValues(t *testing.T) {
 // identify identifies the target to all derivers again.
 func (f *fleetTarget) identify() {
 	for _, p := range f.pairs {
-		p.shares.Identify(p.shares.opts.Identity)
-		p.alone.Identify(p.alone.opts.Identity)
+		p.shares.Rename(p.shares.opts.Naming)
+		p.alone.Rename(p.alone.opts.Naming)
 	}
 }
 

@@ -20,7 +20,7 @@ type Answers struct {
 	lastHealth *Health
 	// agreement is whether page and answers belong to the same server, contradictions how many
 	// lists in a row have denied that since; uncompared is true until a new list is compared.
-	agreement      Trust
+	agreement      Ternary
 	contradictions int
 	uncompared     bool
 	// inherited is the server's health from a previous replica, nil if there is none.
@@ -141,18 +141,18 @@ const maxContradictions = 2
 
 func (a *Answers) compare(p *Endpoint, page *Page) {
 	agreement := agree(p.engine, page, a.allFacts)
-	outweighed := agreement == TrustNo && p.outweighsNames(a.allFacts)
+	outweighed := agreement == No && p.outweighsNames(a.allFacts)
 	switch {
 	case page == nil:
 		return
-	case outweighed && a.agreement == TrustNo:
-		a.agreement, a.contradictions = TrustUnknown, 0
+	case outweighed && a.agreement == No:
+		a.agreement, a.contradictions = Unsure, 0
 	case outweighed:
-	case agreement == TrustYes:
+	case agreement == Yes:
 		a.agreement, a.contradictions = agreement, 0
-	case agreement == TrustNo && a.uncompared:
+	case agreement == No && a.uncompared:
 		a.contradictions++
-		if a.agreement != TrustYes || a.contradictions >= maxContradictions {
+		if a.agreement != Yes || a.contradictions >= maxContradictions {
 			a.agreement = agreement
 		}
 	}
@@ -170,8 +170,8 @@ func (p *Endpoint) outweighsNames(f *Facts) bool {
 func (p *Endpoint) configured() bool { return p.target.APIURL != "" }
 
 func (a *Answers) confirmed(p *Endpoint, page *Page) bool {
-	return a.agreement == TrustYes || a.agreement == TrustUnknown &&
-		(p.certain || page == nil && agree(p.engine, nil, a.allFacts) == TrustYes)
+	return a.agreement == Yes || a.agreement == Unsure &&
+		(p.certain || page == nil && agree(p.engine, nil, a.allFacts) == Yes)
 }
 
 // reconcileHealth determines what counts of the last answer about health. While there is a page,
@@ -179,10 +179,10 @@ func (a *Answers) confirmed(p *Endpoint, page *Page) bool {
 // the server's kind if other requests get other answers, because it has consequences.
 func (a *Answers) reconcileHealth(p *Endpoint, pageless bool) {
 	previous := cmp.Or(a.Health, a.inherited, &Health{})
-	if a.agreement == TrustNo {
+	if a.agreement == No {
 		previous = &Health{}
 	}
-	h, confirmed := *a.lastHealth, a.agreement == TrustYes || previous.Found
+	h, confirmed := *a.lastHealth, a.agreement == Yes || previous.Found
 	h.FromServer = h.FromServer && !a.echoed()
 	switch {
 	case h.API == APIRefused && !previous.Found:
@@ -194,7 +194,7 @@ func (a *Answers) reconcileHealth(p *Endpoint, pageless bool) {
 		h = Health{Detail: a.whyUnconfirmed(p), Duration: h.Duration}
 	}
 	h.Found = previous.Found || h.API == APIReady || h.API == APINotReady && h.FromServer ||
-		a.agreement == TrustYes && h.Status != 0
+		a.agreement == Yes && h.Status != 0
 	h.WasLive = h.Live || previous.WasLive
 	h.WasReady = h.API == APIReady && !h.Paused || previous.WasReady && h.API != APIRefused
 	h.conclude(p.engine.SamePort())
@@ -232,7 +232,7 @@ func (p *Endpoint) advice() string {
 }
 
 func (a *Answers) whyUnconfirmed(p *Endpoint) string {
-	if a.agreement == TrustNo {
+	if a.agreement == No {
 		return "what answers at " + p.base + " is of another kind, or has other models than the page" + p.advice()
 	}
 	return "nothing shows that what answers at " + p.base + " is its API (" + a.lastHealth.Detail + ")" + p.advice()

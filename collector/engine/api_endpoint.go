@@ -237,17 +237,17 @@ func (h *Health) Repeat(duration time.Duration) Health {
 	return repeated
 }
 
-// Identity is the result of a round of requests for versions and models, with the endpoint that
+// Reported are the facts from a round of requests for versions and models, with the endpoint that
 // answered.
-type Identity struct {
+type Reported struct {
 	Facts
 
 	From *Endpoint
 }
 
-// Identity queries versions and models, given what is known already. Like a [Round] it may yield partial facts first.
-func (p *Endpoint) Identity(ctx context.Context, earlier Earlier) iter.Seq2[Identity, bool] {
-	return func(yield func(Identity, bool) bool) {
+// Ask queries versions and models, given what is known already. Like a [Round] it may yield partial facts first.
+func (p *Endpoint) Ask(ctx context.Context, earlier Earlier) iter.Seq2[Reported, bool] {
+	return func(yield func(Reported, bool) bool) {
 		ctx, cancel := context.WithTimeout(ctx, p.target.Timeout)
 		defer cancel()
 		for facts, complete := range p.engine.Ask(ctx, p.briefClient(), p.base, earlier) {
@@ -257,7 +257,7 @@ func (p *Endpoint) Identity(ctx context.Context, earlier Earlier) iter.Seq2[Iden
 					facts, from = found, p.alternative
 				}
 			}
-			if !yield(Identity{facts, from}, complete) {
+			if !yield(Reported{facts, from}, complete) {
 				return
 			}
 		}

@@ -86,13 +86,13 @@ func Capabilities(e *Kind, k *Knowledge) []target.Check {
 	}
 	all := make([]target.Check, 0, len(CapabilityNames()))
 	for _, name := range CapabilityNames() {
-		all = append(all, k.capability(e, name))
+		all = append(all, k.check(e, name))
 	}
 	return all
 }
 
-// capability judges one capability. Most depend on the kind, some are the same for all kinds.
-func (k *Knowledge) capability(e *Kind, name string) target.Check {
+// check judges one capability. Most depend on the kind, some are the same for all kinds.
+func (k *Knowledge) check(e *Kind, name string) target.Check {
 	var c target.Check
 	_, noStream := e.Stream(k.Facts.get().EngineVersion, k.Page)
 	switch name {

@@ -4,4 +4,4 @@ package engine
 type IterationCounter = iterationCounter
 
 // Agree is exported for tests.
-func Agree(k *Kind, p *Page, f *Facts) Trust { return agree(k, p, f) }
+func Agree(k *Kind, p *Page, f *Facts) Ternary { return agree(k, p, f) }

@@ -224,18 +224,18 @@ func (f *Facts) unexpected() bool {
 // agree reports whether an API with the given facts belongs to the server with the page: it is of
 // that kind and has the models of the page. A server that answers 200 to any path, like Triton's
 // metrics port, is of no kind. Without a page, answers that only this kind gives are trusted.
-func agree(k *Kind, p *Page, f *Facts) Trust {
+func agree(k *Kind, p *Page, f *Facts) Ternary {
 	switch {
 	case f == nil:
-		return TrustUnknown
+		return Unsure
 	case !f.Confirmed && !f.Listed && f.unexpected():
-		return TrustNo
+		return No
 	case p != nil:
 		return k.apiBelongs(p, f)
 	case f.Confirmed:
-		return TrustYes
+		return Yes
 	}
-	return TrustUnknown
+	return Unsure
 }
 
 // rooted reports whether the server said from where it loaded its models.
@@ -246,7 +246,7 @@ func (f *Facts) rooted() bool {
 // agreeByModels compares models: an API that lists none of the page's belongs to another server. One
 // common model is enough, since some pages have model names that clients made up. The name noModel on
 // the page is none.
-func agreeByModels(p *Page, f *Facts, noModel string) Trust {
+func agreeByModels(p *Page, f *Facts, noModel string) Ternary {
 	hasNames, shared := false, false
 	for _, name := range p.modelNames {
 		if name == UnnamedModel || name == noModel {
@@ -261,13 +261,13 @@ func agreeByModels(p *Page, f *Facts, noModel string) Trust {
 	}
 	switch {
 	case !hasNames || len(f.Models) == 0:
-		return TrustUnknown
+		return Unsure
 	case !shared:
-		return TrustNo
+		return No
 	case f.Confirmed:
-		return TrustYes
+		return Yes
 	}
-	return TrustUnknown
+	return Unsure
 }
 
 // sameModel reports whether two names mean the same model: a path or its base, ignoring case.

@@ -16,38 +16,38 @@ func TestAPIBelongsToPage(t *testing.T) {
 		kind  engine.Name
 		page  string
 		facts engine.Facts
-		want  engine.Trust
+		want  engine.Ternary
 	}{
-		{"nothing was answered", engine.VLLM, vllm + "m\"} 0\n", engine.Facts{}, engine.TrustUnknown},
+		{"nothing was answered", engine.VLLM, vllm + "m\"} 0\n", engine.Facts{}, engine.Unsure},
 		{
 			"a page without models", engine.VLLM, "python_info 1\n",
 			engine.Facts{Confirmed: true, Listed: true, Models: named("m")},
-			engine.TrustUnknown,
+			engine.Unsure,
 		},
 		{
 			"one of two models is on the page", engine.VLLM, vllm + "m\"} 0\n",
 			engine.Facts{Confirmed: true, Listed: true, Models: named("m", "adapter")},
-			engine.TrustYes,
+			engine.Yes,
 		},
 		{
 			"the same model of an unknown server", engine.VLLM, vllm + "m\"} 0\n",
 			engine.Facts{Listed: true, Models: named("m")},
-			engine.TrustUnknown,
+			engine.Unsure,
 		},
 		{
 			"other models", engine.VLLM, vllm + "m\"} 0\n",
 			engine.Facts{Confirmed: true, Listed: true, Models: named("n")},
-			engine.TrustNo,
+			engine.No,
 		},
 		{
 			"the last part of a path", engine.TRTLLMServe, serve + "/models/Llama-3\"} 0\n",
 			engine.Facts{Confirmed: true, Listed: true, Models: named("Llama-3")},
-			engine.TrustYes,
+			engine.Yes,
 		},
 		{
 			"the last part of a name of two", engine.VLLM, vllm + "a/llama\"} 0\n",
 			engine.Facts{Confirmed: true, Listed: true, Models: named("b/llama")},
-			engine.TrustNo,
+			engine.No,
 		},
 		{
 			"the page names the path of a model that is served under another name",
@@ -57,7 +57,7 @@ func TestAPIBelongsToPage(t *testing.T) {
 				Listed:    true,
 				Models:    []engine.ModelFacts{{Name: "mine", Root: "Qwen/Qwen3-0.6B"}},
 			},
-			engine.TrustYes,
+			engine.Yes,
 		},
 		{
 			"the page names the last part of that path", engine.VLLM, vllm + "llama\"} 0\n",
@@ -66,7 +66,7 @@ func TestAPIBelongsToPage(t *testing.T) {
 				Listed:    true,
 				Models:    []engine.ModelFacts{{Name: "mine", Root: "/mnt/models/llama"}},
 			},
-			engine.TrustYes,
+			engine.Yes,
 		},
 		{
 			"the page names the model that an adapter extends", engine.VLLM, vllm + "base\"} 0\n",
@@ -75,64 +75,64 @@ func TestAPIBelongsToPage(t *testing.T) {
 				Listed:    true,
 				Models:    []engine.ModelFacts{{Name: "adapter", Root: "/adapters/a"}, {Name: "mine", Root: "base"}},
 			},
-			engine.TrustYes,
+			engine.Yes,
 		},
 		{
 			"neither name nor path is on the page", engine.VLLM, vllm + "m\"} 0\n",
 			engine.Facts{Confirmed: true, Listed: true, Models: []engine.ModelFacts{{Name: "n", Root: "/models/n"}}},
-			engine.TrustNo,
+			engine.No,
 		},
 		{
 			"an unknown server with the path of the page's model",
 			engine.VLLM, vllm + "m\"} 0\n",
 			engine.Facts{Listed: true, Models: []engine.ModelFacts{{Name: "n", Root: "m"}}},
-			engine.TrustUnknown,
+			engine.Unsure,
 		},
 		{
 			"a page without names of models", engine.TRTLLMServe, serve + "undefined\"} 0\n",
 			engine.Facts{Confirmed: true, Listed: true, Models: named("m")},
-			engine.TrustUnknown,
+			engine.Unsure,
 		},
 		{
 			"lower case on the page, and invented names", engine.Dynamo,
 			dynamo + "qwen/qwen3\"} 0\n" + dynamo + "unknown_model\"} 0\n" + dynamo + "x\"} 0\n",
 			engine.Facts{Confirmed: true, Listed: true, Models: named("Qwen/Qwen3")},
-			engine.TrustYes,
+			engine.Yes,
 		},
 		{
 			"only requests for unknown models", engine.Dynamo, dynamo + "unknown_model\"} 0\n",
 			engine.Facts{Confirmed: true, Listed: true, Models: named("m")},
-			engine.TrustUnknown,
+			engine.Unsure,
 		},
 		{
 			"a Triton without models", engine.Triton, "nv_gpu_utilization{gpu_uuid=\"a\"} 0\n",
 			engine.Facts{Confirmed: true, Listed: true},
-			engine.TrustYes,
+			engine.Yes,
 		},
 		{
 			"a Triton with its model", engine.Triton, triton,
 			engine.Facts{Confirmed: true, Listed: true, Models: named("m")},
-			engine.TrustYes,
+			engine.Yes,
 		},
 		{
 			"another Triton", engine.Triton, triton,
 			engine.Facts{Confirmed: true, Listed: true, Models: named("n")},
-			engine.TrustNo,
+			engine.No,
 		},
 		{
 			"a Triton that loads a model", engine.Triton, triton,
 			engine.Facts{Confirmed: true, Listed: true, Models: named("m", "n")},
-			engine.TrustUnknown,
+			engine.Unsure,
 		},
 		{
 			"a Triton that unloads its model", engine.Triton, triton,
 			engine.Facts{Confirmed: true, Listed: true},
-			engine.TrustNo,
+			engine.No,
 		},
 		{
 			"a Triton without request counts", engine.Triton, "nv_gpu_utilization{gpu_uuid=\"a\"} 0\n",
 			engine.Facts{Confirmed: true, Listed: true, Models: named("m")},
-			engine.TrustUnknown,
+			engine.Unsure,
 		},
 		{
 			"a Triton that lists a model missing on its page", engine.Triton,
@@ -142,7 +142,7 @@ func TestAPIBelongsToPage(t *testing.T) {
 				Listed:    true,
 				Models:    []engine.ModelFacts{{Name: "m", State: engine.ModelUnavailable}},
 			},
-			engine.TrustYes,
+			engine.Yes,
 		},
 	} {
 		require.Equal(

@@ -87,7 +87,7 @@ type Kind struct {
 	health func(ctx context.Context, k *Kind, client Client, address string) Health
 	// agree reports whether an API with the given facts belongs to the page, which is not nil. By
 	// default they have a model in common.
-	agree func(p *Page, f *Facts) Trust
+	agree func(p *Page, f *Facts) Ternary
 	// streams returns how to request a streamed answer, see [Kind.Stream]. By default it is stream.
 	streams func(version string, p *Page) (s Stream, reason string)
 
@@ -408,7 +408,7 @@ func arrangeOnly(t *Topology, named NamedModels, facts []ModelFacts) {
 }
 
 // apiBelongs reports whether an API with the given facts belongs to the page.
-func (k *Kind) apiBelongs(p *Page, f *Facts) Trust {
+func (k *Kind) apiBelongs(p *Page, f *Facts) Ternary {
 	if k.agree != nil {
 		return k.agree(p, f)
 	}

@@ -250,14 +250,14 @@ func finished() *Outcome {
 	}
 }
 
-// Trust is whether something is known to be right. Only then it is exposed.
-type Trust uint8
+// Ternary is the answer to a question about a server, which may not be known.
+type Ternary uint8
 
-// Levels of trust.
+// Answers.
 const (
-	TrustUnknown Trust = iota
-	TrustYes
-	TrustNo
+	Unsure Ternary = iota
+	Yes
+	No
 )
 
 // Tier is the position in a pool with a router, where only one tier counts; empty without one.

@@ -40,7 +40,7 @@ type Topology struct {
 type treatment struct {
 	// configured is true if the model's config is known. streams is from it.
 	configured, streams            bool
-	handsOver                      Trust
+	handsOver                      Ternary
 	ensemble, inFlight, followsLLM bool
 	// backend runs the model, empty if unknown.
 	backend string
@@ -204,11 +204,11 @@ func (t *Topology) Role(model string) Role { return cmp.Or(t.roles[model], RoleS
 func (t *Topology) FollowsLLM(model string) bool { return t.models[model].followsLLM }
 
 // HandsOver reports whether a model's requests count as completed long before the last token.
-func (t *Topology) HandsOver(model string) Trust {
+func (t *Topology) HandsOver(model string) Ternary {
 	if m, ok := t.models[model]; ok {
 		return m.handsOver
 	}
-	return TrustNo
+	return No
 }
 
 // Ensemble reports whether a model only calls other models, so that its times are sums.

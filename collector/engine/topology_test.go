@@ -281,12 +281,12 @@ func TestModelRequestHandling(t *testing.T) {
 		require.Equal(
 			t,
 			[]string{"llm api", "vllm", "tensorrt_llm"},
-			names(func(m string) bool { return got.HandsOver(m) == engine.TrustYes }),
+			names(func(m string) bool { return got.HandsOver(m) == engine.Yes }),
 		)
 		require.Equal(
 			t,
 			[]string{"not configured"},
-			names(func(m string) bool { return got.HandsOver(m) == engine.TrustUnknown }),
+			names(func(m string) bool { return got.HandsOver(m) == engine.Unsure }),
 		)
 		require.Equal(t, []string{"chat"}, names(got.Ensemble))
 		require.Equal(t, []string{
@@ -314,7 +314,7 @@ func TestModelRequestHandling(t *testing.T) {
 	for _, f := range facts {
 		require.False(
 			t,
-			served.HandsOver(f.Name) != engine.TrustNo || served.Ensemble(f.Name) || served.InFlight(f.Name) ||
+			served.HandsOver(f.Name) != engine.No || served.Ensemble(f.Name) || served.InFlight(f.Name) ||
 				served.QueuedByCore(f.Name),
 			"only Triton has such models",
 		)
@@ -327,9 +327,9 @@ func TestModelRoleFromNameOrExecutor(t *testing.T) {
 			Names:     []string{"ensemble", "engine", "bls", "ensemble_b", "tensorrt_llm_b"},
 			Executors: []string{"engine"},
 		}, nil, nil)
-		for name, want := range map[string]engine.Trust{
-			"ensemble": engine.TrustNo, "engine": engine.TrustNo, "ensemble_b": engine.TrustNo,
-			"bls": engine.TrustUnknown, "tensorrt_llm_b": engine.TrustUnknown,
+		for name, want := range map[string]engine.Ternary{
+			"ensemble": engine.No, "engine": engine.No, "ensemble_b": engine.No,
+			"bls": engine.Unsure, "tensorrt_llm_b": engine.Unsure,
 		} {
 			require.Equal(t, want, got.HandsOver(name), "%s of %s", name, kind)
 		}

@@ -124,7 +124,7 @@ func newTritonView(kind *Kind, name string, k *Knowledge) *tritonView {
 		return v // It does not depend on models, of which a page may have thousands.
 	}
 	topology := NewTopology(kind, p.NamedModels(), f.get().Models, nil)
-	lists := map[Trust]*[]string{TrustNo: &v.whole, TrustYes: &v.early, TrustUnknown: &v.unknown}
+	lists := map[Ternary]*[]string{No: &v.whole, Yes: &v.early, Unsure: &v.unknown}
 	for _, name := range p.Models() {
 		if !topology.Role(name).Front() {
 			continue

@@ -214,9 +214,9 @@ func listed(index []ModelState) []ModelFacts {
 }
 
 // tritonAgree compares models. Page and index name the same models once these are loaded.
-func tritonAgree(p *Page, f *Facts) Trust {
+func tritonAgree(p *Page, f *Facts) Ternary {
 	if !f.Confirmed || !f.Listed {
-		return TrustUnknown
+		return Unsure
 	}
 	common, differ := 0, 0
 	for name, loaded := range p.loaded {
@@ -233,13 +233,13 @@ func tritonAgree(p *Page, f *Facts) Trust {
 	}
 	switch {
 	case differ == 0:
-		return TrustYes
+		return Yes
 	case len(p.loaded) == 0:
 		return agreeByModels(p, f, "")
 	case common == 0:
-		return TrustNo
+		return No
 	}
-	return TrustUnknown
+	return Unsure
 }
 
 // modelConfig is the part of GET /v2/models/M/config that is used.

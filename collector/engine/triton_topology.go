@@ -66,18 +66,18 @@ func tritonTreatment(name string, f *ModelFacts, executor, vllm bool) treatment 
 	m := treatment{ensemble: name == ensembleName, inFlight: name == llmName || vllm}
 	if f == nil {
 		if vllm {
-			m.handsOver = TrustYes
+			m.handsOver = Yes
 		}
 		if m.ensemble || executor || name == preprocessing || name == postprocessing {
-			m.handsOver = TrustNo
+			m.handsOver = No
 		}
 		return m
 	}
-	m.configured, m.streams, m.handsOver, m.backend = true, f.Decoupled, TrustNo, f.Backend
+	m.configured, m.streams, m.handsOver, m.backend = true, f.Decoupled, No, f.Backend
 	m.ensemble = f.Platform == platformEnsemble
 	pythonBased := f.Backend == backendPython || f.Backend == backendVLLM
 	if pythonBased && (f.Decoupled || executor || name == llmName) {
-		m.handsOver = TrustYes
+		m.handsOver = Yes
 	}
 	m.inFlight = m.inFlight || f.Decoupled && pythonBased || f.Backend == backendCPP || f.Backend == backendVLLM
 	return m
@@ -98,9 +98,9 @@ func (t *Topology) Uncounted(model, version string) string {
 	switch {
 	case !ok || m.ensemble:
 		return ""
-	case m.handsOver == TrustYes && (m.streams || !m.configured):
+	case m.handsOver == Yes && (m.streams || !m.configured):
 		return "model " + model + " is decoupled: a request counts as success once it is accepted, whatever its outcome"
-	case m.handsOver == TrustYes:
+	case m.handsOver == Yes:
 		return "model " + model + " hands its requests over: they count as success once they are accepted"
 	case m.backend == backendCPP:
 		return ""
@@ -139,7 +139,7 @@ func tritonGroups(t *Topology, entries, names []string, configs map[string]*Mode
 		if parts := ensembleParts(n, configs[n], names); len(parts) > 0 && !within[n] {
 			t.join(n, nestedSteps(parts, configs))
 			if configs[n] == nil {
-				t.treat(n, func(m *treatment) { m.ensemble, m.handsOver = true, TrustNo })
+				t.treat(n, func(m *treatment) { m.ensemble, m.handsOver = true, No })
 			}
 		}
 	}

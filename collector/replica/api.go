@@ -74,10 +74,10 @@ func (r *Replica) queryIdentity(ctx context.Context) {
 	r.pacer.IdentityRequested(r.signs())
 	server, earlier := r.locator.ForIdentity(&r.answers), r.answers.Earlier(r.reader.last)
 	run := r.startJob(ctx, &r.jobs.identity)
-	runJob(run, "identity", func(ctx context.Context) engine.Identity {
+	runJob(run, "identity", func(ctx context.Context) engine.Reported {
 		build := buildVersion(r.pool.EngineDir)
-		var found engine.Identity
-		for answer, complete := range server.Identity(ctx, earlier) {
+		var found engine.Reported
+		for answer, complete := range server.Ask(ctx, earlier) {
 			found = answer
 			found.BuildVersion = build
 			if !complete {
@@ -85,7 +85,7 @@ func (r *Replica) queryIdentity(ctx context.Context) {
 			}
 		}
 		return found
-	}, func(found engine.Identity, failed error) {
+	}, func(found engine.Reported, failed error) {
 		if failed != nil {
 			return
 		}

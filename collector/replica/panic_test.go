@@ -45,7 +45,7 @@ func TestPanicFailsOneScrape(t *testing.T) {
 			s.change(func(now *answering) { now.page += "nv_new 1\n" })
 		}, nil},
 		{"while its process is determined", func(s *stepped) { s.deriver = nil }, nil},
-		{"while series are derived", func(s *stepped) { s.deriver.Identify(derive.Identity{}) }, nil},
+		{"while series are derived", func(s *stepped) { s.deriver.Rename(derive.Naming{}) }, nil},
 		{"while the replica is assessed", func(s *stepped) {
 			s.pool.Canary.Enabled, s.reader.identity.Topology = true, nil
 		}, func(s *stepped) { s.pool.Canary.Enabled = false }},

@@ -108,7 +108,7 @@ func (r *Replica) updateIdentity(page *engine.Page) bool {
 		engine.TierWorker,
 	)
 	r.reader.label = new(next.Labeler())
-	r.deriver.Identify(next.Identity)
+	r.deriver.Rename(next.Naming)
 	return true
 }
 

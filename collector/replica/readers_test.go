@@ -147,7 +147,7 @@ func TestBlockedLogDelaysNoReader(t *testing.T) {
 func TestPanicWhileDerivingFailsOneScrape(t *testing.T) {
 	r, store := loneReplica(t, &counting{}, "10.0.0.1:8002")
 	r.publishOne(t.Context())
-	r.deriver.Identify(derive.Identity{}) // Rules use the topology, which is missing.
+	r.deriver.Rename(derive.Naming{}) // Rules use the topology, which is missing.
 	r.publishOne(t.Context())
 	require.Equal(t, target.HealthDown, r.status.Health)
 	require.Equal(t, string(scrape.ReasonPanic), r.status.LastReason)

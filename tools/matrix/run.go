@@ -84,16 +84,16 @@ func Play(server *Server, scenario *Scenario) ([]Result, error) {
 		r.facts = &server.Facts
 	}
 	r.cache = exposition.NewCache(exposition.Options{Watch: engine.Watch(e)})
-	id := r.identity()
-	r.topology = id.Topology
+	naming := r.naming()
+	r.topology = naming.Topology
 	r.deriver = derive.NewDeriver(derive.Options{
 		Window:     window,
 		Interval:   interval,
 		Engine:     e,
-		Identity:   id,
+		Naming:     naming,
 		Objectives: Promised(),
 	})
-	r.memory.Canary.Order(&canary.Order{Identity: server.Name, Question: canary.Question{Model: r.entry()}})
+	r.memory.Canary.Order(&canary.Order{Key: server.Name, Question: canary.Question{Model: r.entry()}})
 	all := make([]Result, 0, len(scenario.Pages))
 	for i := range scenario.Pages {
 		seen, err := r.page(&scenario.Pages[i])
@@ -141,13 +141,13 @@ type hanging struct {
 // at returns the time of an instant of a scenario.
 func at(d time.Duration) time.Time { return time.Unix(1000, 0).Add(d) }
 
-// identity returns the identity of the server by its API and its page.
-func (r *run) identity() derive.Identity {
+// naming returns how the series of the server are named, by its API and its page.
+func (r *run) naming() derive.Naming {
 	var facts engine.Facts
 	if r.facts != nil {
 		facts = *r.facts
 	}
-	return derive.Identity{
+	return derive.Naming{
 		EngineVersion: facts.EngineVersion,
 		Labels:        labels.FromStrings("engine", string(r.server.Kind)),
 		Source:        engine.SourceUnknown,
@@ -184,9 +184,9 @@ func (r *run) page(p *Page) (Result, error) {
 	}
 	if r.read == nil || r.read.Shape() != block.Shape() {
 		r.read = engine.ReadNext(r.engine, block, r.read)
-		id := r.identity()
-		r.topology = id.Topology
-		r.deriver.Identify(id)
+		naming := r.naming()
+		r.topology = naming.Topology
+		r.deriver.Rename(naming)
 	} else {
 		r.read.Refresh(block)
 	}

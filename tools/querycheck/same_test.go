@@ -114,7 +114,7 @@ func (r *recorded) store(t *testing.T, db *tsdb.DB) {
 		require.NoError(t, err)
 		if read == nil || read.Shape() != raw.Shape() {
 			read = engine.ReadPage(e, raw)
-			r.deriver.Identify(derive.Identity{
+			r.deriver.Rename(derive.Naming{
 				Labels:   labels.FromStrings("engine", string(r.kind), "pool_id", "p", "replica_id", "r"),
 				Topology: engine.NewTopology(e, read.NamedModels(), r.models, nil),
 			})
