@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,25 +15,45 @@ import (
 
 // Check returns what is wrong with the constants of the kinds, each with its place. The program asks
 // when it starts: a mistake there would show wrong numbers, or none, and nobody would know why. A
-// kind that [All] does not list cannot be found out here: the linter calls its function unused.
-func Check() error {
+// test finds a kind that [All] does not list.
+func Check() error { return check(All()) }
+
+func check(kinds []*Kind) error {
 	var all []error
-	named := make(map[Name]bool)
-	for _, e := range All() {
-		switch {
-		case e.Name == "" || e.Name == Unknown || e.Name == Name(target.Auto) || named[e.Name]:
-			all = append(all, fmt.Errorf("kind %q: another kind has that name, or it is reserved", e.Name))
-		case !strings.HasPrefix(e.Path, "/"):
-			all = append(all, fmt.Errorf("kind %s: its page has the path %q, which does not begin with /", e.Name, e.Path))
-		case len(e.marks) == 0 && len(e.pagesOf) == 0:
-			all = append(all, fmt.Errorf("kind %s: it has no marks, and so no page is recognised as its own", e.Name))
+	for i, e := range kinds {
+		name := cmp.Or(e.Name, "without a name")
+		for _, problem := range e.problems(kinds[:i], kinds) {
+			all = append(all, fmt.Errorf("kind %s: %s", name, problem))
 		}
-		named[e.Name] = true
 		for _, problem := range checkMeanings(e.Meanings()) {
-			all = append(all, fmt.Errorf("kind %s: %w", e.Name, problem))
+			all = append(all, fmt.Errorf("kind %s: %w", name, problem))
 		}
 	}
 	return errors.Join(all...)
+}
+
+// problems returns what is wrong with a kind itself, given the kinds that are listed before it and all.
+func (k *Kind) problems(before, all []*Kind) (problems []string) {
+	say := func(wrong bool, format string, args ...any) {
+		if wrong {
+			problems = append(problems, fmt.Sprintf(format, args...))
+		}
+	}
+	lists := func(kinds []*Kind, name Name) bool {
+		return slices.ContainsFunc(kinds, func(other *Kind) bool { return other.Name == name })
+	}
+	reserved := k.Name == Unknown || k.Name == Name(target.Auto)
+	say(k.Name == "", "it needs one, the value of label engine")
+	say(reserved || lists(before, k.Name), "another kind has that name, or it is reserved")
+	say(!strings.HasPrefix(k.Path, "/"), "its page has the path %q, which does not begin with /", k.Path)
+	say(len(k.marks) == 0 && len(k.pagesOf) == 0, "it has no marks, and so no page is recognised as its own")
+	for _, name := range k.pagesOf {
+		say(!lists(all, name), "it has the page of %s, which is no kind", name)
+	}
+	for _, name := range k.engines {
+		say(!lists(all, name), "it may have %s inside, which is no kind", name)
+	}
+	return problems
 }
 
 func checkMeanings(meanings []Meaning) (all []error) {

@@ -2,6 +2,11 @@ package engine
 
 import (
 	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -10,9 +15,126 @@ import (
 
 func TestKindsAreRight(t *testing.T) { require.NoError(t, Check()) }
 
-// TestMistakesInKindsAreNamed has a mistake in each part of a meaning. A mistake that nobody refuses
+// TestMistakesInKindsAreRefused has a mistake in each constant of a kind.
+func TestMistakesInKindsAreRefused(t *testing.T) {
+	right := func() *Kind {
+		return &Kind{
+			Name:     "lmdeploy",
+			Path:     "/metrics",
+			marks:    []mark{{text: "lmdeploy:", weight: 1}},
+			engines:  []Name{VLLM},
+			meanings: []Meaning{{Name: "lmdeploy:num_requests_running", Signal: RequestsRunning}},
+		}
+	}
+	for _, c := range []struct {
+		name   string
+		change func(k *Kind)
+		want   string
+	}{
+		{"nothing", func(*Kind) {}, ""},
+		{
+			"no name",
+			func(k *Kind) { k.Name = "" },
+			"kind without a name: it needs one, the value of label engine",
+		},
+		{
+			"the name of another kind",
+			func(k *Kind) { k.Name = VLLM },
+			"kind vllm: another kind has that name, or it is reserved",
+		},
+		{
+			"the name of what was not recognized",
+			func(k *Kind) { k.Name = Unknown },
+			"kind unknown: another kind has that name, or it is reserved",
+		},
+		{
+			"the name by which users ask for detection",
+			func(k *Kind) { k.Name = "auto" },
+			"kind auto: another kind has that name, or it is reserved",
+		},
+		{
+			"a path without a slash",
+			func(k *Kind) { k.Path = "metrics" },
+			`kind lmdeploy: its page has the path "metrics", which does not begin with /`,
+		},
+		{
+			"no marks",
+			func(k *Kind) { k.marks = nil },
+			"kind lmdeploy: it has no marks, and so no page is recognised as its own",
+		},
+		{
+			"the page of another kind instead",
+			func(k *Kind) { k.marks, k.pagesOf = nil, []Name{VLLM} },
+			"",
+		},
+		{
+			"the page of a misspelled kind",
+			func(k *Kind) { k.pagesOf = []Name{"vlm"} },
+			"kind lmdeploy: it has the page of vlm, which is no kind",
+		},
+		{
+			"a misspelled engine inside",
+			func(k *Kind) { k.engines = []Name{"vlm"} },
+			"kind lmdeploy: it may have vlm inside, which is no kind",
+		},
+		{
+			"a mistake in a series",
+			func(k *Kind) { k.meanings[0].Signal = "requests_run" },
+			"kind lmdeploy: series lmdeploy:num_requests_running as requests_run: it has a signal",
+		},
+	} {
+		k := right()
+		c.change(k)
+		err := check(append(All(), k))
+		if c.want == "" {
+			require.NoError(t, err, c.name)
+			continue
+		}
+		require.ErrorContains(t, err, c.want, c.name)
+	}
+}
+
+// TestEveryKindIsListed finds a kind that has a name in its file and is missing in All.
+func TestEveryKindIsListed(t *testing.T) {
+	listed := []string{string(Unknown)}
+	for _, k := range All() {
+		listed = append(listed, string(k.Name))
+	}
+	require.ElementsMatch(t, namesInFiles(t), listed, "names of kinds in this package, and what All of kind.go lists")
+}
+
+// namesInFiles returns the constants of type Name that the files of the package declare.
+func namesInFiles(t *testing.T) (names []string) {
+	t.Helper()
+	files, err := filepath.Glob("*.go")
+	require.NoError(t, err)
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		ast.Inspect(file, func(n ast.Node) bool {
+			spec, ok := n.(*ast.ValueSpec)
+			if !ok || len(spec.Values) == 0 {
+				return true
+			}
+			typ, isName := spec.Type.(*ast.Ident)
+			value, isText := spec.Values[0].(*ast.BasicLit)
+			if isName && typ.Name == "Name" && isText {
+				text, err := strconv.Unquote(value.Value)
+				require.NoError(t, err)
+				names = append(names, text)
+			}
+			return true
+		})
+	}
+	return names
+}
+
+// TestMistakesInSeriesAreRefused has a mistake in each part of a meaning. A mistake that nobody refuses
 // selects all series or none.
-func TestMistakesInKindsAreNamed(t *testing.T) {
+func TestMistakesInSeriesAreRefused(t *testing.T) {
 	right := func() Meaning {
 		return Meaning{
 			Name:   "requests_total",
