@@ -202,7 +202,7 @@ type cacheSize struct{ tokens, blocks float64 }
 func (ix *index) addCacheConfig() {
 	v := ix.building.view
 	for _, m := range ix.models {
-		if !v.hasCacheLimit(m) || !v.hasBlockTokens(m) {
+		if !v.Shows(m, cacheLimit) || !v.Shows(m, blockTokens) {
 			continue
 		}
 		v.cacheSize(m)
@@ -221,8 +221,8 @@ func (ix *index) addCacheConfig() {
 
 // cacheSize returns the size of a cache, if it is known.
 func (v *View) cacheSize(m *Model) (size cacheSize) {
-	tokens, ok := v.blockTokens(m)
-	blocks, okBlocks := v.cacheLimit(m)
+	tokens, ok := v.Of(m, blockTokens)
+	blocks, okBlocks := v.Of(m, cacheLimit)
 	if ok && okBlocks && isSize(tokens) && isSize(blocks) {
 		size = cacheSize{tokens, blocks}
 	}

@@ -57,35 +57,35 @@ func checkKinds() [troubles]checkKind {
 			possible: func(_ *View, m *Model) bool { return len(m.entryGroups(loaded)) > 0 },
 			detect:   zero,
 		},
-		blocksMismatch: {
-			name:     "kv_blocks_mismatch",
-			needs:    allOf(engine.KVBlocksUsed, engine.KVBlocksFree, engine.KVBlocksLimit),
-			possible: haveOne(engine.KVBlocksUsed, engine.KVBlocksFree, engine.KVBlocksLimit),
-			detect:   blocksDiffer,
-		},
-		fractionMismatch: {
-			name:     "kv_fraction_mismatch",
-			needs:    allOf(engine.KVBlocksUsed, engine.KVBlocksLimit, engine.KVUtilization),
-			possible: haveOne(engine.KVBlocksUsed, engine.KVBlocksLimit, engine.KVUtilization),
-			detect:   fractionDiffers,
-		},
+		blocksMismatch: ofOneSeries("kv_blocks_mismatch", blocksDiffer,
+			engine.KVBlocksUsed, engine.KVBlocksFree, engine.KVBlocksLimit),
+		fractionMismatch: ofOneSeries("kv_fraction_mismatch", fractionDiffers,
+			engine.KVBlocksUsed, engine.KVBlocksLimit, engine.KVUtilization),
 		survivedFailures: {
 			name:     "failures_survived_unload",
 			needs:    allOf(failed, loaded).or(allOf(unloadedFailures)),
 			possible: canSurvive,
 			detect:   survived,
 		},
-		flappingGauges: {
-			name:     "flapping_gauges",
-			needs:    allOf(engine.EngineIterations),
-			possible: haveOne(engine.EngineIterations),
-			detect:   flapping,
-		},
+		flappingGauges: ofOneSeries("flapping_gauges", flapping, engine.EngineIterations),
 		staleGauges: {
 			name:   "stale_gauges",
 			needs:  allOf(engine.EngineIterations, failed).and(anyOf(engine.RequestsActive, engine.RequestsRunning)),
 			detect: stale,
 		},
+	}
+}
+
+// ofOneSeries returns a check of models that have one series of each of the signals.
+func ofOneSeries(name string, detect func(*View, *Model) (wrong, ok bool), signals ...engine.Signal) checkKind {
+	isOne := func(m *Model) bool {
+		return !slices.ContainsFunc(signals, func(s engine.Signal) bool { return m.single(s) == nil })
+	}
+	return checkKind{
+		name:     name,
+		needs:    allOf(signals...),
+		possible: func(_ *View, m *Model) bool { return isOne(m) },
+		detect:   detect,
 	}
 }
 
@@ -172,8 +172,8 @@ func (ix *index) addChecks() {
 func frozen(v *View, m *Model) (wrong, ok bool) {
 	const minRequests = 2
 	success := v.counters(m, engine.ModelSuccess)
-	_, ended := v.observations(v.shown(m, engine.ModelRequestDuration))
-	_, answered := v.observations(v.shown(m, engine.RequestOutputTokens))
+	ended := v.observations(v.shown(m, engine.ModelRequestDuration)).counts
+	answered := v.observations(v.shown(m, engine.RequestOutputTokens)).counts
 	if n, ok := v.window.totals(success); !ok || n > 0 {
 		return false, ok
 	}
@@ -185,8 +185,8 @@ func frozen(v *View, m *Model) (wrong, ok bool) {
 }
 
 func canFreeze(v *View, m *Model) bool {
-	_, ended := v.observations(v.shown(m, engine.ModelRequestDuration))
-	_, answered := v.observations(v.shown(m, engine.RequestOutputTokens))
+	ended := v.observations(v.shown(m, engine.ModelRequestDuration)).counts
+	answered := v.observations(v.shown(m, engine.RequestOutputTokens)).counts
 	return len(ended)+len(answered) > 0 || !v.Has(m, engine.ModelRequestSeconds)
 }
 
@@ -206,13 +206,6 @@ func zero(v *View, m *Model) (wrong, ok bool) {
 		}
 	}
 	return !limited && iterations <= 0 && ends, ok
-}
-
-// haveOne returns a function that reports whether a model has one series of each of the signals.
-func haveOne(signals ...engine.Signal) func(*View, *Model) bool {
-	return func(_ *View, m *Model) bool {
-		return !slices.ContainsFunc(signals, func(s engine.Signal) bool { return m.single(s) == nil })
-	}
 }
 
 // blocksDiffer detects used and free blocks that do not add up to all blocks.

@@ -83,8 +83,8 @@ func (v *View) meanResponse(s *shown) (float64, bool) {
 	if s == nil {
 		return 0, false
 	}
-	sums, counts := v.observations(s)
-	total, ok := v.window.totals(sums)
-	n, counted := v.window.totals(counts)
+	o := v.observations(s)
+	total, ok := v.window.totals(o.sums)
+	n, counted := v.window.totals(o.counts)
 	return ratio(total, ok, n, counted)
 }

@@ -360,7 +360,7 @@ func (v *View) requestsInFlight() (sum float64, ok bool) {
 	ok = len(v.index.watch.inFlight) > 0
 	count := v.demand
 	if v.index.quirks.ActiveHoldsWaiting {
-		count = v.admitted
+		count = func(m *Model) (float64, bool) { return v.Of(m, admitted) }
 	}
 	for _, m := range v.index.watch.inFlight {
 		requests, known := count(m)

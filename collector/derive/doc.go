@@ -3,8 +3,9 @@
 //
 // A [Rule] is a function of a [View], that is of the window and of what the page shows of each
 // [Model]. It declares the signals that it reads, from which follows which kinds of servers can have
-// the family. The package reads no clock, does no I/O and knows neither kinds of servers nor the
-// names of their metrics.
+// the family. What servers show in different ways is a quantity, with the signals and the formula of
+// each way. The package reads no clock, does no I/O and knows neither kinds of servers nor the names of
+// their metrics.
 //
 // A series is absent if an input of its rule is absent, not finite, interrupted by a reset, a
 // restart or a gap, or has too little history.

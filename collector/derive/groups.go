@@ -21,10 +21,13 @@ type shown struct {
 	observed *observations
 }
 
-// observations are the columns of sums and counts.
+// observations are the columns of sums and counts, from which follows a mean.
 type observations struct {
 	sums, counts []int
 }
+
+// haveMean reports whether the page shows both.
+func (o observations) haveMean() bool { return len(o.sums) > 0 && len(o.counts) > 0 }
 
 // group holds the numbers of one derived series, or of one histogram or summary.
 type group struct {

@@ -194,18 +194,13 @@ func inFlight(signal engine.Signal) Rule {
 	}).reads(engine.RequestsRunning, engine.RequestsFinished)
 }
 
-// copyOr copies a signal, or computes it if the server exposes only its parts, where it has them.
-func copyOr(
-	signal engine.Signal,
-	needs inputs,
-	has func(v *View, m *Model) bool,
-	compute func(v *View, m *Model) (float64, bool),
-) Rule {
-	return ofPage(needs, signal, func(v *View, out *Out) {
+// copyOr copies a signal, or what a server shows of the same quantity in another way.
+func copyOr(signal engine.Signal, q quantity) Rule {
+	return ofPage(q.needs(), signal, func(v *View, out *Out) {
 		copySignal(v, signal, out)
 		for _, m := range v.index.models {
-			if !v.Has(m, signal) && has(v, m) {
-				value, ok := compute(v, m)
+			if !v.Has(m, signal) && v.Shows(m, q) {
+				value, ok := v.Of(m, q)
 				out.Set(m, value, ok)
 			}
 		}

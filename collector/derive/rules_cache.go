@@ -8,66 +8,43 @@ import (
 )
 
 func cacheUtilizationRule() Rule {
-	return eachModel(cacheUseNeeds(), cacheUtilization).reads(cacheSizes()...)
+	return eachModel(cacheUse.needs(), cacheUtilization).reads(cacheSizes()...)
 }
 
 // cacheUtilization exposes the share of the KV cache in use.
 func cacheUtilization(v *View, m *Model, out *Out) {
-	if !v.hasCacheUse(m) {
-		return
-	}
-	used, ok := v.cacheUse(m)
+	used, ok := v.Of(m, cacheUse)
 	out.Set(m, used, ok && v.Runs(m) && v.Trust(m, blocksMismatch, fractionMismatch))
 }
 
-func cacheCapacityRule() Rule { return eachModel(cacheTokensNeeds(), cacheCapacity) }
+func cacheCapacityRule() Rule { return eachModel(cacheTokens.needs(), cacheCapacity) }
 
 func cacheCapacity(v *View, m *Model, out *Out) {
-	computed := v.hasCacheLimit(m) && v.hasBlockTokens(m)
-	if !computed && v.stated(m).tokens == 0 && !v.Has(m, engine.KVTokensLimit) {
-		return
-	}
-	tokens, ok := v.cacheTokens(m)
+	tokens, ok := v.Of(m, cacheTokens)
 	out.Set(m, tokens, ok && v.Runs(m) && v.Trust(m, blocksMismatch))
 }
 
-func freeCacheRule() Rule { return eachModel(cacheFreeNeeds(), freeCache).reads(cacheSizes()...) }
+func freeCacheRule() Rule { return eachModel(cacheFree.needs(), freeCache).reads(cacheSizes()...) }
 
 func freeCache(v *View, m *Model, out *Out) {
-	free, ok := v.cacheFree(m)
+	free, ok := v.Of(m, cacheFree)
 	out.Set(m, free, ok && v.Runs(m) && v.Trust(m, blocksMismatch))
 }
 
-func cacheUseNeeds() inputs {
-	return allOf(engine.KVBlocksUsed).and(cacheLimitNeeds()).
-		or(allOf(engine.KVTokensUsed, engine.KVTokensLimit)).
-		or(allOf(engine.KVUtilization))
+func (v *View) blocksUsed(m *Model) (float64, bool) {
+	used, okUsed := v.Sum(m, engine.KVBlocksUsed)
+	limit, okLimit := v.Of(m, cacheLimit)
+	return ratio(used, okUsed, limit, okLimit)
 }
 
-// cacheUse returns the share of the KV cache in use, computed or as the server states it: 0 of a cache
-// of unknown size is unknown.
-func (v *View) cacheUse(m *Model) (float64, bool) {
-	stated, isStated := v.Sum(m, engine.KVUtilization)
-	isStated = v.knownCache(m, stated) && isStated
-	var computed float64
-	var ok bool
-	if v.Has(m, engine.KVBlocksUsed) && v.hasCacheLimit(m) {
-		used, okUsed := v.Sum(m, engine.KVBlocksUsed)
-		limit, okLimit := v.cacheLimit(m)
-		computed, ok = ratio(used, okUsed, limit, okLimit)
-	} else {
-		computed, ok = v.Ratio(m, engine.KVTokensUsed, engine.KVTokensLimit)
-	}
-	if ok || !v.Has(m, engine.KVUtilization) {
-		return computed, ok
-	}
-	return stated, isStated
+func (v *View) tokensUsed(m *Model) (float64, bool) {
+	return v.Ratio(m, engine.KVTokensUsed, engine.KVTokensLimit)
 }
 
-func (v *View) hasCacheUse(m *Model) bool {
-	return v.Has(m, engine.KVBlocksUsed) && v.hasCacheLimit(m) ||
-		v.Has(m, engine.KVTokensUsed, engine.KVTokensLimit) ||
-		v.Has(m, engine.KVUtilization)
+// cacheUseExposed returns the share as the server states it: 0 of a cache of unknown size is unknown.
+func (v *View) cacheUseExposed(m *Model) (float64, bool) {
+	used, ok := v.Sum(m, engine.KVUtilization)
+	return used, v.knownCache(m, used) && ok
 }
 
 // cacheSizes returns the signals that tell whether the size of a KV cache is known.
@@ -87,105 +64,54 @@ func (v *View) knownCache(m *Model, part float64) bool {
 	return true
 }
 
-func cacheLimitNeeds() inputs {
-	return anyOf(
-		engine.KVBlocksLimit,
-	).or(allOf(engine.WorkerKVBlocks).and(workersNeeds())).
-		or(allOf(engine.CacheStated))
+func cacheLimitRule() Rule { return copyOr(engine.KVBlocksLimit, cacheLimit) }
+
+func (v *View) workersBlocks(m *Model) (float64, bool) {
+	blocks, ok := v.Sum(m, engine.WorkerKVBlocks)
+	return blocks * v.workers(m), ok
 }
 
-func cacheLimitRule() Rule {
-	return copyOr(engine.KVBlocksLimit, cacheLimitNeeds(), (*View).hasCacheLimit, (*View).cacheLimit)
+func (v *View) blocksStated(m *Model) (float64, bool) {
+	blocks := v.stated(m).blocks
+	return blocks, blocks > 0
 }
 
-// cacheLimit returns the number of KV cache blocks: of the engine, of all workers of a router, or,
-// from labels, of all ranks, each of which reserves a block (vLLM, block_pool.py: the null block).
-func (v *View) cacheLimit(m *Model) (float64, bool) {
-	switch {
-	case v.Has(m, engine.KVBlocksLimit):
-		return v.Sum(m, engine.KVBlocksLimit)
-	case v.Has(m, engine.WorkerKVBlocks) && v.workers(m) > 0:
-		blocks, ok := v.Sum(m, engine.WorkerKVBlocks)
-		return blocks * v.workers(m), ok
-	}
-	return v.stated(m).blocks, v.stated(m).blocks > 0
+func blockTokensRule() Rule { return copyOr(engine.KVBlockTokens, blockTokens) }
+
+func (v *View) blockTokensStated(m *Model) (float64, bool) {
+	tokens := v.stated(m).blockTokens
+	return tokens, tokens > 0
 }
 
-func (v *View) hasCacheLimit(m *Model) bool {
-	return v.Has(m, engine.KVBlocksLimit) ||
-		v.Has(m, engine.WorkerKVBlocks) && v.workers(m) > 0 ||
-		v.stated(m).blocks > 0
+func (v *View) tokensStated(m *Model) (float64, bool) {
+	tokens := v.stated(m).tokens
+	return tokens, tokens > 0
 }
 
-func blockTokensNeeds() inputs { return anyOf(engine.KVBlockTokens, engine.CacheStated) }
-
-func blockTokensRule() Rule {
-	return copyOr(engine.KVBlockTokens, blockTokensNeeds(), (*View).hasBlockTokens, (*View).blockTokens)
+func (v *View) tokensOfBlocks(m *Model) (float64, bool) {
+	blocks, ok := v.Of(m, cacheLimit)
+	per, okPer := v.Of(m, blockTokens)
+	return blocks * per, ok && okPer
 }
 
-// blockTokens returns how many tokens a block holds.
-func (v *View) blockTokens(m *Model) (float64, bool) {
-	if v.Has(m, engine.KVBlockTokens) {
-		return v.Sum(m, engine.KVBlockTokens)
-	}
-	return v.stated(m).blockTokens, v.stated(m).blockTokens > 0
-}
-
-func (v *View) hasBlockTokens(m *Model) bool {
-	return v.Has(m, engine.KVBlockTokens) || v.stated(m).blockTokens > 0
-}
-
-func cacheTokensNeeds() inputs {
-	return allOf(engine.CacheStated).or(cacheLimitNeeds().and(blockTokensNeeds())).or(allOf(engine.KVTokensLimit))
-}
-
-// cacheTokens returns how many tokens the KV cache holds.
-func (v *View) cacheTokens(m *Model) (float64, bool) {
-	stated, isStated := v.Sum(m, engine.KVTokensLimit)
-	if tokens := v.stated(m).tokens; tokens > 0 {
-		return tokens, true
-	}
-	if v.hasCacheLimit(m) && v.hasBlockTokens(m) {
-		blocks, ok := v.cacheLimit(m)
-		per, okPer := v.blockTokens(m)
-		if ok && okPer {
-			return blocks * per, true
-		}
-	}
-	return stated, isStated
-}
-
-func cacheFreeNeeds() inputs {
-	return allOf(engine.KVBlocksFree, engine.KVBlockTokens).or(allOf(engine.KVTokensFree))
-}
-
-// cacheFree returns how many tokens fit into the free blocks.
-func (v *View) cacheFree(m *Model) (free float64, ok bool) {
+func (v *View) freeBlocks(m *Model) (float64, bool) {
 	blocks, okBlocks := v.Sum(m, engine.KVBlocksFree)
 	per, okPer := v.Sum(m, engine.KVBlockTokens)
-	free, ok = v.Sum(m, engine.KVTokensFree)
-	if okBlocks && okPer {
-		free, ok = blocks*per, true
-	}
-	return free, v.knownCache(m, free) && ok
+	return blocks * per, v.knownCache(m, blocks*per) && okBlocks && okPer
 }
 
-func transferBytesRule() Rule {
-	needs := anyOf(engine.KVTransferBytes, engine.KVTransferMebibytes)
-	return copyOr(engine.KVTransferBytes, needs, (*View).hasMebibytes, (*View).transferBytes)
+func (v *View) freeTokens(m *Model) (float64, bool) {
+	tokens, ok := v.Sum(m, engine.KVTokensFree)
+	return tokens, v.knownCache(m, tokens) && ok
 }
 
-// transferBytes returns how many bytes of KV caches were moved.
-func (v *View) transferBytes(m *Model) (float64, bool) {
+func transferBytesRule() Rule { return copyOr(engine.KVTransferBytes, transferBytes) }
+
+func (v *View) transferMebibytes(m *Model) (float64, bool) {
 	const mebibyte = 1 << 20
-	if v.Has(m, engine.KVTransferBytes) {
-		return v.Sum(m, engine.KVTransferBytes)
-	}
 	mebibytes, ok := v.Sum(m, engine.KVTransferMebibytes)
 	return mebibytes * mebibyte, ok
 }
-
-func (v *View) hasMebibytes(m *Model) bool { return v.Has(m, engine.KVTransferMebibytes) }
 
 // statedCache is what labels say about a KV cache; 0 is unknown.
 type statedCache struct {

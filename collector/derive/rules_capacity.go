@@ -47,19 +47,19 @@ func hiddenQueue(v *View, m *Model, out *Out) {
 
 func headroomReads() []engine.Signal {
 	reads := []engine.Signal{engine.RequestsFinished, engine.RequestPromptTokens, engine.RequestOutputTokens}
-	return slices.Concat(reads, cacheFreeNeeds().all(), cacheSizes())
+	return slices.Concat(reads, cacheFree.needs().all(), cacheSizes())
 }
 
 func headroomRule() Rule {
-	needs := admittedNeeds().and(requestsLimitNeeds())
+	needs := admitted.needs().and(requestsLimit.needs())
 	return eachModel(needs, headroom).reads(headroomReads()...)
 }
 
 // headroom exposes how many more requests fit into the batch and the KV cache.
 func headroom(v *View, m *Model, out *Out) {
-	busy, okBusy := v.admitted(m)
-	limit, okLimit := v.requestsLimit(m)
-	tokens, okTokens := v.cacheFree(m)
+	busy, okBusy := v.Of(m, admitted)
+	limit, okLimit := v.Of(m, requestsLimit)
+	tokens, okTokens := v.Of(m, cacheFree)
 	prompt, okPrompt := v.Mean(m, engine.RequestPromptTokens)
 	output, okOutput := v.Mean(m, engine.RequestOutputTokens)
 	room := max(limit-busy, 0)
@@ -71,11 +71,11 @@ func headroom(v *View, m *Model, out *Out) {
 
 func limitedByReads() []engine.Signal {
 	reads := []engine.Signal{engine.RequestsPaused, engine.RequestsPreempted, engine.RequestsPrefill}
-	return slices.Concat(reads, requestsLimitNeeds().all(), waitingReads(), saturationReads())
+	return slices.Concat(reads, requestsLimit.needs().all(), waitingReads(), saturationReads())
 }
 
 func limitedByRule() Rule {
-	needs := admittedNeeds().and(waitingNeeds())
+	needs := admitted.needs().and(waiting.needs())
 	return eachModel(needs, limitedBy).reads(limitedByReads()...).by("resource")
 }
 
@@ -94,11 +94,11 @@ func limitedBy(v *View, m *Model, out *Out) {
 // in front of an engine with free slots.
 func (v *View) limitedBy(m *Model) (resource string, ok bool) {
 	const full = 0.95
-	busy, okBusy := v.admitted(m)
-	slots, limited := v.requestsLimit(m)
-	waits, okWaits := v.waiting(m)
+	busy, okBusy := v.Of(m, admitted)
+	slots, limited := v.Of(m, requestsLimit)
+	waits, okWaits := v.Of(m, waiting)
 	queue, okQueue := v.pending(m)
-	used, _ := v.cacheUse(m)
+	used, _ := v.Of(m, cacheUse)
 	paused, _ := v.Sum(m, engine.RequestsPaused, engine.RequestsPreempted)
 	prefills, _ := v.Sum(m, engine.RequestsPrefill)
 	ok = okWaits && okBusy
@@ -137,7 +137,7 @@ func coverage() Rule {
 	return byOutcome(in.and(failuresCounted()), func(v *View, version *Model, out *Out) {
 		for _, name := range names {
 			s := times[name].of(v, version)
-			if _, counts := v.observations(s); len(counts) > 0 && knowsOutcomes(s, version) {
+			if len(v.observations(s).counts) > 0 && knowsOutcomes(s, version) {
 				share, ok := v.covered(s, version)
 				ok = v.trusts(s.groups...) && ok
 				out.Set(s.subject(version), share, ok && v.Trust(version, frozenCounters), "signal", name)
@@ -149,7 +149,7 @@ func coverage() Rule {
 // covered returns the share of the ended requests that histograms measured.
 func (v *View) covered(s *shown, version *Model) (float64, bool) {
 	w := v.window
-	_, counts := v.observations(s)
+	counts := v.observations(s).counts
 	since := w.latest(counts)
 	for _, other := range s.measures(version) {
 		since = max(since, w.latest(v.outcome(other).all))

@@ -144,53 +144,45 @@ func passedOn(h histograms) Rule {
 func mean(h histograms) Rule {
 	name := Prefix + string(h.signal)
 	return h.rule(inputs{}, func(v *View, version *Model, s *shown, out *Out) {
-		if v.hasMean(s) {
-			mean, ok := v.meanOf(s)
+		if o := v.observations(s); o.haveMean() {
+			mean, ok := v.mean(o)
 			ok = v.trusts(s.groups...) && ok
 			out.Set(s.subject(version), mean, ok)
 		}
 	}).queried("rate("+name+"_sum[1m]) / rate("+name+"_count[1m])", "rate(sum) / rate(count) of "+string(h.signal))
 }
 
-func durations() inputs {
+func durationNeeds() inputs {
 	return anyOf(engine.RequestDuration).or(allOf(engine.ModelRequestSeconds, engine.ModelSuccess))
 }
 
-// hasDuration reports whether the page shows the mean duration of requests to a version.
-func (v *View) hasDuration(version *Model) bool {
+// durations returns the durations of requests to a version, as exposed or as a model counts them of
+// whole requests, which may not be trusted now, and what shows them.
+func (v *View) durations(version *Model) (times observations, of *shown, trusted bool) {
 	if v.Has(version.of, engine.RequestDuration) {
-		return v.hasMean(v.exposed(version, engine.RequestDuration))
+		of = v.exposed(version, engine.RequestDuration)
+		return v.observations(of), of, true
 	}
-	return v.index.countsWhole(version.name) &&
-		len(v.counters(version, engine.ModelRequestSeconds)) > 0 && len(v.counters(version, engine.ModelSuccess)) > 0
+	of = v.shown(version, engine.ModelRequestSeconds)
+	if v.index.countsWhole(version.name) {
+		seconds, ends := v.counters(version, engine.ModelRequestSeconds), v.counters(version, engine.ModelSuccess)
+		times = observations{seconds, ends}
+	}
+	return times, of, v.Trust(version, frozenCounters, decoupledDurations)
 }
 
-// duration returns the mean duration of requests over the window.
-func (v *View) duration(version *Model) (float64, bool) {
-	if v.Has(version.of, engine.RequestDuration) {
-		return v.meanOf(v.exposed(version, engine.RequestDuration))
-	}
-	seconds, ends := v.counters(version, engine.ModelRequestSeconds), v.counters(version, engine.ModelSuccess)
-	mean, ok := v.window.grownRatio(seconds, ends)
-	return mean, ok && v.Trust(version, frozenCounters, decoupledDurations)
-}
+func meanDurationRule() Rule { return eachVersion(durationNeeds(), meanDuration).because(whyModels) }
 
-func meanDurationRule() Rule { return eachVersion(durations(), meanDuration).because(whyModels) }
-
+// meanDuration exposes the mean duration of requests to a version.
 func meanDuration(v *View, version *Model, out *Out) {
-	if !v.hasDuration(version) {
-		return
+	if times, of, trusted := v.durations(version); times.haveMean() {
+		mean, ok := v.mean(times)
+		out.Set(of.subject(version), mean, ok && trusted)
 	}
-	times := v.shown(version, engine.ModelRequestSeconds)
-	if v.Has(version.of, engine.RequestDuration) {
-		times = v.exposed(version, engine.RequestDuration)
-	}
-	mean, ok := v.duration(version)
-	out.Set(times.subject(version), mean, ok)
 }
 
 func tokenTimeEstimateRule() Rule {
-	needs := durations().and(allOf(engine.ModelFirstResponse, engine.RequestOutputTokens))
+	needs := durationNeeds().and(allOf(engine.ModelFirstResponse, engine.RequestOutputTokens))
 	return eachModel(needs, tokenTimeEstimate).reads(engine.FirstToken).because(whyModels)
 }
 
@@ -200,15 +192,16 @@ func tokenTimeEstimate(v *View, m *Model, out *Out) {
 		return
 	}
 	version := m.versions[0]
-	first, lengths := v.firstTokens(version), v.shown(m, engine.RequestOutputTokens)
-	hasDuration, hasFirst, hasLengths := v.hasDuration(version), v.hasMean(first), v.hasMean(lengths)
-	if !hasDuration || !hasFirst || !hasLengths {
+	times, _, trusted := v.durations(version)
+	first := v.observations(v.firstTokens(version))
+	lengths := v.observations(v.shown(m, engine.RequestOutputTokens))
+	if !times.haveMean() || !first.haveMean() || !lengths.haveMean() {
 		return
 	}
-	duration, okDuration := v.duration(version)
-	firstToken, okFirst := v.meanOf(first)
-	tokens, okTokens := v.meanOf(lengths)
-	ok := okDuration && okFirst && okTokens && tokens > 1 && duration >= firstToken
+	duration, okDuration := v.mean(times)
+	firstToken, okFirst := v.mean(first)
+	tokens, okTokens := v.mean(lengths)
+	ok := trusted && okDuration && okFirst && okTokens && tokens > 1 && duration >= firstToken
 	out.Set(m, (duration-firstToken)/(tokens-1), ok)
 }
 
@@ -290,8 +283,11 @@ func (v *View) summaryPercentiles(version *Model, s *shown, out *Out) {
 
 // windowHistogram returns the only complete histogram, or nil.
 func (v *View) windowHistogram(s *shown) *group {
-	if s == nil || len(s.groups) != 1 || len(s.groups[0].buckets) < 2 || !s.groups[0].complete() || !v.hasMean(s) {
+	if s == nil || len(s.groups) != 1 {
 		return nil
 	}
-	return s.groups[0]
+	if g := s.groups[0]; len(g.buckets) >= 2 && g.complete() && v.observations(s).haveMean() {
+		return g
+	}
+	return nil
 }

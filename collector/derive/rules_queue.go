@@ -5,7 +5,7 @@ import (
 )
 
 func queueDepthRule() Rule {
-	needs := waitingNeeds().or(anyOf(engine.ModelPending))
+	needs := waiting.needs().or(anyOf(engine.ModelPending))
 	return eachModel(needs, queueDepth).reads(waitingReads()...)
 }
 
@@ -13,8 +13,8 @@ func queueDepthRule() Rule {
 // value only for models that Triton itself queues: the queues of others are always empty.
 func queueDepth(v *View, m *Model, out *Out) {
 	core, okCore := v.pending(m)
-	waits, okWaits := v.waiting(m)
-	switch inCore, inEngine := v.hasPending(m), v.hasWaiting(m); {
+	waits, okWaits := v.Of(m, waiting)
+	switch inCore, inEngine := v.hasPending(m), v.Shows(m, waiting); {
 	case inCore && inEngine:
 		out.Set(m, core+waits, okCore && okWaits && v.Runs(m))
 	case inEngine:
@@ -25,7 +25,7 @@ func queueDepth(v *View, m *Model, out *Out) {
 }
 
 func queueSplitRule() Rule {
-	needs := waitingNeeds().or(anyOf(engine.ModelPending))
+	needs := waiting.needs().or(anyOf(engine.ModelPending))
 	return eachModel(needs, queueSplit).reads(waitingReads()...).by("queue")
 }
 
@@ -35,8 +35,8 @@ func queueSplit(v *View, m *Model, out *Out) {
 		core, ok := v.pending(m)
 		out.Set(m, core, ok, "queue", "core")
 	}
-	if v.hasWaiting(m) {
-		waits, ok := v.waiting(m)
+	if v.Shows(m, waiting) {
+		waits, ok := v.Of(m, waiting)
 		out.Set(m, waits, ok && v.Runs(m), "queue", "engine")
 	}
 }
@@ -53,50 +53,17 @@ func (v *View) hasPending(m *Model) bool {
 	return len(m.queues.groups) > 0
 }
 
-func admittedNeeds() inputs { return anyOf(engine.RequestsActive, engine.RequestsRunning) }
-
-// admitted returns the active requests, or the running ones if active ones are not exposed.
-func (v *View) admitted(m *Model) (float64, bool) {
-	n, ok := v.Sum(m, engine.RequestsActive)
-	if !v.Has(m, engine.RequestsActive) {
-		n, ok = v.Sum(m, engine.RequestsRunning)
-	}
-	return v.orIdle(m, n, ok)
-}
-
-func (v *View) hasAdmitted(m *Model) bool {
-	return v.Has(m, engine.RequestsActive) || v.Has(m, engine.RequestsRunning)
-}
-
-func waitingNeeds() inputs {
-	return allOf(engine.RequestsWaiting).
-		or(allOf(engine.RequestsActive, engine.RequestsRunning)).
-		or(allOf(engine.RequestsActive, engine.RequestsUnanswered).and(requestsLimitNeeds()))
-}
-
 // waitingReads returns the signals that tell besides how many requests wait.
 func waitingReads() []engine.Signal {
 	return []engine.Signal{engine.RequestsTransfer, engine.RequestsRouting, engine.ModelPending}
 }
 
-// waiting returns the requests that wait in the engine: as exposed, or active minus scheduled
-// (TensorRT-LLM before 0.18), or those known to wait at a router.
-func (v *View) waiting(m *Model) (float64, bool) {
-	switch {
-	case v.Has(m, engine.RequestsWaiting) || v.Has(m, engine.RequestsTransfer):
-		return v.Sum(m, engine.RequestsWaiting, engine.RequestsTransfer)
-	case v.Has(m, engine.RequestsActive, engine.RequestsRunning):
-		return v.Excess(m, engine.RequestsActive, engine.RequestsRunning)
-	case v.Has(m, engine.RequestsActive, engine.RequestsUnanswered) && v.hasRequestsLimit(m):
-		return v.unplaced(m)
-	}
-	return 0, false
+func (v *View) waitingExposed(m *Model) (float64, bool) {
+	return v.Sum(m, engine.RequestsWaiting, engine.RequestsTransfer)
 }
 
-func (v *View) hasWaiting(m *Model) bool {
-	return v.Has(m, engine.RequestsWaiting) || v.Has(m, engine.RequestsTransfer) ||
-		v.Has(m, engine.RequestsActive, engine.RequestsRunning) ||
-		v.Has(m, engine.RequestsActive, engine.RequestsUnanswered) && v.hasRequestsLimit(m)
+func (v *View) unscheduled(m *Model) (float64, bool) {
+	return v.Excess(m, engine.RequestsActive, engine.RequestsRunning)
 }
 
 // unplaced returns how many of a router's requests in flight are known to wait: those beyond the
@@ -104,7 +71,7 @@ func (v *View) hasWaiting(m *Model) bool {
 // Other requests without a token may be in their prefill.
 func (v *View) unplaced(m *Model) (float64, bool) {
 	active, okActive := v.Sum(m, engine.RequestsActive)
-	limit, okLimit := v.requestsLimit(m)
+	limit, okLimit := v.Of(m, requestsLimit)
 	unanswered, okUnanswered := v.Sum(m, engine.RequestsUnanswered)
 	heldBack, okHeldBack := v.Sum(m, engine.RequestsRouting)
 	n, ok := min(max(active-limit, 0), unanswered), okActive && okLimit && okUnanswered
@@ -114,28 +81,13 @@ func (v *View) unplaced(m *Model) (float64, bool) {
 	return n, ok
 }
 
-func requestsLimitNeeds() inputs {
-	return allOf(engine.RequestsLimit).or(allOf(engine.WorkerRequestsLimit).and(workersNeeds()))
-}
+func requestsLimitRule() Rule { return copyOr(engine.RequestsLimit, requestsLimit) }
 
-func requestsLimitRule() Rule {
-	return copyOr(engine.RequestsLimit, requestsLimitNeeds(), (*View).hasRequestsLimit, (*View).requestsLimit)
-}
-
-// requestsLimit returns how many requests the engine, or all workers of a router, can admit.
-func (v *View) requestsLimit(m *Model) (float64, bool) {
-	if v.Has(m, engine.RequestsLimit) {
-		return v.Sum(m, engine.RequestsLimit)
-	}
+// workersLimit returns how many requests all workers of a router can admit.
+func (v *View) workersLimit(m *Model) (float64, bool) {
 	limit, ok := v.Sum(m, engine.WorkerRequestsLimit)
-	return limit * v.workers(m), ok && v.workers(m) > 0
+	return limit * v.workers(m), ok
 }
-
-func (v *View) hasRequestsLimit(m *Model) bool {
-	return v.Has(m, engine.RequestsLimit) || v.Has(m, engine.WorkerRequestsLimit) && v.workers(m) > 0
-}
-
-func workersNeeds() inputs { return anyOf(engine.WorkerKVBlocksUsed, engine.EngineRanks) }
 
 // workers returns the number of workers that a router knows, or of ranks of an engine.
 func (v *View) workers(m *Model) float64 {
@@ -145,42 +97,42 @@ func (v *View) workers(m *Model) float64 {
 }
 
 func requestsWaitingRule() Rule {
-	return eachModel(waitingNeeds(), requestsWaiting).reads(waitingReads()...)
+	return eachModel(waiting.needs(), requestsWaiting).reads(waitingReads()...)
 }
 
 // requestsWaiting exposes the requests that wait in the engine.
 func requestsWaiting(v *View, m *Model, out *Out) {
-	waits, ok := v.waiting(m)
+	waits, ok := v.Of(m, waiting)
 	out.Set(m, waits, ok && v.Runs(m))
 }
 
 func fillRatioRule() Rule {
 	const reason = "requests_running / requests_limit needs no window, so that the family stays"
-	return eachModel(allOf(engine.RequestsRunning).and(requestsLimitNeeds()), fillRatio).because(reason)
+	return eachModel(allOf(engine.RequestsRunning).and(requestsLimit.needs()), fillRatio).because(reason)
 }
 
 // fillRatio exposes how full the batch is.
 func fillRatio(v *View, m *Model, out *Out) {
 	running, okRunning := v.Sum(m, engine.RequestsRunning)
-	limit, okLimit := v.requestsLimit(m)
+	limit, okLimit := v.Of(m, requestsLimit)
 	filled, ok := ratio(running, okRunning, limit, okLimit)
 	out.Set(m, filled, ok && v.Runs(m))
 }
 
 func saturatedRule() Rule {
-	needs := admittedNeeds().and(requestsLimitNeeds()).or(unlimited())
+	needs := admitted.needs().and(requestsLimit.needs()).or(runsFull.needs())
 	return eachModel(needs, saturated).reads(engine.RequestsFinished)
 }
 
 // saturated exposes whether the executor is full, or requests wait if its limit is unknown.
 func saturated(v *View, m *Model, out *Out) {
 	switch {
-	case v.hasAdmitted(m) && v.hasRequestsLimit(m):
-		busy, okBusy := v.admitted(m)
-		limit, okLimit := v.requestsLimit(m)
+	case v.Shows(m, admitted) && v.Shows(m, requestsLimit):
+		busy, okBusy := v.Of(m, admitted)
+		limit, okLimit := v.Of(m, requestsLimit)
 		filled, ok := ratio(busy, okBusy, limit, okLimit)
 		out.Set(m, flag(filled >= 1), ok && v.Runs(m))
-	case v.hasRunsFull(m):
+	case v.isUnlimited(m):
 		waits, ok := v.Sum(m, engine.RequestsWaiting)
 		out.Set(m, flag(waits > 0), ok && v.Runs(m))
 	}
@@ -207,23 +159,23 @@ func batchSize(v *View, m *Model, out *Out) {
 }
 
 func saturationRule() Rule {
-	needs := admittedNeeds().and(requestsLimitNeeds()).or(unlimited())
+	needs := admitted.needs().and(requestsLimit.needs()).or(runsFull.needs())
 	return eachModel(needs, saturation).reads(saturationReads()...)
 }
 
 // saturation exposes demand divided by capacity, 0 without requests. An engine that does not
 // expose its limit counts as full as its KV cache until requests wait in it.
 func saturation(v *View, m *Model, out *Out) {
-	stated := v.hasRequestsLimit(m)
-	if !stated && !v.hasRunsFull(m) {
+	stated := v.Shows(m, requestsLimit)
+	if !stated && !v.isUnlimited(m) {
 		return
 	}
 	requests, ok := v.demand(m)
-	capacity, limited := v.requestsLimit(m)
+	capacity, limited := v.Of(m, requestsLimit)
 	if !stated {
-		capacity, limited = v.runsFull(m)
+		capacity, limited = v.Of(m, runsFull)
 	}
-	used, cached := v.cacheUse(m)
+	used, cached := v.Of(m, cacheUse)
 	ok = ok && v.Trust(m, engineZero, flappingGauges, staleGauges, blocksMismatch, fractionMismatch)
 	switch {
 	case requests <= 0:
@@ -235,23 +187,18 @@ func saturation(v *View, m *Model, out *Out) {
 	}
 }
 
-// unlimited returns the signals of an engine that does not expose its limit.
-func unlimited() inputs { return allOf(engine.RequestsRunning, engine.RequestsWaiting) }
-
 // saturationReads returns the signals that tell besides how full an engine is.
 func saturationReads() []engine.Signal {
 	reads := []engine.Signal{engine.ModelPending, engine.RequestsWaiting, engine.RequestsFinished}
-	return append(reads, cacheUseNeeds().all()...)
+	return append(reads, cacheUse.needs().all()...)
 }
 
-// hasRunsFull reports whether an engine does not expose its limit, but running and waiting requests.
-func (v *View) hasRunsFull(m *Model) bool {
-	return v.Has(m, engine.RequestsRunning, engine.RequestsWaiting) && !v.Has(m, engine.RequestsActive)
+// isUnlimited reports whether an engine does not expose its limit, but running and waiting requests.
+func (v *View) isUnlimited(m *Model) bool {
+	return v.Shows(m, runsFull) && !v.Has(m, engine.RequestsActive)
 }
 
-// runsFull returns the limit of an engine that does not expose it: the number of running requests
-// while others wait.
-func (v *View) runsFull(m *Model) (float64, bool) {
+func (v *View) runningWhileFull(m *Model) (float64, bool) {
 	waits, okWaits := v.Sum(m, engine.RequestsWaiting)
 	running, ok := v.Sum(m, engine.RequestsRunning)
 	return max(running, 1), ok && okWaits && waits > 0
@@ -259,19 +206,19 @@ func (v *View) runsFull(m *Model) (float64, bool) {
 
 // demand returns how many requests are known to be in flight or waiting.
 func (v *View) demand(m *Model) (float64, bool) {
-	admitted, ok := v.admitted(m)
+	requests, ok := v.Of(m, admitted)
 	if v.index.quirks.ActiveHoldsWaiting {
 		core, okCore := v.pending(m)
 		if v.hasPending(m) {
-			return admitted + core, ok && okCore
+			return requests + core, ok && okCore
 		}
-		return admitted, ok
+		return requests, ok
 	}
 	waits, okWaits := v.Sum(m, engine.RequestsWaiting)
 	if v.Has(m, engine.RequestsWaiting) {
-		admitted, ok = admitted+waits, ok && okWaits
+		requests, ok = requests+waits, ok && okWaits
 	}
-	return v.orIdle(m, admitted, ok)
+	return v.orIdle(m, requests, ok)
 }
 
 // orIdle returns 0 if no request ended over the window and the gauges show at most one: they are
@@ -296,4 +243,12 @@ func (v *View) orIdle(m *Model, n float64, ok bool) (float64, bool) {
 		}
 	}
 	return 0, len(ended) > 0
+}
+
+// unlessIdle returns the value of a signal, 0 for an idle server.
+func unlessIdle(signal engine.Signal) func(v *View, m *Model) (float64, bool) {
+	return func(v *View, m *Model) (float64, bool) {
+		n, ok := v.Sum(m, signal)
+		return v.orIdle(m, n, ok)
+	}
 }

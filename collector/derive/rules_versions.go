@@ -16,10 +16,9 @@ type comparison struct {
 	by    string
 	needs inputs
 	also  []engine.Signal
-	// possible reports whether the page shows it of two versions; compare returns by how much the
-	// newer one exceeds the older one.
-	possible func(v *View, newer, older *Model) bool
-	compare  func(v *View, newer, older *Model) (interval, bool)
+	// compare returns by how much the newer version exceeds the older one. Whether there is a
+	// difference to show depends on the shape alone.
+	compare func(v *View, newer, older *Model) (difference interval, shown, ok bool)
 }
 
 func comparisons() []comparison {
@@ -28,78 +27,76 @@ func comparisons() []comparison {
 
 func errorComparison() comparison {
 	return comparison{
-		by:    "errors",
-		needs: allOf(engine.ModelSuccess, engine.ModelFailed),
-		also:  outcomeSignals(),
-		possible: func(v *View, newer, older *Model) bool {
-			a, b := v.outcome(newer), v.outcome(older)
-			return a != nil && b != nil && a.complete && b.complete
-		},
+		by:      "errors",
+		needs:   allOf(engine.ModelSuccess, engine.ModelFailed),
+		also:    outcomeSignals(),
 		compare: compareErrors,
 	}
 }
 
-func compareErrors(v *View, newer, older *Model) (interval, bool) {
+func compareErrors(v *View, newer, older *Model) (difference interval, shown, ok bool) {
 	a, b := v.outcome(newer), v.outcome(older)
+	if a == nil || b == nil || !a.complete || !b.complete {
+		return interval{}, false, false
+	}
 	ofNewer, okNewer := v.endedOf(a)
 	ofOlder, okOlder := v.endedOf(b)
 	if !okNewer || !okOlder || ofNewer.total <= 0 || ofOlder.total <= 0 || !v.Trust(newer, frozenCounters) {
-		return interval{}, false
+		return interval{}, true, false
 	}
 	failedNewer := a.since(v.window, ofNewer.row, engine.ClassServer)
 	failedOlder := b.since(v.window, ofOlder.row, engine.ClassServer)
-	return sharesDiffer(failedNewer, ofNewer.total, failedOlder, ofOlder.total), true
+	return sharesDiffer(failedNewer, ofNewer.total, failedOlder, ofOlder.total), true, true
 }
 
-// durationComparison compares the mean times of requests that succeeded.
 func durationComparison() comparison {
 	return comparison{
-		by:    "duration",
-		needs: allOf(engine.ModelSuccess, engine.ModelRequestSeconds),
-		possible: func(v *View, newer, older *Model) bool {
-			return v.index.countsWhole(newer.name) && v.hasDurations(newer) && v.hasDurations(older)
-		},
+		by:      "duration",
+		needs:   allOf(engine.ModelSuccess, engine.ModelRequestSeconds),
 		compare: compareDurations,
 	}
 }
 
-func (v *View) hasDurations(version *Model) bool {
-	seconds, ends := v.counters(version, engine.ModelRequestSeconds), v.counters(version, engine.ModelSuccess)
-	return len(seconds) > 0 && len(ends) > 0
-}
-
-func compareDurations(v *View, newer, older *Model) (interval, bool) {
-	a, okA := v.window.sampled(v.counters(newer, engine.ModelRequestSeconds), v.counters(newer, engine.ModelSuccess))
-	b, okB := v.window.sampled(v.counters(older, engine.ModelRequestSeconds), v.counters(older, engine.ModelSuccess))
-	return meansDiffer(a, b), okA && okB && v.Trust(newer, frozenCounters, decoupledDurations)
+// compareDurations compares the mean times of requests that succeeded.
+func compareDurations(v *View, newer, older *Model) (difference interval, shown, ok bool) {
+	times := func(version *Model) observations {
+		return observations{v.counters(version, engine.ModelRequestSeconds), v.counters(version, engine.ModelSuccess)}
+	}
+	if !v.index.countsWhole(newer.name) {
+		return interval{}, false, false
+	}
+	difference, shown, ok = v.compareMeans(times(newer), times(older))
+	return difference, shown, ok && v.Trust(newer, frozenCounters, decoupledDurations)
 }
 
 func firstTokenComparison() comparison {
 	return comparison{
-		by:    "first_token",
-		needs: allOf(engine.ModelFirstResponse),
-		also:  []engine.Signal{engine.FirstToken},
-		possible: func(v *View, newer, older *Model) bool {
-			first, second := v.hasMean(v.firstTokensAlone(newer)), v.hasMean(v.firstTokensAlone(older))
-			return first && second
-		},
+		by:      "first_token",
+		needs:   allOf(engine.ModelFirstResponse),
+		also:    []engine.Signal{engine.FirstToken},
 		compare: compareFirstTokens,
 	}
 }
 
-// firstTokensAlone returns the times to the first token of a version, nil if the page has those of
-// all versions together.
-func (v *View) firstTokensAlone(version *Model) *shown {
-	if s := v.firstTokens(version); s != nil && s.groups[0].ofModel {
-		return s
+// compareFirstTokens compares the times to the first token, unless the page has those of all versions
+// together.
+func compareFirstTokens(v *View, newer, older *Model) (difference interval, shown, ok bool) {
+	times := func(version *Model) observations {
+		if s := v.firstTokens(version); s != nil && s.groups[0].ofModel {
+			return v.observations(s)
+		}
+		return observations{}
 	}
-	return nil
+	return v.compareMeans(times(newer), times(older))
 }
 
-func compareFirstTokens(v *View, newer, older *Model) (interval, bool) {
-	a, okA := v.window.sampled(v.observations(v.firstTokensAlone(newer)))
-	b, okB := v.window.sampled(v.observations(v.firstTokensAlone(older)))
-	return meansDiffer(a, b), okA && okB
+func (v *View) compareMeans(newer, older observations) (difference interval, shown, ok bool) {
+	if !newer.haveMean() || !older.haveMean() {
+		return interval{}, false, false
+	}
+	a, okA := v.window.sampled(newer)
+	b, okB := v.window.sampled(older)
+	return meansDiffer(a, b), true, okA && okB
 }
 
 // sideBySide returns a rule that is run for each pair of consecutive versions of an entry model.
@@ -122,8 +119,7 @@ func sideBySide(needs inputs, set func(v *View, newer, older *Model, out *Out)) 
 // bounds exposes the interval of the difference for each pair of versions.
 func bounds(c comparison) Rule {
 	return sideBySide(c.needs, func(v *View, newer, older *Model, out *Out) {
-		if c.possible(v, newer, older) {
-			difference, ok := c.compare(v, newer, older)
+		if difference, shown, ok := c.compare(v, newer, older); shown {
 			out.Set(newer, difference.lower, ok, "than", older.version, "bound", "lower")
 			out.Set(newer, difference.upper, ok, "than", older.version, "bound", "upper")
 		}
@@ -140,8 +136,7 @@ func worse() Rule {
 	}
 	return sideBySide(needs, func(v *View, newer, older *Model, out *Out) {
 		for _, c := range all {
-			if c.possible(v, newer, older) {
-				difference, ok := c.compare(v, newer, older)
+			if difference, shown, ok := c.compare(v, newer, older); shown {
 				out.Set(newer, flag(difference.lower > 0), ok, "than", older.version, "by", c.by)
 			}
 		}
@@ -254,8 +249,8 @@ func student(freedom float64) float64 {
 
 // sampled returns the increase of sums per increase of counts, false if there are too few pages.
 // The error is estimated from the means between pages, weighted by their counts.
-func (w *Window) sampled(sumColumns, countColumns []int) (sample, bool) {
-	row, _, ok := w.stretch(sumColumns, countColumns)
+func (w *Window) sampled(o observations) (sample, bool) {
+	row, _, ok := w.stretch(o.sums, o.counts)
 	if !ok {
 		return sample{}, false
 	}
@@ -263,12 +258,12 @@ func (w *Window) sampled(sumColumns, countColumns []int) (sample, bool) {
 	grown := func(i int, columns []int) float64 { return max(sumOf(rows[i], columns)-sumOf(rows[i-1], columns), 0) }
 	var sum, count float64
 	for i := 1; i < len(rows); i++ {
-		sum, count = sum+grown(i, sumColumns), count+grown(i, countColumns)
+		sum, count = sum+grown(i, o.sums), count+grown(i, o.counts)
 	}
 	s := sample{mean: sum / count}
 	for i := 1; i < len(rows); i++ {
-		if n := grown(i, countColumns); n > 0 {
-			off := grown(i, sumColumns)/n - s.mean
+		if n := grown(i, o.counts); n > 0 {
+			off := grown(i, o.sums)/n - s.mean
 			s.variance += n * off * off
 			s.batches++
 		}

@@ -64,8 +64,8 @@ func TestDifferenceOfMeansCoverage(t *testing.T) {
 	for _, limit := range []int{4, 20, 200} {
 		in, tried := 0, 0
 		for range trials {
-			a, okA := window(limit).sampled([]int{0}, []int{1})
-			b, okB := window(2*limit).sampled([]int{0}, []int{1})
+			a, okA := window(limit).sampled(observations{[]int{0}, []int{1}})
+			b, okB := window(2*limit).sampled(observations{[]int{0}, []int{1}})
 			if !okA || !okB {
 				continue
 			}
@@ -95,7 +95,7 @@ func TestStandardErrorOfMean(t *testing.T) {
 	for i, sum := range []float64{0, 2, 12, 14, 24, 26, 36, 38, 48} {
 		w.push(int64(i)*int64(5*time.Second), []float64{sum, float64(2 * i)}, continues)
 	}
-	got, ok := w.sampled([]int{0}, []int{1})
+	got, ok := w.sampled(observations{[]int{0}, []int{1}})
 	require.True(t, ok)
 	require.InDelta(t, 3, got.mean, 1e-9)
 	require.InDelta(t, 8*8.0/7/16, got.variance, 1e-9)

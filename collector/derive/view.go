@@ -174,13 +174,13 @@ func (v *View) values(s *shown) []int {
 }
 
 // observations returns the columns of the sums and counts of distributions.
-func (v *View) observations(s *shown) (sums, counts []int) {
+func (v *View) observations(s *shown) observations {
 	if s == nil {
-		return nil, nil
+		return observations{}
 	}
 	if s.observed == nil {
 		if !v.mayAsk() {
-			return nil, nil
+			return observations{}
 		}
 		s.observed = &observations{}
 		for _, g := range s.groups {
@@ -188,7 +188,7 @@ func (v *View) observations(s *shown) (sums, counts []int) {
 			s.observed.counts = append(s.observed.counts, v.columns(&g.count.numbers)...)
 		}
 	}
-	return s.observed.sums, s.observed.counts
+	return *s.observed
 }
 
 // mayAsk reports whether the index is being built. What is asked for later has no columns.
@@ -204,16 +204,9 @@ func (v *View) Mean(m *Model, signal engine.Signal) (float64, bool) {
 	return v.meanOf(v.shown(m, signal))
 }
 
-func (v *View) meanOf(s *shown) (float64, bool) {
-	sums, counts := v.observations(s)
-	return v.window.grownRatio(sums, counts)
-}
+func (v *View) meanOf(s *shown) (float64, bool) { return v.mean(v.observations(s)) }
 
-// hasMean reports whether distributions have sums and counts.
-func (v *View) hasMean(s *shown) bool {
-	sums, counts := v.observations(s)
-	return len(sums) > 0 && len(counts) > 0
-}
+func (v *View) mean(o observations) (float64, bool) { return v.window.grownRatio(o.sums, o.counts) }
 
 // column returns the only column of a signal of a model, false if it is not the only one.
 func (v *View) column(m *Model, signal engine.Signal) (int, bool) {
