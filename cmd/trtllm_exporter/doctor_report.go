@@ -354,7 +354,7 @@ func printFacts(p *textTable, t *web.TargetState) {
 	p.row("state", state)
 }
 
-// printChecks writes a table of checks, with what turns on missing ones.
+// printChecks writes a table of checks, with what brings missing ones.
 func printChecks(p *textTable, list *assess.List, checks []target.Check) {
 	if len(checks) == 0 {
 		return
@@ -373,7 +373,7 @@ func printChecks(p *textTable, list *assess.List, checks []target.Check) {
 		p.row(c.Name, answer, c.Reason)
 		switch {
 		case c.Cure != "":
-			p.row("", "", "turn on: "+c.Cure)
+			p.row("", "", "fix: "+c.Cure)
 		case !c.OK && list.Name == assess.Capabilities:
 			p.row("", "", "no flag of the server turns it on")
 		}

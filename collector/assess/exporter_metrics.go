@@ -126,12 +126,12 @@ var (
 	MetricTargetSeriesDropped = counter("target_series_dropped_total", "Series of the target's pages that "+
 		"were left out, by reason.", "reason")
 	MetricTargetSeriesLeftOut = gauge("target_series_left_out", "Series of the target's page left out because "+
-		"of limits.output_series or limits.output_bytes, by whole families; absent if there are none.")
+		"of limits.output_series or limits.output_bytes, whole families at a time; absent if none was.")
 	MetricTargetDerivedLeftOut = gauge("target_derived_left_out", "Derived series of the target left out "+
-		"because of limits.output_series or limits.output_bytes, by whole models; absent if there are none.")
+		"because of limits.output_series or limits.output_bytes, whole models at a time; absent if none was.")
 	MetricTargetModelsLeftOut = gauge("target_models_left_out", "Models of the target without derived series "+
 		"because of limits.output_models, which prefers models that the API lists, then those with more traffic; "+
-		"absent if there are none.")
+		"absent if none was left out.")
 	MetricTargetDerivedSkipped = counter("target_derived_skipped_total", "Events that left derived series "+
 		"without a value, by reason.", "reason")
 )

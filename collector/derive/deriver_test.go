@@ -46,7 +46,7 @@ func TestDeriveQueueRequestsAndCacheOfTriton(t *testing.T) {
 		7,
 		got.get(t, `queue_depth{model_id="ensemble"}`),
 		0,
-		"2 + 1 pending, 4 waiting, for the one deployment",
+		"2 wait for preprocessing and 1 for the LLM in the core, 4 in the engine",
 	)
 	require.InDelta(t, 3, got.get(t, `queue_requests{model_id="ensemble", queue="core"}`), 0)
 	require.InDelta(t, 4, got.get(t, `queue_requests{model_id="ensemble", queue="engine"}`), 0)

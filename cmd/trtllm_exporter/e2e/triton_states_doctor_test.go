@@ -97,7 +97,7 @@ func flagsOf(f findings, capabilities ...string) []string {
 	for i, line := range lines {
 		for _, name := range capabilities {
 			if strings.HasPrefix(line, name+" ") {
-				_, cure, _ := strings.Cut(lines[i+1], "turn on: ")
+				_, cure, _ := strings.Cut(lines[i+1], "fix: ")
 				flags = append(flags, strings.Fields(cure)...)
 			}
 		}
