@@ -48,21 +48,21 @@ var families = sync.OnceValue(func() []family {
 	return []family{
 		{about("model_ready", derive.OfModel, []string{"version"},
 			"1 if the model is ready, else 0.",
-			"POST /v2/repository/index", engine.AnswersIndex), (*Findings).modelsReady},
+			"the repository index", engine.AnswersIndex), (*Findings).modelsReady},
 		{
 			about("model_state", derive.OfModel, []string{"state", "version"},
 				"1 for the model's current state, else 0.",
-				"POST /v2/repository/index, and "+
-					"nv_inference_request_success on /metrics", engine.AnswersIndex, engine.AnswersModels),
+				"the repository index or the list of models, and the models on /metrics",
+				engine.AnswersIndex, engine.AnswersModels),
 			eachModel(stateSeries),
 		},
 		{about("models_left_out", derive.OfReplica, []string{"state"},
 			"Models without series of their own, by state.",
-			"rows of POST /v2/repository/index beyond the limit", engine.AnswersIndex), (*Findings).modelsLeftOut},
+			"rows of the repository index beyond the limit", engine.AnswersIndex), (*Findings).modelsLeftOut},
 		{about("model_configs_pending", derive.OfReplica, nil,
 			"Ready models whose config is not known yet.",
-			"ready models of POST /v2/repository/index less those whose config "+
-				"was requested", engine.AnswersConfig), func(f *Findings, add adder) {
+			"ready models of the repository index less those whose config was requested",
+			engine.AnswersConfig), func(f *Findings, add adder) {
 			if n := f.Facts.Unasked(); n > 0 {
 				add(float64(n))
 			}
@@ -75,19 +75,19 @@ var families = sync.OnceValue(func() []family {
 				"version",
 			},
 			"1 with the model's role and config settings.",
-			"GET /v2/models/{model}/config, /v1/models",
+			"configs of the models, the list of models",
 			engine.AnswersIndex,
 			engine.AnswersModels,
 		), eachModel(infoSeries)},
 		{about("model_parameters_info", derive.OfModel, engine.ModelParameters(),
 			"1 with the model's TensorRT-LLM parameters.",
-			"parameters of GET /v2/models/{model}/config", engine.AnswersConfig), eachConfig(parameterSeries)},
+			"parameters of the model's config", engine.AnswersConfig), eachConfig(parameterSeries)},
 		{about(
 			"model_config_hash_info",
 			derive.OfModel,
 			[]string{"sha256"},
 			"1 with 12 digits of the config's SHA-256.",
-			"GET /v2/models/{model}/config as canonical JSON",
+			"the model's config as canonical JSON",
 			engine.AnswersConfig,
 		), eachConfig(func(m *target.Model, add adder) {
 			if m.ConfigHash != "" {
@@ -220,15 +220,15 @@ var moments = sync.OnceValue(func() []moment {
 			func(now *Situation) (float64, bool) { return flag(now.Suspected), now.State != Silent }),
 		replicaMoment("paused", derive.Sampled,
 			"1 if the replica is unserved on purpose, else 0.",
-			"GET /is_paused, /is_sleeping, /ready and /ping, the repository index, engine_sleep_state on /metrics",
+			"whether the API says that it is paused or asleep, the repository index, engine_awake",
 			func(now *Situation) (float64, bool) { return flag(now.Deliberate), now.State == Unserved }),
 		healthMoment("live",
 			"1 if the server reports that it is live, else 0.",
-			"GET /v2/health/live and its like", engine.AnswersLive,
+			"liveness by the API", engine.AnswersLive,
 			func(h *engine.Health) (float64, bool) { return flag(h.Live), h.LiveKnown }),
 		healthMoment("ready",
 			"1 if the server reports that it is ready, else 0.",
-			"GET /v2/health/ready and its like", engine.AnswersHealth,
+			"readiness by the API", engine.AnswersHealth,
 			func(h *engine.Health) (float64, bool) {
 				return flag(h.API == engine.APIReady), h.API == engine.APIReady || h.API == engine.APINotReady
 			}),
@@ -239,17 +239,17 @@ var moments = sync.OnceValue(func() []moment {
 
 		replicaMoment("processes", derive.Exact,
 			"Processes behind the replica's address, if several.",
-			"process_start_time_seconds, dynamo_component_uptime_seconds by worker_id, counters that are lower on "+
-				"a new connection, or higher than the open one shows afterwards",
+			"start times and names of processes on /metrics, counters that are lower on a new connection, or "+
+				"higher than the open one shows afterwards",
 			func(now *Situation) (float64, bool) { return float64(now.Processes), now.Processes > 0 }),
 
 		iterationMoment("iteration_stats_failures_total", derive.Exact,
 			"Failed reads of iteration statistics.",
-			"GET /metrics (JSON)",
+			"answers of the API",
 			func(i *engine.Iterations) (float64, bool) { return float64(i.Failures), true }),
 		iterationMoment("iteration_stats_read_total", derive.Exact,
 			"Iterations whose statistics were read.",
-			"rows of GET /metrics (JSON), distinct by iter",
+			"rows of the answers, distinct by iter",
 			func(i *engine.Iterations) (float64, bool) { return float64(i.Iterations), i.Read }),
 		iterationMoment("iteration_stats_gaps_total", derive.Exact,
 			"Iterations missing between those that were read.",
@@ -303,7 +303,7 @@ func healthMoment(name, help, formula string, answer engine.Signal, value func(*
 	}, answer)
 }
 
-// iterationMoment returns an entry about the JSON iteration statistics of trtllm-serve.
+// iterationMoment returns an entry about the statistics of iterations that an API returns.
 func iterationMoment(
 	name string,
 	grade derive.Grade,
@@ -316,7 +316,7 @@ func iterationMoment(
 		}
 		return value(now.Answers.Iterations)
 	}, engine.AnswersIterations)
-	m.Section = "Iterations of a trtllm-serve"
+	m.Section = "Iteration statistics"
 	return m
 }
 

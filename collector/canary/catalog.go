@@ -167,7 +167,7 @@ func timeFamilies() []family {
 			engineTime(func(l *Report) time.Duration { return l.EngineQueue })),
 		entry("canary_duration_seconds", isGood,
 			"Duration of the last canary request.",
-			"[DONE], or the end of the body for Triton - request written",
+			"[DONE], or else the end of the body - request written",
 			func(r *Record) (float64, bool) { return r.summary.Last.Duration.Seconds(), true }),
 		entry(
 			"canary_inter_token_latency_max_seconds",

@@ -47,7 +47,7 @@ type Family struct {
 	// Unit is the last word of the name if that is a unit.
 	Unit  string
 	Grade Grade
-	// Formula describes how the value is computed, with the metric names of the servers.
+	// Formula describes how the value is computed, with names of families without their prefix.
 	Formula string
 	// Scope is the subject of its series, Labels are their labels without the identity, sorted.
 	Scope  Scope
@@ -119,7 +119,7 @@ var Catalogue = sync.OnceValue(func() (all []Family) {
 		{"KV cache", cacheFamilies()},
 		{"Executor", executorFamilies()},
 		{"Versions side by side", versionFamilies()},
-		{"Models of a Triton", slices.Concat(modelFamilies(), modelLatencyFamilies())},
+		{"Single models", slices.Concat(modelFamilies(), modelLatencyFamilies())},
 		{"GPU and host", machineFamilies()},
 		{replicaSection, slices.Concat(replicaFamilies(), configFamilies(), poolFamilies())},
 	} {

@@ -27,10 +27,10 @@ func tokenFamilies() []Family {
 			"Generated tokens per second."),
 		family("prompt_tokens_per_second_estimate", Rough, estimate(engine.ContextTokens),
 			"Rough estimate of prefilled tokens per second.",
-			"sum over the window of total_context_tokens * iterations since the page before, by time"),
+			"sum over the window of iteration_context_tokens * iterations since the page before, by time"),
 		family("generation_tokens_per_second_estimate", Rough, estimate(engine.RequestsDecode, engine.StaticGeneration),
 			"Estimate of generated tokens per second.",
-			"sum over the window of generation_requests * iterations since the page before, by time"),
+			"sum over the window of requests_decode * iterations since the page before, by time"),
 		family("generation_tokens_live_per_second", Sampled, rateOf(engine.GenerationTokensLive),
 			"Decoded tokens per second, also of running requests."),
 		family("prompt_cache_hit_ratio", Exact, share(engine.CachedTokens, engine.PromptTokens),
@@ -40,7 +40,7 @@ func tokenFamilies() []Family {
 			"sum(rate(generation_tokens_total)) / number of GPUs"),
 		family("energy_joules_per_token", Sampled, energyPerTokenRule(),
 			"Energy of local GPUs per generated token.",
-			"sum(rate(nv_energy_consumption)) / sum(rate(generation_tokens_total))"),
+			"sum(rate(gpu_energy_joules_total)) / sum(rate(generation_tokens_total))"),
 	}
 }
 
@@ -150,7 +150,7 @@ func executorFamilies() []Family {
 	}
 }
 
-// configFamilies returns the families about the startup settings of a trtllm-serve.
+// configFamilies returns the families about the startup settings of a server.
 func configFamilies() []Family {
 	return []Family{
 		counted("model_config_info", engine.ModelConfig, "1 with the startup settings of the model."),
@@ -178,8 +178,7 @@ func latencyFamilies() []Family {
 		family("request_duration_seconds", Exact, passedOn(wholeRequests()),
 			"Request duration from arrival to last token."),
 		family("time_to_first_token_seconds", Exact, passedOn(firstTokens()),
-			"Time from arrival to first token.",
-			"as counted by the server; Triton: milliseconds / 1000"),
+			"Time from arrival to first token."),
 		histogram("time_per_output_token_seconds", engine.OutputToken,
 			"Mean time between tokens, once per request.", "(E2E - TTFT) / (tokens - 1), as counted by the server"),
 		histogram("inter_token_latency_seconds", engine.InterToken, "Time between two tokens, once per token."),
@@ -193,14 +192,14 @@ func latencyFamilies() []Family {
 		histogram("generation_perplexity", engine.OutputPerplexity, "Perplexity of each request's output."),
 		family("request_duration_average_seconds", Exact, meanDurationRule(),
 			"Mean request duration over the window.",
-			"rate(nv_inference_request_duration_us) / rate(nv_inference_request_success) of the entry model, or "+
+			"rate(model_request_seconds_total) / rate(successful requests) of the entry model, or "+
 				"rate(sum) / rate(count) of the histogram"),
 		family(
 			"request_duration_percentile_seconds",
 			Sampled,
 			percentiles(wholeRequests(), engine.ModelRequestDuration),
 			"Percentiles of request durations.",
-			"nv_inference_request_summary_us of the entry model, or the histogram's quantile over the window",
+			"quantile of model_request_duration_seconds of the entry model, or of the histogram over the window",
 		),
 		above("request_duration", wholeRequests()),
 	},

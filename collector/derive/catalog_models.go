@@ -6,7 +6,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// modelFamilies returns families about Triton's models; entry models and parts never add up.
+// modelFamilies returns families about single models; entry models and parts never add up.
 func modelFamilies() []Family {
 	return []Family{
 		family("model_requests_total", Sampled, modelRequestsRule(),
@@ -18,23 +18,23 @@ func modelFamilies() []Family {
 		counted("model_executions_total", engine.ModelExecutions, "Batches that each model executed."),
 		family("model_batch_size_average", Exact, executedBatchRule(),
 			"Mean size of each model's batches over the window.",
-			"rate(nv_inference_count) / rate(nv_inference_exec_count)"),
+			"rate(model_inferences_total) / rate(model_executions_total)"),
 		counted("model_requests_pending", engine.ModelPending,
-			"Requests in the model's queue in Triton's core."),
+			"Requests in the model's own queue."),
 		counted("model_request_seconds_total", engine.ModelRequestSeconds,
 			"Total time of each model's successful requests.", "microseconds / 1000000"),
 		counted("model_queue_seconds_total", engine.ModelQueueSeconds,
-			"Time in the model's queue in Triton's core.", "microseconds / 1000000"),
+			"Time in the model's own queue.", "microseconds / 1000000"),
 		counted("model_compute_seconds_total", engine.ModelComputeSeconds,
 			"Compute time of each model by phase.", "microseconds / 1000000"),
 		family("model_queue_compute_ratio", Exact, queueComputeRule(),
-			"Time in Triton's queue divided by compute time.",
-			"rate(nv_inference_queue_duration_us) / rate(nv_inference_compute_{input,infer,output}_duration_us)"),
+			"Time in the model's queue divided by compute time.",
+			"rate(model_queue_seconds_total) / rate(model_compute_seconds_total)"),
 		counted("model_load_duration_seconds", engine.ModelLoadSeconds, "Time that the model took to load."),
 		counted("model_response_cache_hits_total", engine.ModelCacheHits,
-			"Requests answered from Triton's response cache."),
+			"Requests answered from the response cache."),
 		counted("model_response_cache_misses_total", engine.ModelCacheMisses,
-			"Requests not found in Triton's response cache."),
+			"Requests not found in the response cache."),
 		counted("model_response_cache_hit_seconds_total", engine.ModelCacheHitSeconds,
 			"Time of response cache lookups that hit.", "microseconds / 1000000"),
 		counted("model_response_cache_miss_seconds_total", engine.ModelCacheMissSeconds,
@@ -72,8 +72,8 @@ func machineFamilies() []Family {
 		sampled("host_cpu_utilization_ratio", engine.HostCPU, "CPU utilization of the host."),
 		sampled("host_memory_used_bytes", engine.HostMemoryUsed, "Memory in use on the host."),
 		sampled("host_memory_total_bytes", engine.HostMemoryTotal, "Total memory of the host."),
-		sampled("pinned_memory_used_bytes", engine.PinnedMemoryUsed, "Memory in use in Triton's pinned pool."),
-		sampled("pinned_memory_limit_bytes", engine.PinnedMemoryLimit, "Size of Triton's pinned pool."),
+		sampled("pinned_memory_used_bytes", engine.PinnedMemoryUsed, "Memory in use in the server's pinned pool."),
+		sampled("pinned_memory_limit_bytes", engine.PinnedMemoryLimit, "Size of the server's pinned pool."),
 	}
 }
 

@@ -239,7 +239,7 @@ func percentiles(h histograms, summaries ...engine.Signal) Rule {
 		}
 	}).by("percentile")
 	if len(summaries) > 0 {
-		return rule.because("for a Triton without the histogram it is the quantile of its own summary")
+		return rule.because("without the histogram it is the quantile of the server's own summary")
 	}
 	return rule.queried("histogram_quantile(0.95, rate("+Prefix+string(h.signal)+"_bucket[1m]))",
 		"quantile of "+string(h.signal)+" over the window")

@@ -65,7 +65,7 @@ func TestDifferenceOfMeansCoverage(t *testing.T) {
 		in, tried := 0, 0
 		for range trials {
 			a, okA := window(limit).sampled(observations{[]int{0}, []int{1}})
-			b, okB := window(2*limit).sampled(observations{[]int{0}, []int{1}})
+			b, okB := window(2 * limit).sampled(observations{[]int{0}, []int{1}})
 			if !okA || !okB {
 				continue
 			}
