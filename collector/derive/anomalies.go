@@ -31,10 +31,16 @@ const (
 type checkKind struct {
 	name  string
 	needs inputs
-	// possible reports whether a page can show the trouble; nil means that it always can.
-	possible func(v *View, m *Model) bool
-	// detect reports whether the newest page shows it. It is nil for a check of each model.
-	detect func(v *View, m *Model) (wrong, ok bool)
+	// detect tells whether the newest page shows it. It is nil for a check of each model.
+	detect func(v *View, m *Model) finding
+}
+
+// finding is the result of a check.
+type finding struct {
+	// possible is true if pages of this shape can show the trouble.
+	possible bool
+	// wrong is true if the newest page does, which it tells if ok is true.
+	wrong, ok bool
 }
 
 // checkKinds returns the checks by trouble.
@@ -46,46 +52,40 @@ func checkKinds() [troubles]checkKind {
 			needs: allOf(engine.ModelRequestSeconds, loaded, engine.ModelFirstResponse),
 		},
 		frozenCounters: {
-			name:     "frozen_counters",
-			needs:    allOf(loaded),
-			possible: canFreeze,
-			detect:   frozen,
+			name:   "frozen_counters",
+			needs:  allOf(loaded),
+			detect: frozen,
 		},
 		engineZero: {
-			name:     "engine_zero",
-			needs:    allOf(engine.RequestsLimit, engine.EngineIterations, loaded),
-			possible: func(_ *View, m *Model) bool { return len(m.entryGroups(loaded)) > 0 },
-			detect:   zero,
+			name:   "engine_zero",
+			needs:  allOf(engine.RequestsLimit, engine.EngineIterations, loaded),
+			detect: zero,
 		},
-		blocksMismatch: ofOneSeries("kv_blocks_mismatch", blocksDiffer,
-			engine.KVBlocksUsed, engine.KVBlocksFree, engine.KVBlocksLimit),
-		fractionMismatch: ofOneSeries("kv_fraction_mismatch", fractionDiffers,
-			engine.KVBlocksUsed, engine.KVBlocksLimit, engine.KVUtilization),
+		blocksMismatch: {
+			name:   "kv_blocks_mismatch",
+			needs:  allOf(engine.KVBlocksUsed, engine.KVBlocksFree, engine.KVBlocksLimit),
+			detect: blocksDiffer,
+		},
+		fractionMismatch: {
+			name:   "kv_fraction_mismatch",
+			needs:  allOf(engine.KVBlocksUsed, engine.KVBlocksLimit, engine.KVUtilization),
+			detect: fractionDiffers,
+		},
 		survivedFailures: {
-			name:     "failures_survived_unload",
-			needs:    allOf(failed, loaded).or(allOf(unloadedFailures)),
-			possible: canSurvive,
-			detect:   survived,
+			name:   "failures_survived_unload",
+			needs:  allOf(failed, loaded).or(allOf(unloadedFailures)),
+			detect: survived,
 		},
-		flappingGauges: ofOneSeries("flapping_gauges", flapping, engine.EngineIterations),
+		flappingGauges: {
+			name:   "flapping_gauges",
+			needs:  allOf(engine.EngineIterations),
+			detect: flapping,
+		},
 		staleGauges: {
 			name:   "stale_gauges",
 			needs:  allOf(engine.EngineIterations, failed).and(anyOf(engine.RequestsActive, engine.RequestsRunning)),
 			detect: stale,
 		},
-	}
-}
-
-// ofOneSeries returns a check of models that have one series of each of the signals.
-func ofOneSeries(name string, detect func(*View, *Model) (wrong, ok bool), signals ...engine.Signal) checkKind {
-	isOne := func(m *Model) bool {
-		return !slices.ContainsFunc(signals, func(s engine.Signal) bool { return m.single(s) == nil })
-	}
-	return checkKind{
-		name:     name,
-		needs:    allOf(signals...),
-		possible: func(_ *View, m *Model) bool { return isOne(m) },
-		detect:   detect,
 	}
 }
 
@@ -116,13 +116,10 @@ type check struct {
 	n      int
 	labels labels.Labels
 	model  *Model
-	detect func(v *View, m *Model) (wrong, ok bool)
+	detect func(v *View, m *Model) finding
 	// times is set if the check is about the times of a model.
 	times *timesCheck
 }
-
-// finding is the result of a check.
-type finding struct{ wrong, ok bool }
 
 // addChecks adds the checks that the page shows enough for.
 func (ix *index) addChecks() {
@@ -145,7 +142,7 @@ func (ix *index) addChecks() {
 			continue
 		}
 		for _, m := range ix.having(kind.needs) {
-			if kind.possible == nil || kind.possible(ix.building.view, m) {
+			if kind.detect(ix.building.view, m).possible {
 				m.checks[t] = &check{name: kind.name, labels: m.labels, model: m, detect: kind.detect}
 				ix.checks = append(ix.checks, m.checks[t])
 			}
@@ -169,64 +166,74 @@ func (ix *index) addChecks() {
 
 // frozen detects --metrics-config counter_latencies=false, with which all counters of Triton's
 // core stay 0 and the durations are missing.
-func frozen(v *View, m *Model) (wrong, ok bool) {
+func frozen(v *View, m *Model) finding {
 	const minRequests = 2
-	success := v.counters(m, engine.ModelSuccess)
 	ended := v.observations(v.shown(m, engine.ModelRequestDuration)).counts
 	answered := v.observations(v.shown(m, engine.RequestOutputTokens)).counts
-	if n, ok := v.window.totals(success); !ok || n > 0 {
-		return false, ok
+	durations := v.Has(m, engine.ModelRequestSeconds)
+	if durations && len(ended)+len(answered) == 0 {
+		return finding{}
 	}
-	if !v.Has(m, engine.ModelRequestSeconds) {
-		return true, true
+	success := v.counters(m, engine.ModelSuccess)
+	if n, ok := v.window.totals(success); !ok || n > 0 {
+		return finding{possible: true, ok: ok}
+	}
+	if !durations {
+		return finding{possible: true, wrong: true, ok: true}
 	}
 	row, _, ok := v.window.stretch(success, ended, answered)
-	return ok && v.window.increaseFrom(row, ended, answered) >= minRequests, true
-}
-
-func canFreeze(v *View, m *Model) bool {
-	ended := v.observations(v.shown(m, engine.ModelRequestDuration)).counts
-	answered := v.observations(v.shown(m, engine.RequestOutputTokens)).counts
-	return len(ended)+len(answered) > 0 || !v.Has(m, engine.ModelRequestSeconds)
+	grown := ok && v.window.increaseFrom(row, ended, answered) >= minRequests
+	return finding{possible: true, wrong: grown, ok: true}
 }
 
 // zero detects rows that stay 0 while requests end, as with iter_stats_max_iterations=0.
-func zero(v *View, m *Model) (wrong, ok bool) {
+func zero(v *View, m *Model) finding {
 	const minRequests = 3
-	_, limited := v.Sum(m, engine.RequestsLimit)
-	iterations, ok := v.Sum(m, engine.EngineIterations)
+	var f finding
 	ends := false
 	for _, g := range v.shown(m, engine.ModelSuccess).groups {
 		if !g.role.Front() {
 			continue
 		}
+		f.possible = true
 		for _, c := range v.columns(&g.value) {
 			grown, _, ok := v.window.Increase(c)
 			ends = ends || ok && grown >= minRequests
 		}
 	}
-	return !limited && iterations <= 0 && ends, ok
+	if f.possible {
+		_, limited := v.Sum(m, engine.RequestsLimit)
+		iterations, ok := v.Sum(m, engine.EngineIterations)
+		f.wrong, f.ok = !limited && iterations <= 0 && ends, ok
+	}
+	return f
 }
 
 // blocksDiffer detects used and free blocks that do not add up to all blocks.
-func blocksDiffer(v *View, m *Model) (wrong, ok bool) {
-	used, _ := v.column(m, engine.KVBlocksUsed)
-	free, _ := v.column(m, engine.KVBlocksFree)
-	limit, _ := v.column(m, engine.KVBlocksLimit)
+func blocksDiffer(v *View, m *Model) finding {
+	used, okUsed := v.column(m, engine.KVBlocksUsed)
+	free, okFree := v.column(m, engine.KVBlocksFree)
+	limit, okLimit := v.column(m, engine.KVBlocksLimit)
+	if !okUsed || !okFree || !okLimit {
+		return finding{}
+	}
 	differs := func(row []float64) bool { return math.Abs(row[used]+row[free]-row[limit]) > 0.5 }
-	return v.window.twice(differs), v.window.has(used, free, limit)
+	return finding{possible: true, wrong: v.window.twice(differs), ok: v.window.has(used, free, limit)}
 }
 
 // fractionDiffers detects a wrong fraction of used blocks on the server's page.
-func fractionDiffers(v *View, m *Model) (wrong, ok bool) {
+func fractionDiffers(v *View, m *Model) finding {
 	const tolerated = 0.01
-	used, _ := v.column(m, engine.KVBlocksUsed)
-	limit, _ := v.column(m, engine.KVBlocksLimit)
-	fraction, _ := v.column(m, engine.KVUtilization)
+	used, okUsed := v.column(m, engine.KVBlocksUsed)
+	limit, okLimit := v.column(m, engine.KVBlocksLimit)
+	fraction, okFraction := v.column(m, engine.KVUtilization)
+	if !okUsed || !okLimit || !okFraction {
+		return finding{}
+	}
 	differs := func(row []float64) bool {
 		return row[limit] > 0 && math.Abs(row[used]/row[limit]-row[fraction]) > tolerated
 	}
-	return v.window.twice(differs), v.window.has(used, limit, fraction)
+	return finding{possible: true, wrong: v.window.twice(differs), ok: v.window.has(used, limit, fraction)}
 }
 
 // twice reports whether two pages in a row are wrong: gauges may change while a page is written.
@@ -236,24 +243,20 @@ func (w *Window) twice(wrong func(row []float64) bool) bool {
 
 // survived detects failures from before the model was loaded, which Triton retains since 24.07
 // (core src/metric_model_reporter.cc).
-func survived(v *View, m *Model) (wrong, ok bool) {
+func survived(v *View, m *Model) finding {
 	if v.Has(m, unloadedFailures) {
 		n, ok := v.Sum(m, unloadedFailures)
-		return n > 0, ok
+		return finding{possible: true, wrong: n > 0, ok: ok}
 	}
+	f := finding{ok: true}
 	for _, failed := range v.shown(m, engine.ModelFailed).groups {
 		for _, success := range failed.instance.groups(engine.ModelSuccess) {
-			wrong = success.countsEnds() && v.outlive(failed, success) || wrong
+			if success.countsEnds() {
+				f.possible, f.wrong = true, v.outlive(failed, success) || f.wrong
+			}
 		}
 	}
-	return wrong, true
-}
-
-func canSurvive(_ *View, m *Model) bool {
-	counted := func(failed *group) bool {
-		return slices.ContainsFunc(failed.instance.groups(engine.ModelSuccess), (*group).countsEnds)
-	}
-	return m.signals[unloadedFailures] != nil || slices.ContainsFunc(m.groups(engine.ModelFailed), counted)
+	return f
 }
 
 // countsEnds reports whether a group is a single series that counts requests when they end.
@@ -271,16 +274,19 @@ func (v *View) outlive(failed, success *group) (wrong bool) {
 
 // flapping detects several instances of a model in one Triton that overwrite each other's gauges,
 // so that even the iteration counter decreases.
-func flapping(v *View, m *Model) (wrong, ok bool) {
-	c, _ := v.column(m, engine.EngineIterations)
+func flapping(v *View, m *Model) finding {
+	c, isOne := v.column(m, engine.EngineIterations)
+	if !isOne {
+		return finding{}
+	}
 	w := v.window
-	_, ok = w.Last(c)
-	return w.resetBefore[c] >= max(w.now-w.length, 0), ok
+	_, ok := w.Last(c)
+	return finding{possible: true, wrong: w.resetBefore[c] >= max(w.now-w.length, 0), ok: ok}
 }
 
 // stale detects an executor that shows requests although requests failed and none succeeded since
 // its last iteration: its process ended, and its last values stay (seen on Triton 2.51).
-func stale(v *View, m *Model) (wrong, ok bool) {
+func stale(v *View, m *Model) finding {
 	inFlight, ok := v.Largest(m, engine.RequestsActive, engine.RequestsRunning)
 	w := v.window
 	moved := w.lastChange(0, v.counters(m, engine.EngineIterations))
@@ -297,7 +303,7 @@ func stale(v *View, m *Model) (wrong, ok bool) {
 			failed = w.lastChange(failed, v.columns(&g.value))
 		}
 	}
-	return inFlight > 0 && w.now-moved > w.gap && failed > moved, ok
+	return finding{possible: true, wrong: inFlight > 0 && w.now-moved > w.gap && failed > moved, ok: ok}
 }
 
 // lastChange returns when any of the columns changed last, or a later time.

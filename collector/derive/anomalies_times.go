@@ -55,10 +55,10 @@ func (s *shown) isOne() bool {
 // impossible detects impossible times of a model's requests: a mean first response later than the
 // mean duration, or an LLM that takes under a millisecond within an ensemble that takes longer.
 // Both compare everything counted since the model was loaded.
-func (v *View) impossible(c *timesCheck) (wrong, ok bool) {
+func (v *View) impossible(c *timesCheck) finding {
 	if c.handsOver { // One request is enough.
 		n, ok := v.sumOf(c.success.groups)
-		return n > 0, ok
+		return finding{possible: true, wrong: n > 0, ok: ok}
 	}
 	const instant, slow, later = 1e-3, 1e-2, 2
 	duration, ok := v.meanSince(c.seconds, c.success)
@@ -68,7 +68,7 @@ func (v *View) impossible(c *timesCheck) (wrong, ok bool) {
 		around, isAround = v.meanSince(c.ensemble, c.ensembleSuccess)
 	}
 	late := responds && response > later*duration && response > instant
-	return late || isAround && around > slow && duration < instant, ok
+	return finding{possible: true, wrong: late || isAround && around > slow && duration < instant, ok: ok}
 }
 
 // meanSince returns the mean time of a model's requests since it was loaded.

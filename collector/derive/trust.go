@@ -33,9 +33,9 @@ func (v *View) judge() {
 	}
 	for i, c := range v.index.checks {
 		if c.times != nil {
-			v.found[i].wrong, v.found[i].ok = v.impossible(c.times)
+			v.found[i] = v.impossible(c.times)
 		} else {
-			v.found[i].wrong, v.found[i].ok = c.detect(v, c.model)
+			v.found[i] = c.detect(v, c.model)
 		}
 	}
 	for i, m := range v.index.models {
