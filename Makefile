@@ -180,6 +180,8 @@ e2e-vllm: build ## Run the binary against a real vLLM and a real SGLang on loopb
 	@tools/ci/needs.sh tools/vllm/vllm.sh install -- sh -c 'VLLM_DIR="$$INSTALLED" TRTLLM_EXPORTER_BIN=$(EXPORTER) \
 		exec $(GO) test $(VET) -tags e2e_vllm -count=1 -v -timeout 50m ./cmd/trtllm_exporter/e2e/ $(E2E_FLAGS)'
 
+e2e-servers: e2e-triton e2e-dynamo e2e-vllm ## Run the binary against all real servers that need no GPU.
+
 # The API server takes minutes to build, so `ci` relies on the strict decoders of check-deploy.
 e2e-kube: ## Run chart, overlays and discovery against a real Kubernetes API server on loopback (needs etcd).
 	@tools/ci/needs.sh tools/kubernetes/cluster.sh install -- $(MAKE) e2e-kube-tests
