@@ -234,6 +234,7 @@ func sglangScheduler() []Meaning {
 		{Name: "num_prefill_bootstrap_queue_reqs", Signal: RequestsTransfer},
 		{Name: "num_prefill_prealloc_queue_reqs", Signal: RequestsTransfer},
 		{Name: "num_prefill_inflight_queue_reqs", Signal: RequestsHandedOn},
+		{Name: "num_prefill_infight_queue_reqs", Signal: RequestsHandedOn}, // So up to 0.5.1.
 		// Transfers of KV caches from prefill to decode. The MB are mebibytes, and the time begins
 		// with the last part of a prompt (req_time_stats.py). Earlier releases show only the last
 		// transfer, in gauges without these suffixes.
@@ -246,6 +247,7 @@ func sglangScheduler() []Meaning {
 		{Name: "num_retracted_requests_total", Signal: Preemptions}, // Since 0.5.7.
 		// The time in the queue includes requests of health checks.
 		{Name: "queue_time_seconds", Signal: RequestQueue},
+		{Name: "queue_time_s", Signal: RequestQueue}, // In 0.5.2 alone.
 		// Tokens, about once per step, without the first token of each request (seen in 0.5.23).
 		{Name: "realtime_tokens_total", Where: only("mode", "decode"), Signal: GenerationTokensLive},
 		{Name: "realtime_tokens_total", Where: begins("mode", "prefill_"), Signal: PromptTokensLive},
