@@ -18,4 +18,5 @@
 // [Replica.Listen] opens real ports, whose requests (generate_stream,
 // /v1/chat/completions) enter the same executor. [StartFleet] runs many replicas, such as
 // [DemoFleet]. [Faulty] serves a page with a fault, [BenchPage] one of a fixed shape.
+// [Replica.SetTotals] makes a replica show a life that was not simulated.
 package simulate

@@ -7,73 +7,78 @@ import (
 	"time"
 )
 
-// KindDynamo is a Dynamo frontend and one TRT-LLM worker.
-const KindDynamo Kind = "dynamo"
+// Dynamo is a frontend (API port) and one worker (metrics port), by the engine of the worker.
+const (
+	KindDynamo       Kind = "dynamo" // TensorRT-LLM.
+	KindDynamoVLLM   Kind = "dynamo-vllm"
+	KindDynamoSGLang Kind = "dynamo-sglang"
+	KindDynamoTriton Kind = "dynamo-triton"
+	// KindDynamoFrontend is the frontend alone.
+	KindDynamoFrontend Kind = "dynamo-frontend"
+)
 
-func dynamoSoftware() software {
+// dynamoSoftware returns a Dynamo whose worker has an engine.
+func dynamoSoftware(inside func(w *world) server) software {
 	return software{
 		path: "/metrics", engineVersion: "1.6.1", trtllmVersion: "1.3.0rc5",
-		start: func(w *world) server { return newDynamo(w) },
+		start: func(w *world) server { return newDynamo(w, inside(w)) },
 	}
 }
 
-// dynamo is a Dynamo frontend (API port) with one TRT-LLM worker (metrics port).
-type dynamo struct {
-	*serve
-	workerID                       uint64
-	requests, errors, requestBytes uint64
-	front                          booked
-	component                      *histogram
+func dynamoTRTLLM(w *world) server {
+	return newServe(w, generation{engine: "trtllm", write: func(s *serve, p *page) {
+		s.writeBasics(p, "trtllm_")
+		s.writeSuccess(p, "trtllm_")
+	}})
 }
 
-func newDynamo(w *world) *dynamo {
+func dynamoVLLM(w *world) server {
+	s := newVLLMServer(w)
+	s.inside = true
+	return s
+}
+
+func dynamoSGLang(w *world) server {
+	s := newSGLang(w)
+	s.inside = true
+	return s
+}
+
+func dynamoTriton(w *world) server {
+	f := repository("tensorrtllm")
+	f.version = "2.64.0"
+	return newTriton(w, f)
+}
+
+func dynamoFrontend() software {
+	s := dynamoSoftware(dynamoTRTLLM)
+	s.onePort = true
+	return s
+}
+
+// dynamo is a Dynamo frontend with one worker.
+type dynamo struct {
+	server // The engine of the worker.
+
+	w                                *world
+	workerID                         uint64
+	requests, accepted, requestBytes uint64 // The worker accepts what the frontend does not refuse.
+	rejected, disconnected           uint64
+	ended                            map[string]uint64 // By labels.
+	front                            booked
+	component                        *histogram
+}
+
+func newDynamo(w *world, inside server) *dynamo {
 	length := []float64{0, 50, 100, 200, 500, 1000, 2000, 4000, 8000}
 	return &dynamo{
-		serve: newServe(w, generation{engine: "trtllm"}),
+		server: inside, w: w, ended: map[string]uint64{},
 		front: booked{
 			requestTimings: requestTimings{
-				ttft: newHistogram(
-					0,
-					0.0022,
-					0.0047,
-					0.01,
-					0.022,
-					0.047,
-					0.1,
-					0.22,
-					0.47,
-					1,
-					2.2,
-					4.7,
-					10,
-					22,
-					48,
-					100,
-					220,
-					480,
-				),
-				itl: newHistogram(
-					0,
-					0.0018,
-					0.0033,
-					0.0059,
-					0.011,
-					0.02,
-					0.035,
-					0.064,
-					0.12,
-					0.21,
-					0.38,
-					0.69,
-					1.2,
-					2.3,
-					4.1,
-					7.4,
-					13,
-					24,
-					44,
-					80,
-				),
+				ttft: newHistogram(0, 0.0022, 0.0047, 0.01, 0.022, 0.047, 0.1, 0.22, 0.47, 1, 2.2, 4.7, 10, 22, 48, 100,
+					220, 480),
+				itl: newHistogram(0, 0.0018, 0.0033, 0.0059, 0.011, 0.02, 0.035, 0.064, 0.12, 0.21, 0.38, 0.69, 1.2, 2.3,
+					4.1, 7.4, 13, 24, 44, 80),
 				e2e: newHistogram(0, 2, 4, 8, 16, 32, 64, 130, 260, 510),
 			},
 			requestSizes: requestSizes{promptEach: newHistogram(length...), generationEach: newHistogram(length...)},
@@ -84,83 +89,106 @@ func newDynamo(w *world) *dynamo {
 }
 
 func (d *dynamo) admit(r *request) bool {
-	if !d.serve.admit(r) {
+	if !d.server.admit(r) {
 		return false
 	}
 	d.requests++
+	d.accepted++
 	d.requestBytes += uint64(r.prompt) * 5
 	return true
 }
 
-func (d *dynamo) started(r *request) { d.front.started(r) }
+// end counts requests that ended in the frontend.
+func (d *dynamo) end(model, errorType string, n uint64) {
+	status := "error"
+	if errorType == "" {
+		status = "success"
+	}
+	d.ended[pairs("endpoint", "chat_completions", "error_type", errorType, "model", model,
+		"request_type", "stream", "status", status)] += n
+}
+
+func (d *dynamo) started(r *request) {
+	d.server.started(r)
+	d.front.started(r)
+}
 
 func (d *dynamo) failed(r *request) {
-	d.errors++
+	d.server.failed(r)
+	d.end(d.w.spec.Model, "internal", 1)
 	d.front.e2e.observe(seconds(r.arrived, d.w.now))
 }
 
 func (d *dynamo) finished(r *request) {
-	d.serve.finished(r)
+	d.server.finished(r)
 	d.front.finished(r)
+	d.end(d.w.spec.Model, "", 1)
 	d.component.observe(seconds(r.arrived, r.lastToken))
 }
 
 func (d *dynamo) iterated(it *iteration) {
-	d.serve.iterated(it)
+	d.server.iterated(it)
 	d.front.iterated(it)
 }
 
-// page renders the worker's page: Dynamo's component families, then the engine's.
-func (d *dynamo) page() []byte {
-	const prefix = "dynamo_component_"
-	p, id := &page{dialect: rustDialect()}, strconv.FormatUint(d.workerID, 16)
-	labels := pairs(
-		"dynamo_component",
-		"backend",
-		"dynamo_endpoint",
-		"generate",
-		"dynamo_namespace",
-		"dynamo",
-		"worker_id",
-		id,
-	)
-	counter := func(name, help string, v uint64) { p.one("counter", prefix+name, help, labels, float64(v)) }
-	p.one("gauge", prefix+"inflight_requests", "Number of requests currently being processed by "+
-		"work handler", labels, float64(d.w.engine.inFlight()))
-	counter("request_bytes_total", "Total number of bytes received in requests by work handler", d.requestBytes)
-	p.histogram(
-		prefix+"request_duration_seconds",
-		"Time spent processing requests by work handler",
-		labels,
-		d.component,
-	)
-	counter("requests_total", "Total number of requests processed by work handler", d.requests)
-	counter(
-		"response_bytes_total",
-		"Total number of bytes sent in responses by work handler",
-		d.front.ended.generation*40,
-	)
-	p.one(
-		"gauge",
-		prefix+"uptime_seconds",
-		"Total uptime of the DistributedRuntime in seconds",
-		pairs("worker_id", id),
-		seconds(d.w.up, d.w.now),
-	)
-	engine := &page{dialect: pythonDialect()}
-	d.writeBasics(engine, "trtllm_")
-	d.writeSuccess(engine, "trtllm_")
-	return append(p.bytes(), engine.bytes()...)
+// total counts what the frontend refuses in the frontend alone. Half of the clients' errors are
+// requests for unknown models, counted under a placeholder.
+func (d *dynamo) total(t *Totals) {
+	d.server.total(t)
+	d.front.total(d.w, t, t.OK)
+	d.component.observeN(t.E2E.Seconds(), t.OK)
+	d.requests, d.accepted, d.rejected, d.disconnected = t.Begun, t.Begun-t.Client-t.Overload, t.Overload, t.Canceled
+	for errorType, n := range map[string]uint64{
+		"": t.OK, "internal": t.Failed, "cancelled": t.Canceled, "overload": t.Overload,
+		"validation": t.Client - t.Client/2,
+	} {
+		d.end(d.w.spec.Model, errorType, n)
+	}
+	d.end("unknown_model", "not_found", t.Client/2)
 }
 
-// frontend renders the page of the HTTP frontend.
+func (d *dynamo) page() []byte {
+	if d.w.spec.Kind == KindDynamoFrontend {
+		return d.frontend()
+	}
+	return d.worker()
+}
+
+// worker renders the worker's page: Dynamo's component families, then the engine's.
+func (d *dynamo) worker() []byte {
+	const prefix = "dynamo_component_"
+	p, id := &page{dialect: rustDialect()}, strconv.FormatUint(d.workerID, 16)
+	labels := pairs("dynamo_component", "backend", "dynamo_endpoint", "generate", "dynamo_namespace", "dynamo",
+		"worker_id", id)
+	counter := func(name, help string, v uint64) { p.one("counter", prefix+name, help, labels, float64(v)) }
+	p.one("gauge", prefix+"inflight_requests", "Number of requests currently being processed by "+
+		"work handler", labels, float64(d.w.inFlight()))
+	counter("request_bytes_total", "Total number of bytes received in requests by work handler", d.requestBytes)
+	p.histogram(prefix+"request_duration_seconds", "Time spent processing requests by work handler", labels,
+		d.component)
+	counter("requests_total", "Total number of requests processed by work handler", d.accepted)
+	counter("response_bytes_total", "Total number of bytes sent in responses by work handler",
+		d.front.ended.generation*40)
+	p.one("gauge", prefix+"uptime_seconds", "Total uptime of the DistributedRuntime in seconds",
+		pairs("worker_id", id), seconds(d.w.up, d.w.now))
+	return append(p.bytes(), d.server.page()...)
+}
+
+// frontend renders the page of the HTTP frontend. What has requests appears with the first.
 func (d *dynamo) frontend() []byte {
 	const prefix = "dynamo_frontend_"
 	p, labels, cfg := &page{dialect: rustDialect()}, pairs("model", d.w.spec.Model), d.w.spec.Engine
+	p.sparse = true
 	gauge := func(name, help string, v int) { p.one("gauge", prefix+name, help, labels, float64(v)) }
 	each := func(name, help string, h *histogram) { p.histogram(prefix+name, help, labels, h) }
-	p.one("gauge", prefix+"disconnected_clients", "Number of disconnected clients", "", 0)
-	gauge("inflight_requests", "Number of inflight requests", d.w.engine.inFlight())
+	counts := func(name, help, labels string, n uint64) {
+		p.family("counter", prefix+name, help)
+		p.addCounts(map[string]uint64{labels: n})
+	}
+	p.one("gauge", prefix+"disconnected_clients", "Number of disconnected clients", "", float64(d.disconnected))
+	if d.requests > 0 {
+		gauge("inflight_requests", "Number of inflight requests", d.w.inFlight())
+	}
 	each("input_sequence_tokens", "Input sequence length in tokens", d.front.promptEach)
 	each("inter_token_latency_seconds", "Inter-token latency in seconds", d.front.itl)
 	gauge("model_context_length", "Maximum context length in tokens for a worker serving the model", 0)
@@ -171,24 +199,31 @@ func (d *dynamo) frontend() []byte {
 	gauge("model_migration_limit", "Maximum number of request migrations allowed for the model", 0)
 	gauge("model_ready", "Whether the frontend can route at least one inference request for the model (1 = ready, "+
 		"0 = not ready)", 1)
+	counts("model_rejection_total", "Total number of requests rejected due to resource exhaustion",
+		with(labels, "endpoint", "chat_completions"), d.rejected)
 	gauge("model_total_kv_blocks", "Total KV cache blocks available for a worker serving the model", cfg.KVBlocks)
 	each("output_sequence_tokens", "Output sequence length in tokens", d.front.generationEach)
-	p.one("counter", prefix+"output_tokens_total", "Total number of output tokens generated (updates "+
-		"in real-time)", labels, float64(d.front.generated))
-	gauge("queued_requests", "Number of requests in HTTP processing queue", len(d.w.engine.queue))
+	counts("output_tokens_total", "Total number of output tokens generated (updates in real-time)", labels,
+		d.front.generated)
+	if d.requests > 0 {
+		gauge("queued_requests", "Number of requests in HTTP processing queue", len(d.w.engine.queue)+d.w.arrived)
+	}
 	each("request_duration_seconds", "Duration of LLM requests", d.front.e2e)
-	p.one("counter", prefix+"requests_started_total", "Total number of LLM requests accepted by the frontend handler",
-		pairs("endpoint", "chat_completions", "model", d.w.spec.Model, "request_type", "stream"), float64(d.requests))
+	counts("requests_started_total", "Total number of LLM requests accepted by the frontend handler",
+		pairs("endpoint", "chat_completions", "model", d.w.spec.Model, "request_type", "stream"), d.requests)
 	p.family("counter", prefix+"requests_total", "Total number of LLM requests processed")
-	ended := func(errorType, status string, n uint64) {
-		if n > 0 {
-			p.add(pairs("endpoint", "chat_completions", "error_type", errorType, "model", d.w.spec.Model,
-				"request_type", "stream", "status", status), float64(n))
+	p.addCounts(d.ended)
+	if d.w.spec.KVRouter {
+		p.one("gauge", prefix+"router_queue_pending_requests", "Number of requests pending in the router "+
+			"scheduler queue", pairs("model", d.w.spec.Model, "policy_class", "default", "worker_type", "decode"), 0)
+	}
+	each("time_to_first_token_seconds", "Time to first token in seconds", d.front.ttft)
+	if d.w.spec.KVRouter {
+		p.family("gauge", prefix+"worker_active_decode_blocks", "Active KV cache decode blocks per worker")
+		for _, id := range []string{"1", "2"} {
+			p.add(pairs("dp_rank", "0", "worker_id", id, "worker_type", "decode"), float64(d.w.engine.kv.used/2))
 		}
 	}
-	ended("", "success", d.front.generationEach.n)
-	ended("internal", "error", d.errors)
-	each("time_to_first_token_seconds", "Time to first token in seconds", d.front.ttft)
 	return p.bytes()
 }
 
@@ -208,6 +243,9 @@ func (d *dynamo) handlers(r *Replica) []http.Handler {
 		"GET /v1/models": ok(func() any { return modelList(d.w.start, "nvidia", d.w.spec.Model) }),
 	})
 	r.addChat(front, d)
+	if d.w.spec.Kind == KindDynamoFrontend {
+		return []http.Handler{front}
+	}
 	// A worker reports notready although it serves.
 	notReady := func(*http.Request) (int, any) {
 		up := d.w.now - d.w.up
@@ -219,7 +257,7 @@ func (d *dynamo) handlers(r *Replica) []http.Handler {
 		)}
 	}
 	worker := r.routes(d, map[string]answer{
-		"GET /metrics": shown(plainText, d.page), "GET /health": notReady, "GET /live": notReady,
+		"GET /metrics": shown(plainText, d.worker), "GET /health": notReady, "GET /live": notReady,
 	})
 	return []http.Handler{front, worker}
 }

@@ -24,8 +24,13 @@ func kinds() map[Kind]software {
 		KindServe:                    serveNewest(),
 		KindServeGen2:                serveFirstPrefixed(),
 		KindServeOld:                 serveOld(),
-		KindNIM:                      nimSoftware(),
-		KindDynamo:                   dynamoSoftware(),
+		KindNIM:                      nim(),
+		KindServeDisaggregated:       serveDisaggregated(),
+		KindDynamo:                   dynamoSoftware(dynamoTRTLLM),
+		KindDynamoVLLM:               dynamoSoftware(dynamoVLLM),
+		KindDynamoSGLang:             dynamoSoftware(dynamoSGLang),
+		KindDynamoTriton:             dynamoSoftware(dynamoTriton),
+		KindDynamoFrontend:           dynamoFrontend(),
 		KindVLLM:                     vllmServerSoftware(),
 		KindSGLang:                   sglangSoftware(),
 	}
@@ -62,6 +67,8 @@ type server interface {
 	// The method control starts loading or unloading a model.
 	control(model string, load bool)
 	page() []byte
+	// The method total counts what has happened all at once.
+	total(t *Totals)
 	// The method handlers returns those of the API port and of a metrics port.
 	handlers(r *Replica) []http.Handler
 }
@@ -74,3 +81,45 @@ func (plain) stuck(*request)        {}
 func (plain) next() time.Duration   { return never }
 func (plain) tick()                 {}
 func (plain) control(string, bool)  {}
+
+// simple is a server with one port whose page shows what is booked of requests: those that ended well,
+// canceled ones by their reason, and failures.
+type simple struct {
+	plain
+	booked
+	failures uint64
+	dialect  dialect
+	write    func(s *simple, p *page)
+	routes   map[string]answer // Other than the page, models and requests.
+}
+
+// newSimple returns a server with a single Python process.
+func newSimple(w *world, write func(s *simple, p *page)) *simple {
+	return &simple{
+		plain: plain{w}, booked: newVLLM(), write: write, routes: map[string]answer{},
+		dialect: dialect{number: appendPython, parts: "bcs", sorted: true, sparse: true},
+	}
+}
+
+func (s *simple) failed(*request) { s.failures++ }
+
+func (s *simple) total(t *Totals) {
+	s.booked.total(s.w, t, t.OK)
+	if s.failures = t.Failed; t.Canceled > 0 {
+		s.reasons = append(s.reasons, reasonCount{"abort", float64(t.Canceled)})
+	}
+}
+
+func (s *simple) page() []byte {
+	p := &page{dialect: s.dialect}
+	s.write(s, p)
+	return p.bytes()
+}
+
+func (s *simple) handlers(r *Replica) []http.Handler {
+	s.routes["GET "+r.kind.path] = shown(prometheusText, s.page)
+	s.routes["GET /v1/models"] = ok(func() any { return modelList(s.w.start, "system", s.w.spec.Model) })
+	mux := r.routes(s, s.routes)
+	r.addChat(mux, s)
+	return []http.Handler{mux}
+}

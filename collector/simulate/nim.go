@@ -1,35 +1,26 @@
 package simulate
 
-import "net/http"
-
 // KindNIM is NIM for LLMs 1.x.
 const KindNIM Kind = "nim"
 
-func nimSoftware() software {
+// nim is a NIM: one port, names without prefix, tokens and their times move as they come.
+func nim() software {
+	tokens := func() *histogram {
+		return newHistogram(1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000, 50000, 100000)
+	}
 	return software{
 		path: "/v1/metrics", onePort: true, engineVersion: "1.0.0", model: "meta/llama-3.1-8b-instruct",
-		start: func(w *world) server { return newNIM(w) },
+		start: func(w *world) server {
+			s := newSimple(w, writeNIM)
+			s.dialect.number, s.dialect.unended = appendPythonOld, true
+			s.promptEach, s.generationEach = tokens(), tokens()
+			s.routes = nimRoutes(w)
+			return s
+		},
 	}
 }
 
-// nim is a NIM: one port, names without prefix, tokens and their times move as they come.
-type nim struct {
-	plain
-	booked
-	failures uint64
-}
-
-func newNIM(w *world) *nim {
-	tokens := []float64{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000, 50000, 100000}
-	s := &nim{plain: plain{w}, booked: newVLLM()}
-	s.promptEach, s.generationEach = newHistogram(tokens...), newHistogram(tokens...)
-	return s
-}
-
-func (s *nim) failed(*request) { s.failures++ }
-
-func (s *nim) page() []byte {
-	p := &page{dialect: dialect{number: appendPythonOld, parts: "bcs", sorted: true, sparse: true}}
+func writeNIM(s *simple, p *page) {
 	cfg, labels := s.w.spec.Engine, pairs("model_name", s.w.spec.Model)
 	waiting := max(0, s.w.engine.inFlight()-s.last.scheduled)
 	gauge := func(name, help string, v float64) { p.one("gauge", name, help, labels, v) }
@@ -53,19 +44,15 @@ func (s *nim) page() []byte {
 	}
 	counter("request_success_total", "Count of successful requests.", s.e2e.n)
 	counter("request_failure_total", "Count of failed requests.", s.failures)
-	body := p.bytes()
-	// The real page has no newline at its end.
-	return body[:len(body)-1]
 }
 
-func (s *nim) handlers(r *Replica) []http.Handler {
+func nimRoutes(w *world) map[string]answer {
 	health := func(state string) answer {
 		return ok(func() any { return object{"object": "health." + state, "message": "Service is " + state + "."} })
 	}
-	mux := r.routes(s, map[string]answer{
-		"GET /v1/metrics": shown(prometheusText, s.page),
+	return map[string]answer{
 		"GET /v1/version": ok(func() any {
-			version := s.w.spec.EngineVersion
+			version := w.spec.EngineVersion
 			return struct {
 				Release string `json:"release"`
 				API     string `json:"api"`
@@ -73,8 +60,5 @@ func (s *nim) handlers(r *Replica) []http.Handler {
 		}),
 		"GET /v1/health/live":  health("live"),
 		"GET /v1/health/ready": health("ready"),
-		"GET /v1/models":       ok(func() any { return modelList(s.w.start, "system", s.w.spec.Model) }),
-	})
-	r.addChat(mux, s)
-	return []http.Handler{mux}
+	}
 }

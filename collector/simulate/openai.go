@@ -9,6 +9,9 @@ import (
 	"time"
 )
 
+// chatPath is the path of the requests of simulated clients.
+const chatPath = "/v1/chat/completions"
+
 type chatRequest struct {
 	MaxTokens           int  `json:"max_tokens"`
 	MaxCompletionTokens int  `json:"max_completion_tokens"`
@@ -23,7 +26,7 @@ type chatRequest struct {
 
 // addChat adds POST /v1/chat/completions, which streams like trtllm-serve.
 func (r *Replica) addChat(mux *http.ServeMux, srv server) {
-	mux.HandleFunc("POST /v1/chat/completions", func(w http.ResponseWriter, req *http.Request) {
+	mux.HandleFunc("POST "+chatPath, func(w http.ResponseWriter, req *http.Request) {
 		var asked chatRequest
 		if err := decode(req, &asked); err != nil || !asked.Stream {
 			write(w, http.StatusBadRequest, object{"error": "the simulated server wants JSON with stream: true"})

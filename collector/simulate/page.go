@@ -3,6 +3,7 @@ package simulate
 import (
 	"bytes"
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -18,6 +19,8 @@ type dialect struct {
 	sorted bool
 	// sparse leaves out histograms without an observation.
 	sparse bool
+	// unended leaves out the newline at the end.
+	unended bool
 }
 
 func cppDialect() dialect { return dialect{number: appendCpp, parts: "csb"} }
@@ -71,6 +74,15 @@ func (p *page) histogram(name, help, labels string, h *histogram) {
 	p.addHistogram(labels, h)
 }
 
+// addCounts writes the samples of the current family that are not 0, by their labels.
+func (p *page) addCounts(counts map[string]uint64) {
+	for _, labels := range slices.Sorted(maps.Keys(counts)) {
+		if n := counts[labels]; n > 0 {
+			p.add(labels, float64(n))
+		}
+	}
+}
+
 // addHistogram writes one histogram of the current family.
 func (p *page) addHistogram(labels string, h *histogram) {
 	if p.sparse && h.n == 0 {
@@ -110,6 +122,9 @@ func (p *page) buckets(labels string, h *histogram) {
 
 // around splits sorted labels at the position of another label.
 func around(name, labels string) (before, after string) {
+	if labels == "" {
+		return "", ""
+	}
 	parts := strings.SplitAfter(labels, `",`)
 	if i := slices.IndexFunc(parts, func(label string) bool { return label > name }); i >= 0 {
 		return strings.Join(parts[:i], ""), "," + strings.Join(parts[i:], "")
@@ -170,7 +185,10 @@ func (p *page) flush() {
 	if len(p.series) == 0 {
 		return
 	}
-	p.out = append(p.out, "# HELP "+p.name+" "+p.help+"\n# TYPE "+p.name+" "+p.kind+"\n"...)
+	if p.help != "" {
+		p.out = append(p.out, "# HELP "+p.name+" "+p.help+"\n"...)
+	}
+	p.out = append(p.out, "# TYPE "+p.name+" "+p.kind+"\n"...)
 	if p.seed != 0 {
 		slices.SortFunc(p.series, func(a, b block) int { return cmp.Compare(a.hash, b.hash) })
 	}
@@ -183,6 +201,9 @@ func (p *page) flush() {
 // bytes ends the page and returns it.
 func (p *page) bytes() []byte {
 	p.flush()
+	if p.unended {
+		return bytes.TrimSuffix(p.out, []byte("\n"))
+	}
 	return p.out
 }
 
@@ -255,30 +276,8 @@ func newHistogram(bounds ...float64) *histogram {
 // The buckets of vLLM's histograms, which TensorRT-LLM uses too.
 
 func firstTokenTimes() *histogram {
-	return newHistogram(
-		0.001,
-		0.005,
-		0.01,
-		0.02,
-		0.04,
-		0.06,
-		0.08,
-		0.1,
-		0.25,
-		0.5,
-		0.75,
-		1,
-		2.5,
-		5,
-		7.5,
-		10,
-		20,
-		40,
-		80,
-		160,
-		640,
-		2560,
-	)
+	return newHistogram(0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20,
+		40, 80, 160, 640, 2560)
 }
 
 func tokenTimes() *histogram {

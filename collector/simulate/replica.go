@@ -34,16 +34,20 @@ type Replica struct {
 
 // world is what a replica's server uses: the clock, the executor and the faults.
 type world struct {
-	spec   Spec
-	start  time.Time // The wall clock at simulated time 0.
-	now    time.Duration
-	phase  Phase
-	up     time.Duration // When the current process began to serve.
-	engine *engine
-	server server // nil while no process serves.
-	truth  Truth
+	spec    Spec
+	start   time.Time // The wall clock at simulated time 0.
+	now     time.Duration
+	phase   Phase
+	up      time.Duration // When the current process began to serve.
+	engine  *engine
+	arrived int    // Requests that have not reached the engine, see [Totals].
+	server  server // nil while no process serves.
+	truth   Truth
 	switches
 }
+
+// inFlight counts the requests that the server has.
+func (w *world) inFlight() int { return w.engine.inFlight() + w.arrived }
 
 // switches are the faults that are turned on.
 type switches struct {

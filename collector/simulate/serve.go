@@ -12,6 +12,8 @@ const (
 	KindServe     Kind = "trtllm-serve"     // Prefixed names, PRs up to 12636 (1.3 rc, April 2026 on).
 	KindServeGen2 Kind = "trtllm-serve-pre" // Prefixed names of PR 11243 only (1.3.0rc5).
 	KindServeOld  Kind = "trtllm-serve-old" // The five names without prefix (1.1).
+	// KindServeDisaggregated is the router for prefill and decode servers.
+	KindServeDisaggregated Kind = "trtllm-serve-disaggregated"
 )
 
 // generation describes a release of trtllm-serve.
@@ -44,6 +46,17 @@ func serveOld() software {
 	}}.software()
 }
 
+func serveDisaggregated() software {
+	g := generation{version: "1.3.0rc14", blind: true, keepsZero: true, write: (*serve).writeRouter}
+	router := g.software()
+	router.start = func(w *world) server {
+		s, role := newServe(w, g), append([]float64{0.1}, requestTimes().bounds[:20]...)
+		s.booked.queue, s.booked.prefill, s.booked.decode = firstTokenTimes(), newHistogram(role...), newHistogram(role...)
+		return s
+	}
+	return router
+}
+
 func (g generation) software() software {
 	return software{
 		path: "/prometheus/metrics", onePort: true, trtllmVersion: g.version, abortsAbandoned: true,
@@ -59,7 +72,9 @@ type serve struct {
 	pid       string
 	collected iterationCounters
 	booked    booked
-	failures  uint64
+	failures  map[string]uint64 // By HTTP status.
+	// The requests that came, of which a router has sent the first token, and that ended in any way.
+	asked, answered, completed uint64
 
 	undrained  []iteration // Statistics that were not read yet, newest last.
 	drainUntil time.Duration
@@ -100,7 +115,7 @@ const (
 
 func newServe(w *world, g generation) *serve {
 	return &serve{
-		plain: plain{w}, generation: g,
+		plain: plain{w}, generation: g, failures: map[string]uint64{},
 		pid:       strconv.Itoa(1000 + int(mix(w.spec.Seed, "pid")%30000) + w.truth.Epoch*17),
 		collected: iterationCounters{batch: newHistogram(64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768)},
 		booked: booked{
@@ -108,48 +123,50 @@ func newServe(w *world, g generation) *serve {
 			requestTimings: requestTimings{
 				e2e: requestTimes(), queue: requestTimes(), decode: requestTimes(), inference: requestTimes(),
 				ttft: firstTokenTimes(), tpot: tokenTimes(),
-				prefill: newHistogram(
-					0.001,
-					0.005,
-					0.01,
-					0.025,
-					0.05,
-					0.1,
-					0.25,
-					0.5,
-					1,
-					2.5,
-					5,
-					10,
-					20,
-					40,
-					80,
-					160,
-					640,
-					2560,
-				),
+				prefill: newHistogram(0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80,
+					160, 640, 2560),
 			},
 			requestSizes: requestSizes{cachedEach: newHistogram(0, 64, 128, 256, 512, 1024, 2048, 4096, 8192)},
 		},
 	}
 }
 
-func (*serve) started(*request) {}
+func (s *serve) admit(r *request) bool {
+	s.asked++
+	return s.plain.admit(r)
+}
+
+func (s *serve) started(*request) { s.answered++ }
 
 // failed counts an error of the executor, which clients see as status 500.
 func (s *serve) failed(*request) {
-	s.failures++
+	s.failures["500"]++
+	s.completed++
 	s.wake()
 }
 
 // finished counts a request, unless its client has left.
 func (s *serve) finished(r *request) {
+	s.completed++
 	if r.abandoned {
 		return
 	}
 	s.booked.started(r)
 	s.booked.finished(r)
 	s.wake()
+}
+
+// total does not count canceled requests. Iterations were read when the last request ended.
+func (s *serve) total(t *Totals) {
+	s.booked.total(s.w, t, t.OK)
+	s.failures = map[string]uint64{"400": t.Client, "500": t.Failed, "503": t.Overload}
+	s.answered = t.OK + t.Canceled
+	s.completed = s.answered + t.Failed
+	s.asked = s.completed + t.Overload + uint64(t.Arrived)
+	if c := &s.collected; t.OK > 0 && s.collects() && !s.w.spec.NoIterationStats {
+		c.last = s.w.engine.last
+		c.last.queued, c.reused, c.missed = t.Waiting, c.last.kv.reused, c.last.kv.missed
+	}
 }
 
 // wake lets the collector drain for a while.
@@ -169,6 +186,23 @@ func (s *serve) iterated(it *iteration) {
 	if s.w.now <= s.drainUntil {
 		s.collect()
 	}
+}
+
+// lastIteration returns the last iteration, of the last rank if there are two with their own requests. It
+// has no queue, and a half or a quarter of the requests, which move between ranks now and then.
+func (s *serve) lastIteration() iteration {
+	const often = 20 // Requests.
+	it, share := s.collected.last, 4
+	if !s.w.spec.AttentionDP {
+		return it
+	}
+	if s.booked.e2e.n%(2*often) < often {
+		share = 2
+	}
+	it.scheduled /= share
+	it.active, it.queued = it.scheduled, 0
+	it.kvUsed, it.kvFree = it.kvUsed/share, it.kvFree+it.kvUsed-it.kvUsed/share
+	return it
 }
 
 // collects reports whether a collector reads iterations.

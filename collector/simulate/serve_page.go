@@ -1,6 +1,10 @@
 package simulate
 
-import "strconv"
+import (
+	"maps"
+	"slices"
+	"strconv"
+)
 
 // page renders prometheus_client's multiprocess mode: no empty families, gauges have a pid.
 func (s *serve) page() []byte {
@@ -107,7 +111,7 @@ func (s *serve) gauge(p *page, name, help string, v float64) {
 }
 
 func (s *serve) writeKVRates(p *page) {
-	it := &s.collected.last
+	it := s.lastIteration()
 	if blocks := it.kv.reused + it.kv.missed; blocks > 0 {
 		s.gauge(p, "kv_cache_hit_rate", "KV cache hit rate", float64(it.kv.reused)/float64(blocks))
 	}
@@ -116,7 +120,7 @@ func (s *serve) writeKVRates(p *page) {
 
 // writeIteration writes the gauges of the last collected iteration.
 func (s *serve) writeIteration(p *page) {
-	it, cfg := &s.collected.last, s.w.spec.Engine
+	it, cfg := s.lastIteration(), s.w.spec.Engine
 	count := func(name, help string, v int) { s.gauge(p, name, help, float64(v)) }
 	count("num_requests_running", "Number of active requests", it.active)
 	count("num_requests_waiting", "Number of queued requests", it.queued)
@@ -142,6 +146,13 @@ func (s *serve) writeIteration(p *page) {
 	count("avg_decoded_tokens_per_iter", "Average number of decoded tokens per iteration", 0)
 	s.gauge(p, "prefill_batch_occupancy", "Fraction of max active slots occupied by context requests.",
 		float64(it.context)/float64(cfg.MaxActive))
+	if all := s.collected.last.scheduled; s.w.spec.AttentionDP && it.n > 0 {
+		p.family("gauge", "trtllm_scheduled_batch_size", "Number of real context and generation "+
+			"requests in the latest scheduled batch on this executor rank; zero when no batch is submitted.")
+		for rank, n := range []int{all - it.scheduled, it.scheduled} {
+			p.add(with(with(s.labels(), "pid", s.pid), "rank", strconv.Itoa(rank)), float64(n))
+		}
+	}
 	if s.collected.moved {
 		s.gauge(p, "kv_cache_iter_reuse_rate", "Per-iteration KV cache block reuse rate", s.collected.reuseRate)
 	}
@@ -152,9 +163,9 @@ func (s *serve) writeCounters(p *page) {
 	counter := func(name, help string, v uint64) { p.one("counter", "trtllm_"+name, help, labels, float64(v)) }
 	counter("prompt_cached_tokens_total", "Process-lifetime total prompt tokens served from KV cache. "+
 		"Resets only when the serving process restarts, not when the KV cache is flushed or evicted.", b.ended.cached)
-	if s.failures > 0 {
-		p.one("counter", "trtllm_request_error_total", "Total request errors, labeled by HTTP status code.",
-			with(labels, "http_code", "500"), float64(s.failures))
+	p.family("counter", "trtllm_request_error_total", "Total request errors, labeled by HTTP status code.")
+	for _, status := range slices.Sorted(maps.Keys(s.failures)) {
+		p.addCounts(map[string]uint64{with(labels, "http_code", status): s.failures[status]})
 	}
 	if len(b.reasons) > 0 {
 		s.writeSuccess(p, "trtllm_")
@@ -176,4 +187,24 @@ func (s *serve) writeCounters(p *page) {
 	counter("kv_cache_iter_missed_blocks_total", "Total missed KV cache blocks (context phase)", c.iterMissed)
 	counter("kv_cache_gen_alloc_blocks_total", "Total blocks allocated during generation phase", c.genAlloc)
 	counter("num_requests_completed_total", "Total number of completed requests across iterations", c.completed)
+}
+
+// writeRouter writes the page of a router, which has its families from the start. Streams count as
+// answered when they start; both roles fail. HELP is left out, since it is wrong.
+func (s *serve) writeRouter(p *page) {
+	p.parts, p.sparse = "bcs", false
+	count := func(name string, n uint64) { p.one("counter", name+"_total", "", "", float64(n)) }
+	count("total_requests", s.asked)
+	count("validation_exceptions", s.failures["400"])
+	count("http_exceptions", s.failures["503"])
+	count("internal_errors", s.failures["500"])
+	count("total_responses", s.answered)
+	p.histogram("queue_latency_seconds", "", "", s.booked.queue)
+	for i, h := range []*histogram{s.booked.prefill, s.booked.decode} {
+		role := []string{"ctx_", "gen_"}[i]
+		count(role+"total_requests", s.answered+s.failures["500"])
+		count(role+"error_requests", s.failures["500"])
+		count(role+"completed_requests", []uint64{s.answered + s.failures["500"], s.completed}[i])
+		p.histogram(role+"complete_latency_seconds", "", "", h)
+	}
 }

@@ -21,162 +21,50 @@ func sglangSoftware() software {
 type sglang struct {
 	plain
 	booked
-	requests, aborted, prefills, decodes uint64
-	responses                            map[int]uint64 // Answers to chat completions by status.
-	waited                               *histogram
+	inside                                      bool // Inside a worker of Dynamo, without API.
+	asked, requests, aborted, prefills, decodes uint64
+	responses                                   map[string]uint64 // By labels.
+	waited                                      *histogram
 }
 
 func newSGLang(w *world) *sglang {
 	between := func() *histogram {
-		return newHistogram(
-			0.002,
-			0.004,
-			0.006,
-			0.008,
-			0.01,
-			0.015,
-			0.02,
-			0.025,
-			0.03,
-			0.035,
-			0.04,
-			0.06,
-			0.08,
-			0.1,
-			0.2,
-			0.4,
-			0.6,
-			0.8,
-			1,
-			2,
-			4,
-			6,
-			8,
-		)
+		return newHistogram(0.002, 0.004, 0.006, 0.008, 0.01, 0.015, 0.02, 0.025, 0.03, 0.035, 0.04, 0.06, 0.08,
+			0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8)
 	}
 	tokens := func() *histogram {
-		return newHistogram(
-			100,
-			300,
-			500,
-			700,
-			1000,
-			1500,
-			2000,
-			3000,
-			4000,
-			5000,
-			6000,
-			7000,
-			8000,
-			9000,
-			10000,
-			12500,
-			15000,
-			17500,
-			20000,
-			22500,
-			25000,
-			27500,
-			30000,
-			35000,
-			40000,
-			60000,
-			80000,
-			100000,
-			200000,
-			300000,
-			400000,
-			600000,
-			800000,
-			1e6,
-			1.1e6,
-		)
+		return newHistogram(100, 300, 500, 700, 1000, 1500, 2000, 3000, 4000, 5000, 6000, 7000, 8000, 9000, 10000,
+			12500, 15000, 17500, 20000, 22500, 25000, 27500, 30000, 35000, 40000, 60000, 80000, 100000, 200000,
+			300000, 400000, 600000, 800000, 1e6, 1.1e6)
 	}
 	return &sglang{
-		plain: plain{w}, responses: map[int]uint64{},
+		plain: plain{w}, responses: map[string]uint64{},
 		booked: booked{requestSizes: requestSizes{
 			promptEach:     tokens(),
 			generationEach: tokens(),
 		}, requestTimings: requestTimings{
 			ttft: newHistogram(0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8, 10, 20, 40, 60, 80, 100, 200, 400),
 			itl:  between(), tpot: between(),
-			e2e: newHistogram(
-				0.1,
-				0.2,
-				0.4,
-				0.6,
-				0.8,
-				1,
-				2,
-				4,
-				6,
-				8,
-				10,
-				20,
-				40,
-				60,
-				80,
-				100,
-				200,
-				400,
-				600,
-				1200,
-				1800,
-				2400,
-			),
+			e2e: newHistogram(0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8, 10, 20, 40, 60, 80, 100, 200, 400, 600, 1200,
+				1800, 2400),
 		}},
-		waited: newHistogram(
-			0,
-			0.001,
-			0.005,
-			0.01,
-			0.05,
-			0.1,
-			0.2,
-			0.5,
-			1,
-			2,
-			3,
-			4,
-			5,
-			10,
-			15,
-			20,
-			30,
-			40,
-			50,
-			60,
-			70,
-			80,
-			90,
-			100,
-			200,
-			300,
-			400,
-			500,
-			600,
-			700,
-			800,
-			900,
-			1000,
-			1200,
-			1400,
-			1600,
-			1800,
-			2000,
-			2500,
-			3000,
-		),
+		waited: newHistogram(0, 0.001, 0.005, 0.01, 0.05, 0.1, 0.2, 0.5, 1, 2, 3, 4, 5, 10, 15, 20, 30, 40, 50, 60,
+			70, 80, 90, 100, 200, 300, 400, 500, 600, 700, 800, 900, 1000, 1200, 1400, 1600, 1800, 2000, 2500, 3000),
 	}
 }
 
 func (s *sglang) admit(r *request) bool {
+	s.asked++
 	ok := s.plain.admit(r)
 	if !ok {
-		s.responses[http.StatusInternalServerError]++
+		s.failed(r)
 	}
 	return ok
+}
+
+// respond counts responses of a path.
+func (s *sglang) respond(path, method string, status int, n uint64) {
+	s.responses[pairs("endpoint", path, "method", method, "status_code", strconv.Itoa(status))] += n
 }
 
 func (s *sglang) started(r *request) {
@@ -184,10 +72,12 @@ func (s *sglang) started(r *request) {
 	s.waited.observe(seconds(r.arrived, r.scheduled))
 }
 
-func (s *sglang) failed(*request) { s.responses[http.StatusInternalServerError]++ }
+func (s *sglang) failed(*request) {
+	s.respond(chatPath, http.MethodPost, http.StatusInternalServerError, 1)
+}
 
 func (s *sglang) finished(r *request) {
-	s.responses[http.StatusOK]++
+	s.respond(chatPath, http.MethodPost, http.StatusOK, 1)
 	s.requests++
 	if r.abandoned {
 		s.aborted++
@@ -202,6 +92,19 @@ func (s *sglang) iterated(it *iteration) {
 	}
 	if it.decoding > 0 {
 		s.decodes++
+	}
+}
+
+// total counts canceled requests as completed too. Others than requests were answered as well.
+func (s *sglang) total(t *Totals) {
+	ended := t.OK + t.Canceled
+	s.booked.total(s.w, t, ended)
+	s.asked, s.requests, s.aborted, s.decodes = t.Begun, ended, t.Canceled, t.Steps
+	s.waited.observeN(t.Queue.Seconds(), t.OK)
+	s.respond("/metrics", http.MethodGet, http.StatusOK, 1)
+	s.respond("/health", http.MethodGet, http.StatusServiceUnavailable, 3)
+	for status, n := range map[int]uint64{200: ended, 400: t.Client, 500: t.Failed, 503: t.Overload} {
+		s.respond(chatPath, http.MethodPost, status, n)
 	}
 }
 
@@ -240,7 +143,9 @@ func (s *sglang) ofRequests() string { return with(s.labels(), "is_streaming", "
 func (s *sglang) page() []byte {
 	p := &page{dialect: pythonDialect()}
 	s.writeLoad(p)
-	s.writeHTTP(p)
+	if !s.inside {
+		s.writeHTTP(p)
+	}
 	s.writeSteps(p)
 	s.writeRequests(p)
 	return p.bytes()
@@ -282,20 +187,14 @@ func (s *sglang) writeLoad(p *page) {
 }
 
 func (s *sglang) writeHTTP(p *page) {
-	const path = "/v1/chat/completions"
-	var all uint64
 	p.family("counter", "sglang:http_responses_total", "Total number of HTTP responses by endpoint and status code")
-	for _, status := range []int{http.StatusOK, http.StatusInternalServerError} {
-		if n := s.responses[status]; n > 0 {
-			p.add(pairs("endpoint", path, "method", "POST", "status_code", strconv.Itoa(status)), float64(n))
-			all += n
-		}
-	}
-	if inFlight := uint64(s.w.engine.inFlight()); all+inFlight > 0 {
+	p.addCounts(s.responses)
+	if s.asked > 0 {
+		labels := pairs("endpoint", chatPath, "method", http.MethodPost)
 		p.one("counter", "sglang:http_requests_total", "Total number of HTTP requests by endpoint and method",
-			pairs("endpoint", path, "method", "POST"), float64(all+inFlight))
+			labels, float64(s.asked))
 		p.one("gauge", "sglang:http_requests_active", "Number of currently active HTTP requests",
-			pairs("endpoint", path, "method", "POST"), float64(inFlight))
+			labels, float64(s.w.inFlight()))
 	}
 }
 

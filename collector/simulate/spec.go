@@ -41,6 +41,8 @@ type Ports struct {
 
 // Setup has the flags of a server and the configs of its models.
 type Setup struct {
+	// CalledOnly leaves out models of a Triton that neither clients nor an ensemble call.
+	CalledOnly bool
 	// BLS makes clients of a Triton call model "tensorrt_llm_bls" instead of "ensemble".
 	BLS bool
 	// Summaries and Histograms are --metrics-config's summary_latencies and
@@ -54,6 +56,10 @@ type Setup struct {
 	// --disable-log-stats or SGLang without --enable-metrics; NoIterationStats is
 	// trtllm-serve without enable_iter_perf_stats.
 	NoPerfMetrics, NoIterationStats bool
+	// RustFrontend is vLLM with its frontend in Rust, AttentionDP trtllm-serve with attention data
+	// parallelism, and KVRouter a frontend of Dynamo with two workers to choose from by their caches.
+	// They change pages alone.
+	RustFrontend, AttentionDP, KVRouter bool
 }
 
 // complete returns the spec with defaults, and its software.

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"time"
@@ -8,6 +9,8 @@ import (
 
 // flavour describes a kind of Triton by its LLM model and the families of that.
 type flavour struct {
+	// version is the version of a Triton inside another server.
+	version string
 	// complete sets defaults of a spec; it may be nil.
 	complete func(s *Spec)
 	// models is the model repository, sorted by name.
@@ -28,6 +31,7 @@ type backend interface {
 	// The method sample reads the executor; it is called ten times per second.
 	sample(e *engine)
 	reloaded()
+	total(t *Totals)
 	// The method countsLLM reports whether core's counters of the LLM model move.
 	countsLLM() bool
 	counters(p *page)
@@ -44,6 +48,7 @@ func (silent) failed(*request)     {}
 func (silent) iterated(*iteration) {}
 func (silent) sample(*engine)      {}
 func (silent) reloaded()           {}
+func (silent) total(*Totals)       {}
 func (silent) countsLLM() bool     { return true }
 func (silent) counters(*page)      {}
 func (silent) gauges(*page)        {}
@@ -81,13 +86,16 @@ const (
 )
 
 func newTriton(w *world, f flavour) *triton {
-	v, _ := parseTritonVersion(w.spec.EngineVersion) // It was validated.
+	v, _ := parseTritonVersion(cmp.Or(f.version, w.spec.EngineVersion)) // It was validated.
 	t := &triton{
 		kind: f, w: w, version: v, backend: silent{}, host: newHostGauges(w.spec), nextAt: w.now + tritonTick,
 		seed: mix(w.spec.Seed, "order"+w.spec.EngineVersion) + uint64(w.truth.Epoch),
 	}
 	for i := range f.models {
 		m := f.models[i]
+		if w.spec.CalledOnly && (m.role == roleBLS || m.role == roleOther) {
+			continue
+		}
 		m.decoupled = m.decoupled && w.spec.Streaming
 		m.state = modelReady
 		m.reset()
@@ -184,7 +192,7 @@ func vllmFlavour() flavour {
 			name: "vllm_model", role: roleLLM, backend: "vllm", decoupled: true, loadSeconds: 38.007213551,
 			inputs: []string{"text_input BYTES", "stream BOOL", "sampling_parameters BYTES"},
 		}},
-		backend: func(*triton) backend { return &vllmBackend{booked: newVLLM()} },
+		backend: func(t *triton) backend { return &vllmBackend{booked: newVLLM(), w: t.w} },
 		configure: func(_ Spec, config object) []string {
 			config["max_batch_size"] = 0
 			return []string{"REPORT_CUSTOM_METRICS", "yes"}
@@ -196,8 +204,10 @@ func vllmFlavour() flavour {
 type vllmBackend struct {
 	silent
 	booked
+	w *world
 }
 
+func (b *vllmBackend) total(t *Totals)        { b.booked.total(b.w, t, t.OK) }
 func (b *vllmBackend) started(r *request)     { b.booked.started(r) }
 func (b *vllmBackend) finished(r *request)    { b.booked.finished(r) }
 func (b *vllmBackend) iterated(it *iteration) { b.booked.iterated(it) }

@@ -7,7 +7,7 @@ func (t *triton) admit(r *request) bool {
 	if entry.state != modelReady || llm.state != modelReady {
 		// They are not counted. A BLS model stays ready while its LLM unloads, and fails.
 		if entry.role == roleBLS && entry.state == modelReady && llm.state == modelUnloading {
-			entry.fail("BACKEND")
+			entry.fail("BACKEND", 1)
 		}
 		return false
 	}
@@ -21,7 +21,7 @@ func (t *triton) admit(r *request) bool {
 	}
 	if llm.pythonRule() {
 		// Success is counted when the request is accepted.
-		llm.book(t.w.now, 1, callOf(310, 14, 2100*time.Microsecond, 4))
+		llm.book(t.w.now, 1, acceptance())
 	}
 	return true
 }
@@ -29,20 +29,20 @@ func (t *triton) admit(r *request) bool {
 // deadStub counts a request that fails because of a dead stub process.
 func (t *triton) deadStub() {
 	if entry := t.entry(); entry.role != roleEnsemble {
-		entry.fail("BACKEND")
+		entry.fail("BACKEND", 1)
 		return
 	}
-	t.model(rolePre).fail("BACKEND")
-	t.failEntry()
+	t.model(rolePre).fail("BACKEND", 1)
+	t.failEntry(1)
 }
 
-// failEntry counts a failure of the entry, twice for an ensemble since 24.07.
-func (t *triton) failEntry() {
+// failEntry counts n failures of the entry, twice for an ensemble since 24.07.
+func (t *triton) failEntry(n uint64) {
 	entry := t.entry()
-	entry.fail("OTHER")
 	if entry.role == roleEnsemble && t.version >= triton2407 {
-		entry.fail("OTHER")
+		n *= 2
 	}
+	entry.fail("OTHER", n)
 }
 
 func (t *triton) started(r *request) {
@@ -74,6 +74,42 @@ func (t *triton) finished(r *request) {
 		t.finishEntry(r, work)
 	}
 }
+
+// total counts requests in each model that they reached. A client that leaves is not noticed.
+func (t *triton) total(b *Totals) {
+	t.backend.total(b)
+	answered := b.OK + b.Canceled
+	accepted := answered + b.Failed - b.Crashed
+	if pre := t.model(rolePre); pre != nil {
+		pre.book(t.w.now, int(accepted)+b.Arrived, preCall(1200*time.Microsecond))
+		pre.fail("BACKEND", b.Crashed)
+		t.entry().book(t.w.now, int(answered), call{b.E2E, 0, 0, b.E2E, 0})
+		t.failEntry(b.Failed)
+	}
+	if t.w.spec.Streaming {
+		t.bookPost(int(b.Tokens), 430*time.Microsecond)
+	} else {
+		t.bookPost(int(answered), 430*time.Microsecond)
+	}
+	switch llm := t.model(roleLLM); {
+	case t.kind.queues:
+		llm.book(t.w.now, int(b.OK), call{b.E2E, b.Queue, 0, b.E2E - b.Queue, 0})
+		llm.fail("BACKEND", b.Failed)
+		llm.fail("CANCELED", b.Canceled)
+		llm.fail("REJECTED", b.Overload)
+	case !llm.pythonRule():
+		llm.book(t.w.now, int(answered), call{b.E2E, 0, 0, b.E2E, 0})
+		llm.fail("BACKEND", b.Failed-b.Crashed)
+	case t.direct():
+		llm.book(t.w.now, int(accepted)+b.Arrived, acceptance())
+		llm.fail("BACKEND", b.Crashed)
+	default:
+		llm.book(t.w.now, int(accepted), acceptance())
+	}
+}
+
+// acceptance returns the call that counts as success of a model that answers later.
+func acceptance() call { return callOf(310, 14, 2100*time.Microsecond, 4) }
 
 // stuck counts a request like finished, except for the entry model.
 func (t *triton) stuck(r *request) { t.finished(r) }
@@ -119,15 +155,15 @@ func (t *triton) failed(r *request) {
 	if !t.w.failing {
 		switch {
 		case !llm.pythonRule():
-			llm.fail("BACKEND")
+			llm.fail("BACKEND", 1)
 		case t.version < triton2410:
-			llm.fail("OTHER")
+			llm.fail("OTHER", 1)
 		}
 		t.backend.failed(r)
 	}
 	// Only the entry model counts requests whose stub died.
 	if !t.direct() {
-		t.failEntry()
+		t.failEntry(1)
 	}
 }
 

@@ -25,32 +25,11 @@ const KindTritonLLMAPIModule Kind = "triton-llmapi-module"
 func moduleFlavour() flavour {
 	f := llmapiFlavour()
 	f.backend = func(t *triton) backend {
-		b := &llmapiModule{trtllm: trtllm{t: t, python: true, module: true}}
+		b := &llmapiModule{trtllm: trtllm{t: t, python: true, module: true}, unwell: map[string]uint64{}}
 		b.reset()
 		b.llm.ttft, b.llm.e2e = firstTokenTimes(), requestTimes()
-		b.llm.itl = newHistogram(
-			0.001,
-			0.0025,
-			0.005,
-			0.01,
-			0.025,
-			0.05,
-			0.075,
-			0.1,
-			0.15,
-			0.2,
-			0.3,
-			0.4,
-			0.5,
-			0.75,
-			1,
-			2.5,
-			5,
-			10,
-			20,
-			40,
-			80,
-		)
+		b.llm.itl = newHistogram(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5,
+			0.75, 1, 2.5, 5, 10, 20, 40, 80)
 		return b
 	}
 	return f
@@ -59,8 +38,28 @@ func moduleFlavour() flavour {
 // llmapiModule has the families of the metrics module, and of the former C++ backend.
 type llmapiModule struct {
 	trtllm
-	llm      booked
-	failures uint64
+	llm    booked
+	unwell map[string]uint64 // Requests that did not end well, by labels.
+}
+
+// fail counts requests of a class that did not end well.
+func (b *llmapiModule) fail(class, reason string, n uint64) {
+	b.unwell[ended(class, reason)] += n
+}
+
+// ended renders the labels of requests that ended.
+func ended(class, reason string) string {
+	return pairs("class", class, "finish_reason", reason, "model", "tensorrt_llm", "version", "1")
+}
+
+// total does not count requests that came to a crashed process.
+func (b *llmapiModule) total(t *Totals) {
+	b.trtllm.total(t)
+	b.llm.total(b.t.w, t, t.OK)
+	b.fail("server", "error", t.Failed-t.Crashed)
+	b.fail("canceled", "cancelled", t.Canceled)
+	b.fail("client", "error", t.Client)
+	b.fail("overload", "error", t.Overload)
 }
 
 func (b *llmapiModule) started(r *request) { b.llm.started(r) }
@@ -75,7 +74,7 @@ func (b *llmapiModule) finished(r *request) {
 
 func (b *llmapiModule) failed(r *request) {
 	b.trtllm.finished(r)
-	b.failures++
+	b.fail("server", "error", 1)
 }
 
 func (b *llmapiModule) iterated(it *iteration) { b.llm.iterated(it) }
@@ -96,15 +95,10 @@ func (b *llmapiModule) counters(p *page) {
 	counter("module_errors_total", "Errors inside the metrics module; each kind is in Triton's log once.", 0)
 	p.family("counter", "nv_llmapi_requests_ended_total", "Requests that ended, by class and by the engine's "+
 		"finish reason.")
-	class := func(class, reason string, n float64) {
-		p.add(pairs("class", class, "finish_reason", reason, "model", "tensorrt_llm", "version", "1"), n)
-	}
 	for _, e := range b.llm.reasons {
-		class("ok", e.reason, e.n)
+		p.add(ended("ok", e.reason), e.n)
 	}
-	if b.failures > 0 {
-		class("server", "error", float64(b.failures))
-	}
+	p.addCounts(b.unwell)
 	b.latency(p, "nv_llmapi_time_to_first_token_seconds", b.llm.ttft)
 	b.latency(p, "nv_llmapi_inter_token_latency_seconds", b.llm.itl)
 	b.latency(p, "nv_llmapi_request_duration_seconds", b.llm.e2e)
@@ -124,7 +118,7 @@ func (b *llmapiModule) gauges(p *page) {
 	if !b.printed() {
 		return
 	}
-	labels, e := modelLabels("tensorrt_llm"), b.t.w.engine
+	labels, it := modelLabels("tensorrt_llm"), &b.sampled
 	gauge := func(name, help string, v float64) { p.one("gauge", "nv_llmapi_"+name, help, labels, v) }
 	p.one(
 		"gauge",
@@ -149,10 +143,10 @@ func (b *llmapiModule) gauges(p *page) {
 		float64(b.t.w.start.Add(b.t.w.now).Unix()),
 	)
 	gauge("requests_in_flight", "Requests that have arrived and not ended, counted "+
-		"at the server.", float64(e.inFlight()))
+		"at the server.", float64(b.t.w.inFlight()))
 	gauge(
 		"requests_waiting",
 		"Requests that the engine has and does not run.",
-		float64(max(0, e.inFlight()-b.sampled.scheduled)),
+		float64(it.queued+max(0, it.active-it.scheduled)),
 	)
 }

@@ -99,9 +99,9 @@ func (m *model) respond(n int, d time.Duration) {
 	m.first.observeN(float64(d.Milliseconds()), uint64(n))
 }
 
-func (m *model) fail(reason string) {
-	m.failures[slices.Index(failureReasons(), reason)]++
-	m.failed++
+func (m *model) fail(reason string, n uint64) {
+	m.failures[slices.Index(failureReasons(), reason)] += n
+	m.failed += n
 }
 
 // failureReasons lists the values of the reason label (core infer_stats.cc).

@@ -91,7 +91,7 @@ func (t *triton) pending(m *model) float64 {
 	if !t.kind.queues || m.role != roleLLM {
 		return 0
 	}
-	return float64(len(t.w.engine.queue))
+	return float64(len(t.w.engine.queue) + t.w.arrived)
 }
 
 // writeFirstResponse writes the histogram, up to 25.12 only for decoupled models.

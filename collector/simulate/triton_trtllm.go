@@ -112,6 +112,13 @@ func (b *trtllm) sample(e *engine) {
 	}
 }
 
+// total counts requests that ended well.
+func (b *trtllm) total(t *Totals) {
+	b.sampled = b.t.w.engine.last
+	b.input.observeN(float64(t.Prompt), t.OK)
+	b.output.observeN(float64(t.Output), t.OK)
+}
+
 // finished counts a request that has ended.
 func (b *trtllm) finished(r *request) {
 	b.input.observe(float64(r.prompt))

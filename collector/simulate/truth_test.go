@@ -18,7 +18,9 @@ func everyKind() []simulate.Kind {
 		simulate.KindTritonVLLM,
 		simulate.KindTritonOpenAI, simulate.KindTritonOpenAIVLLM, simulate.KindTritonOpenAILLMAPI,
 		simulate.KindTritonOpenAILLMAPIModule, simulate.KindServe, simulate.KindServeGen2,
-		simulate.KindServeOld, simulate.KindNIM, simulate.KindDynamo, simulate.KindVLLM, simulate.KindSGLang,
+		simulate.KindServeOld, simulate.KindServeDisaggregated, simulate.KindNIM, simulate.KindDynamo,
+		simulate.KindDynamoVLLM, simulate.KindDynamoSGLang, simulate.KindDynamoTriton, simulate.KindDynamoFrontend,
+		simulate.KindVLLM, simulate.KindSGLang,
 	}
 }
 

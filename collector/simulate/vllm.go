@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"fmt"
 	"net/http"
 	"strconv"
 )
@@ -20,8 +21,11 @@ func vllmServerSoftware() software {
 type vllmServer struct {
 	plain
 	booked
+	release                      int
+	inside                       bool // Inside a worker of Dynamo, without API.
 	finishedBy                   map[string]uint64
-	answered                     map[string]uint64 // Answers by class of the HTTP status.
+	rejected                     uint64
+	answered                     map[string]uint64 // Answers by labels.
 	stepped, params, preemptions *histogram
 }
 
@@ -31,7 +35,8 @@ func newVLLMServer(w *world) *vllmServer {
 		return newHistogram(1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000)
 	}
 	return &vllmServer{
-		plain: plain{w}, finishedBy: map[string]uint64{}, answered: map[string]uint64{},
+		plain: plain{w}, release: vllmRelease(w.spec.EngineVersion),
+		finishedBy: map[string]uint64{}, answered: map[string]uint64{},
 		booked: booked{
 			zeros: true, zeroWaits: true,
 			requestTimings: requestTimings{
@@ -54,15 +59,20 @@ func newVLLMServer(w *world) *vllmServer {
 func (s *vllmServer) admit(r *request) bool {
 	ok := s.plain.admit(r)
 	if !ok {
-		s.answered["5xx"]++
+		s.failed(r)
 	}
 	return ok
 }
 
-func (s *vllmServer) failed(*request) { s.answered["5xx"]++ }
+// answer counts answers with a class of the HTTP status.
+func (s *vllmServer) answer(handler, method, class string, n uint64) {
+	s.answered[pairs("handler", handler, "method", method, "status", class)] += n
+}
+
+func (s *vllmServer) failed(*request) { s.answer(chatPath, http.MethodPost, "5xx", 1) }
 
 func (s *vllmServer) finished(r *request) {
-	s.answered["2xx"]++
+	s.answer(chatPath, http.MethodPost, "2xx", 1)
 	if r.abandoned {
 		return
 	}
@@ -70,6 +80,28 @@ func (s *vllmServer) finished(r *request) {
 	s.finishedBy[r.reason]++
 	s.params.observe(1)
 	s.preemptions.observe(0)
+}
+
+// total counts canceled requests as answered only, unless the frontend is the one in Rust. Where the
+// queue is limited, half of the rejected requests are streams, which have begun with a 200. A request
+// for models, and as many for unknown paths as clients' errors, are counted beside.
+func (s *vllmServer) total(t *Totals) {
+	well, badly, ended := t.OK+t.Canceled, t.Failed, t.OK
+	if s.limits() {
+		s.rejected = t.Overload
+		well, badly = well+t.Overload/2, badly+t.Overload-t.Overload/2
+	}
+	s.finishedBy["stop"] = t.OK
+	if s.w.spec.RustFrontend {
+		s.finishedBy["abort"], ended = t.Canceled, t.OK+t.Canceled
+	}
+	s.booked.total(s.w, t, ended)
+	s.stepped.observeN(2, t.Steps)
+	for class, n := range map[string]uint64{"2xx": well, "4xx": t.Client, "5xx": badly} {
+		s.answer(chatPath, http.MethodPost, class, n)
+	}
+	s.answer("/v1/models", http.MethodGet, "2xx", 1)
+	s.answer("none", http.MethodGet, "4xx", t.Client)
 }
 
 func (s *vllmServer) iterated(it *iteration) {
@@ -88,17 +120,55 @@ func (s *vllmServer) handlers(r *Replica) []http.Handler {
 	}), s, false)
 }
 
+// limits reports whether the queue has a limit, and the page counts rejected requests.
+func (s *vllmServer) limits() bool {
+	return s.release >= vllmNewest && !s.inside && !s.w.spec.RustFrontend && !s.w.spec.NoPerfMetrics
+}
+
+// page renders the families of the engine and of the API. The frontend in Rust exposes neither the
+// config of the cache nor whether the engine sleeps.
 func (s *vllmServer) page() []byte {
 	p := &vllmWriter{page: page{dialect: dialect{number: appendPython, parts: "bcs", sorted: true}}, s: s}
-	s.w.writePython(&p.page, "12", "1")
+	rust := s.w.spec.RustFrontend
+	if !rust && !s.inside {
+		s.w.writePython(&p.page, "12", "1")
+	}
 	if !s.w.spec.NoPerfMetrics {
 		p.load()
+		if !rust {
+			p.sleep()
+		}
+		p.cache()
 		p.tokens()
 		p.requests()
-		p.config()
+		if !rust {
+			p.config()
+		}
 	}
-	p.http()
+	if !s.inside {
+		p.family("counter", "http_requests_total", "Total number of requests by method, status and handler.")
+		p.addCounts(s.answered)
+	}
 	return p.bytes()
+}
+
+// Releases of vLLM that changed names, by their sources: 902 is 0.9.2.
+const (
+	vllmKVNames  = 902  // Cache metrics without GPU in their names, next to the old ones.
+	vllmITL      = 1002 // The time between tokens has a name of its own, next to the old one.
+	vllmTPOT     = 1100 // Old cache names removed; mean time per token of each request added.
+	vllmNoOldITL = 1200 // The old name of the time between tokens is removed.
+	vllmCached   = 1600 // Cached prompt tokens are counted.
+	vllmNewest   = 3200 // Rejected requests, and waiting requests by reason, are counted.
+)
+
+// vllmRelease parses a version; the engine of another server is the newest.
+func vllmRelease(version string) int {
+	var minor, patch int
+	if n, _ := fmt.Sscanf(version, "0.%d.%d", &minor, &patch); n < 2 {
+		return vllmNewest
+	}
+	return 100*minor + patch
 }
 
 // vllmWriter writes counters and histograms each with the family of its creation.
@@ -111,11 +181,12 @@ type vllmWriter struct {
 // labels returns the labels of the engine.
 func (p *vllmWriter) labels() string { return pairs("engine", "0", "model_name", p.s.w.spec.Model) }
 
-// counter writes a counter with one series per value of a label.
-func (p *vllmWriter) counter(name, help, labels, label string, values []string, count func(value string) uint64) {
+// counter writes a counter with one series per value of a label; those without a count are 0.
+func (p *vllmWriter) counter(name, help, labels, label string, values []string, counts ...uint64) {
 	p.family("counter", "vllm:"+name+"_total", help)
-	for _, v := range values {
-		p.add(with(labels, label, v), float64(count(v)))
+	counts = append(counts, make([]uint64, len(values)-len(counts))...)
+	for i, v := range values {
+		p.add(with(labels, label, v), float64(counts[i]))
 	}
 	p.family("gauge", "vllm:"+name+"_created", help)
 	for _, v := range values {
@@ -148,56 +219,87 @@ func (p *vllmWriter) load() {
 	running := min(s.last.scheduled, inFlight)
 	p.gauge("num_requests_running", "Number of requests in model execution batches.", float64(running))
 	p.gauge("num_requests_waiting", "Number of requests waiting to be processed.", float64(inFlight-running))
-	p.family("gauge", "vllm:num_requests_waiting_by_reason", "Number of waiting requests by reason.")
-	p.add(with(p.labels(), "reason", "capacity"), float64(inFlight-running))
-	p.add(with(p.labels(), "reason", "deferred"), 0)
+	if s.release >= vllmNewest {
+		p.family("gauge", "vllm:num_requests_waiting_by_reason", "Number of waiting requests by reason.")
+		p.add(with(p.labels(), "reason", "capacity"), float64(inFlight-running))
+		p.add(with(p.labels(), "reason", "deferred"), 0)
+	}
+}
+
+func (p *vllmWriter) sleep() {
+	if p.s.release < vllmTPOT {
+		return
+	}
 	p.family("gauge", "vllm:engine_sleep_state", "Engine sleep state; awake = 0 means engine is sleeping; awake = "+
 		"1 means engine is awake; weights_offloaded = 1 means sleep level 1; discard_all = 1 means sleep level 2.")
 	p.add(with(p.labels(), "sleep_state", "awake"), 1)
 	p.add(with(p.labels(), "sleep_state", "weights_offloaded"), 0)
 	p.add(with(p.labels(), "sleep_state", "discard_all"), 0)
-	used := min(float64(s.w.engine.kv.used)/float64(s.w.spec.Engine.KVBlocks-1), 1)
-	p.gauge("kv_cache_usage_perc", "KV-cache usage. 1 means 100 percent usage.", used)
+}
+
+// cache writes the use of the KV cache, and of prefixes in it.
+func (p *vllmWriter) cache() {
+	used := min(float64(p.s.w.engine.kv.used)/float64(p.s.w.spec.Engine.KVBlocks-1), 1)
+	each := func(usage, prefix, help string) {
+		p.gauge(usage, help+" 1 means 100 percent usage.", used)
+		p.count(prefix+"_queries", "Prefix cache queries, in terms of number of queried tokens.", p.s.begun.prompt)
+		p.count(prefix+"_hits", "Prefix cache hits, in terms of number of cached tokens.", p.s.begun.cached)
+	}
+	if p.s.release >= vllmKVNames {
+		each("kv_cache_usage_perc", "prefix_cache", "KV-cache usage.")
+	}
+	if p.s.release < vllmTPOT {
+		each("gpu_cache_usage_perc", "gpu_prefix_cache", "GPU KV-cache usage.")
+	}
 }
 
 func (p *vllmWriter) tokens() {
 	s := p.s
-	p.count("prefix_cache_queries", "Prefix cache queries, in terms of number of queried tokens.", s.begun.prompt)
-	p.count("prefix_cache_hits", "Prefix cache hits, in terms of number of cached tokens.", s.begun.cached)
 	p.count("num_preemptions", "Cumulative number of preemption from the engine.", s.paused)
 	p.count("prompt_tokens", "Number of prefill tokens processed.", s.begun.prompt)
-	p.counter("prompt_tokens_by_source", "Number of prompt tokens by source.", p.labels(), "source",
-		[]string{"local_compute", "local_cache_hit", "external_kv_transfer"}, func(source string) uint64 {
-			return map[string]uint64{
-				"local_compute":   s.begun.prompt - s.begun.cached,
-				"local_cache_hit": s.begun.cached,
-			}[source]
-		})
-	p.count("prompt_tokens_cached", "Number of cached prompt tokens (local + external).", s.begun.cached)
-	p.counter("prompt_tokens_cached_by_source", "Prefix-cache hit tokens by the cache tier that "+
-		"supplied them.", p.labels(), "source",
-		[]string{"device", "host", "p2p", "disk", "external_unspecified"}, func(source string) uint64 {
-			return map[string]uint64{"device": s.begun.cached}[source]
-		})
+	if s.release >= vllmNewest {
+		p.counter("prompt_tokens_by_source", "Number of prompt tokens by source.", p.labels(), "source",
+			[]string{"local_compute", "local_cache_hit", "external_kv_transfer"},
+			s.begun.prompt-s.begun.cached, s.begun.cached)
+	}
+	if s.release >= vllmCached {
+		p.count("prompt_tokens_cached", "Number of cached prompt tokens (local + external).", s.begun.cached)
+	}
+	if s.release >= vllmNewest {
+		p.counter("prompt_tokens_cached_by_source", "Prefix-cache hit tokens by the cache tier that "+
+			"supplied them.", p.labels(), "source",
+			[]string{"device", "host", "p2p", "disk", "external_unspecified"}, s.begun.cached)
+	}
 	p.count("generation_tokens", "Number of generation tokens processed.", s.generated)
 }
 
 func (p *vllmWriter) requests() {
-	s := p.s
+	s, reasons := p.s, []string{"stop", "length", "abort"}
+	if s.release >= vllmNewest {
+		reasons = append(reasons, "error", "repetition")
+	}
 	p.counter("request_success", "Count of successfully processed requests.", p.labels(), "finished_reason",
-		[]string{
-			"stop", "length", "abort", "error", "repetition",
-		}, func(reason string) uint64 { return s.finishedBy[reason] })
-	p.counter("admission_rejections", "Number of admission attempts rejected by a queue "+
-		"limit, by reason.", pairs("model_name", s.w.spec.Model), "reason",
-		[]string{"max_num_queued_reqs", "max_num_queued_tokens"}, func(string) uint64 { return 0 })
+		reasons, s.finishedBy["stop"], s.finishedBy["length"], s.finishedBy["abort"])
+	if s.limits() {
+		p.counter("admission_rejections", "Number of admission attempts rejected by a queue limit, by reason.",
+			pairs("model_name", s.w.spec.Model), "reason", []string{"max_num_queued_reqs", "max_num_queued_tokens"},
+			s.rejected)
+	}
 	p.each("request_prompt_tokens", "Number of prefill tokens processed.", s.promptEach)
 	p.each("request_generation_tokens", "Number of generation tokens processed.", s.generationEach)
 	p.each("iteration_tokens_total", "Histogram of number of tokens per engine_step.", s.stepped)
 	p.each("request_params_n", "Histogram of the n request parameter.", s.params)
 	p.each("time_to_first_token_seconds", "Histogram of time to first token in seconds.", s.ttft)
-	p.each("inter_token_latency_seconds", "Histogram of inter-token latency in seconds.", s.itl)
-	p.each("request_time_per_output_token_seconds", "Histogram of time_per_output_token_seconds per request.", s.tpot)
+	if s.release < vllmNoOldITL {
+		p.each("time_per_output_token_seconds", "Histogram of time per output token in seconds.", s.itl)
+	}
+	if s.release >= vllmITL {
+		p.each("inter_token_latency_seconds", "Histogram of inter-token latency in seconds.", s.itl)
+	}
+	if s.release >= vllmTPOT {
+		p.each("request_time_per_output_token_seconds", "Histogram of time_per_output_token_seconds per request.",
+			s.tpot)
+	}
 	p.each("e2e_request_latency_seconds", "Histogram of e2e request latency in seconds.", s.e2e)
 	p.each("request_queue_time_seconds", "Histogram of time spent in WAITING phase for request.", s.queue)
 	p.each("request_inference_time_seconds", "Histogram of time spent in RUNNING phase for request.", s.inference)
@@ -227,13 +329,4 @@ func (p *vllmWriter) config() {
 		"num_gpu_blocks",
 		strconv.Itoa(cfg.KVBlocks),
 	), 1)
-}
-
-func (p *vllmWriter) http() {
-	p.family("counter", "http_requests_total", "Total number of requests by method, status and handler.")
-	for _, status := range []string{"2xx", "4xx", "5xx"} {
-		if n := p.s.answered[status]; n > 0 {
-			p.add(pairs("handler", "/v1/chat/completions", "method", "POST", "status", status), float64(n))
-		}
-	}
 }
