@@ -24,8 +24,8 @@ type Book struct {
 	// Gone counts requests that were in flight and left without an end: no counter of begun
 	// requests falls.
 	Gone int
-	// Now is the time since the first page.
-	Now time.Duration
+	// Started and Now are times since the first page: when the process started, and now.
+	Started, Now time.Duration
 }
 
 // add returns the sum of both books, with the requests in flight of other.
@@ -137,6 +137,7 @@ func (sc *Scenario) begin() {
 		Own:     sc.phases[0].own,
 		Outcome: cmp.Or(sc.phases[0].outcome, usual()),
 	}}
+	sc.Pages[0].Started = -time.Hour
 	for _, p := range sc.phases {
 		sc.addPhase(p)
 	}
@@ -160,13 +161,13 @@ func (sc Scenario) Lasting(d time.Duration) Scenario {
 // addPhase adds the pages of a phase.
 func (sc *Scenario) addPhase(s phase) {
 	last := sc.Pages[len(sc.Pages)-1]
-	now, book, restarted := last.At+s.gap, last.Book, s.restart
+	now, book, started, restarted := last.At+s.gap, last.Book, last.Started, s.restart
 	for range s.pages {
 		if now += interval; restarted {
-			book = Book{}
+			book, started = Book{}, now-time.Second
 		}
 		book = book.add(s.each)
-		book.Now = now
+		book.Started, book.Now = started, now
 		sc.Pages = append(sc.Pages, Page{
 			At:        now,
 			Book:      book,

@@ -88,7 +88,9 @@ func TestQuantitiesMatchCapabilities(t *testing.T) {
 		engine.CanTPOT:      {"inter_token_latency_average_seconds", "time_per_output_token_average_seconds"},
 		engine.CanQuantiles: {"request_duration_percentile_seconds"},
 		engine.CanKVCache:   {"kv_cache_utilization_ratio"},
-		engine.CanKVReuse:   {"kv_cache_reuse_ratio", "kv_cache_reuse_ratio_estimate", "prompt_cache_hit_ratio"},
+		engine.CanKVReuse: {
+			"kv_cache_reuse_ratio", "kv_cache_reuse_ratio_estimate", "prompt_cache_hit_ratio", "kv_cache_hit_ratio",
+		},
 	}
 	everyCell(t, func(c *cell) {
 		if c.scenario.Name != "healthy" && c.scenario.Name != "API does not answer" {

@@ -65,6 +65,7 @@ func Quantities() []Quantity {
 			"kv_cache_reuse_ratio",
 			"kv_cache_reuse_ratio_estimate",
 			"prompt_cache_hit_ratio",
+			"kv_cache_hit_ratio",
 		),
 		family("E2E, mean", engine.CanE2E, "request_duration_average_seconds"),
 		family("E2E, percentiles", engine.CanQuantiles, "request_duration_percentile_seconds"),

@@ -1,6 +1,8 @@
 package matrix
 
 import (
+	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
@@ -15,104 +17,72 @@ func Releases() []Server {
 // vllmReleases returns the releases that added or removed names, and modes of the newest.
 func vllmReleases() []Server {
 	var all []Server
-	for _, r := range []release{vllmOldestKnown, vllmKVNames, vllmITL, vllmTPOT, vllmNoOldITL, vllmCached, vllmNewest} {
-		all = append(all, Server{
-			Name:  "vLLM " + r.String(),
-			Kind:  engine.VLLM,
-			Facts: singleModel(r.String()),
-			page:  r.page,
-		})
+	for _, r := range []string{"0.8.5", "0.9.2", "0.10.2", "0.11.0", "0.12.0", "0.16.0", "0.32.0"} {
+		all = append(all, vllm(r))
 	}
-	ranks := func(b *Book, p *pageWriter) {
+	ranks, drafts, nim := vllm("0.32.0"), vllm("0.32.0"), vllm("0.8.5")
+	ranks.Name += ", two ranks"
+	ranks.deviate = func(b *Book, page func(*Book) string) string {
 		first, second := b.halves()
-		p.interleave(
-			func(p *pageWriter) { vllmRank(&first, p, "0", vllmNewest) },
-			func(p *pageWriter) { vllmRank(&second, p, "1", vllmNewest) },
-		)
-		vllmRefused(b, p)
-		vllmHTTP(b, p, true)
+		return ranked(`engine="`, page(b), page(&first), strings.ReplaceAll(page(&second), `engine="0"`, `engine="1"`))
 	}
-	return append(
-		all,
-		Server{Name: "vLLM 0.32.0, two ranks", Kind: engine.VLLM, Facts: singleModel("0.32.0"), page: ranks},
-		Server{
-			Name:  "vLLM 0.32.0, LoRA and drafts",
-			Kind:  engine.VLLM,
-			Facts: singleModel("0.32.0"),
-			page: func(b *Book, p *pageWriter) {
-				vllmNewest.page(b, p)
-				// Old label sets stay, with the time at which they were written.
-				p.gauge(
-					"vllm:lora_requests_info",
-					`max_lora="2",running_lora_adapters="old",waiting_lora_adapters=""`,
-					1.7e9,
-				)
-				p.gauge(
-					"vllm:lora_requests_info",
-					`max_lora="2",running_lora_adapters="new",waiting_lora_adapters=""`,
-					1.7e9+b.Now.Seconds(),
-				)
-				const l = `engine="0",model_name="llama"`
-				p.count("vllm:spec_decode_num_drafts_total", l, b.Steps)
-				p.count("vllm:spec_decode_num_draft_tokens_total", l, 4*b.Steps)
-				p.count("vllm:spec_decode_num_accepted_tokens_total", l, 3*b.Steps)
-			},
-		},
-		Server{
-			Name:  "NIM 2 with vLLM 0.8.5",
-			Kind:  engine.NIM,
-			Facts: singleModel("2.0.0"),
-			page:  vllmOldestKnown.page,
-		},
-	)
+	drafts.Name += ", LoRA and drafts"
+	drafts.deviate = func(b *Book, page func(*Book) string) string { return page(b) + loraAndDrafts(b) }
+	nim.Name, nim.Kind, nim.Facts = "NIM 2 with vLLM 0.8.5", engine.NIM, singleModel("2.0.0")
+	return append(all, ranks, drafts, nim)
+}
+
+// loraAndDrafts returns the families of LoRA adapters, whose old label sets stay with the time at
+// which they were written, and of drafts.
+func loraAndDrafts(b *Book) string {
+	var text strings.Builder
+	text.WriteString("# TYPE vllm:lora_requests_info gauge\n")
+	for i, adapter := range []string{"old", "new"} {
+		fmt.Fprintf(
+			&text,
+			"vllm:lora_requests_info{max_lora=\"2\",running_lora_adapters=%q,waiting_lora_adapters=\"\"} %g\n",
+			adapter,
+			1.7e9+float64(i)*b.Now.Seconds(),
+		)
+	}
+	for i, name := range []string{"drafts", "draft_tokens", "accepted_tokens"} {
+		fmt.Fprintf(&text, "# TYPE vllm:spec_decode_num_%s_total counter\n"+
+			"vllm:spec_decode_num_%[1]s_total{engine=\"0\",model_name=\"llama\"} %d\n", name, []int{1, 4, 3}[i]*b.Steps)
+	}
+	return text.String()
 }
 
 // sglangModes returns SGLang in other modes, and one that does not count tokens of running
 // requests.
 func sglangModes() []Server {
-	many := func(b *Book, p *pageWriter) {
+	const name, rank = "SGLang 0.5.23", `tp_rank="`
+	single, quiet, many, priorities := sglang(name, "0.5.23"), sglang("SGLang without live counters", ""),
+		sglang(name+", two ranks of two", "0.5.23"), sglang(name+", priorities", "0.5.23")
+	quiet.deviate = func(b *Book, page func(*Book) string) string { return withoutLive(page(b)) }
+	many.deviate = func(b *Book, page func(*Book) string) string {
 		first, second := b.halves()
-		var ranks []func(p *pageWriter)
-		// Ranks of one batch report the same.
-		for _, r := range []struct {
-			book *Book
-			rank string
-		}{
-			{&first, `dp_rank="0",moe_ep_rank="0",pp_rank="0",tp_rank="0"`},
-			{&first, `dp_rank="0",moe_ep_rank="0",pp_rank="0",tp_rank="1"`},
-			{&second, `dp_rank="1",moe_ep_rank="0",pp_rank="0",tp_rank="0"`},
-			{&second, `dp_rank="1",moe_ep_rank="0",pp_rank="0",tp_rank="1"`},
-		} {
-			ranks = append(
-				ranks,
-				func(p *pageWriter) { sglangScheduler(r.book, p, r.rank); sglangLive(r.book, p, r.rank) },
-			)
+		of := func(b *Book, dp, tp string) string {
+			return strings.NewReplacer(`moe_ep_rank="0"`, `dp_rank="`+dp+`",moe_ep_rank="0"`,
+				rank+`0"`, rank+tp+`"`).Replace(page(b))
 		}
-		p.interleave(ranks...)
-		sglangRequests(b, p)
+		// Ranks of one batch report the same.
+		return ranked(rank, page(b),
+			of(&first, "0", "0"), of(&first, "0", "1"), of(&second, "1", "0"), of(&second, "1", "1"))
 	}
-	const rank = `moe_ep_rank="0",pp_rank="0",tp_rank="0"`
-	facts := singleModel("0.5.23")
-	return []Server{
-		{Name: "SGLang 0.5.23", Kind: engine.SGLang, Facts: facts, page: sglang},
-		{
-			Name:  "SGLang without live counters",
-			Kind:  engine.SGLang,
-			Facts: singleModel(""),
-			page:  func(b *Book, p *pageWriter) { sglangScheduler(b, p, rank); sglangRequests(b, p) },
-		},
-		{Name: "SGLang 0.5.23, two ranks of two", Kind: engine.SGLang, Facts: facts, page: many},
-		{Name: "SGLang 0.5.23, priorities", Kind: engine.SGLang, Facts: facts, page: func(b *Book, p *pageWriter) {
-			// The series without priority is the total.
-			p.interleave(
-				func(p *pageWriter) { sglangScheduler(b, p, rank+`,priority=""`); sglangLive(b, p, rank) },
-				func(p *pageWriter) { sglangScheduler(b, p, rank+`,priority="7"`) },
-			)
-			sglangRequests(b, p)
-		}},
-		{Name: "NIM 2 with SGLang, two ranks of two", Kind: engine.NIM, Facts: singleModel("2.1.4"), page: many},
+	priorities.deviate = func(b *Book, page func(*Book) string) string {
+		with := func(page, priority string) string {
+			return strings.ReplaceAll(page, rank+`0"`, rank+`0",priority="`+priority+`"`)
+		}
+		// The series without priority is the total.
+		return ranked(rank, page(b), with(page(b), ""), with(withoutLive(page(b)), "7"))
 	}
+	nim := many
+	nim.Name, nim.Kind, nim.Facts = "NIM 2 with SGLang, two ranks of two", engine.NIM, singleModel("2.1.4")
+	return []Server{single, quiet, many, priorities, nim}
 }
+
+// withoutLive returns a page of SGLang without the tokens of running requests.
+func withoutLive(page string) string { return ranked("sglang:realtime_tokens_total", page) }
 
 // halves splits a book between two ranks.
 func (b *Book) halves() (first, second Book) {
@@ -129,23 +99,30 @@ func (b *Book) halves() (first, second Book) {
 	return first, second
 }
 
-// interleave merges pages family by family.
-func (p *pageWriter) interleave(pages ...func(p *pageWriter)) {
-	var order []string
-	by := make(map[string]string)
-	for _, page := range pages {
-		writer := &pageWriter{}
-		page(writer)
-		for _, family := range strings.Split(writer.text.String(), "# TYPE ")[1:] {
-			head, samples, _ := strings.Cut(family, "\n")
-			if by[head] == "" {
-				order = append(order, head)
-				by[head] = "# TYPE " + head + "\n"
-			}
-			by[head] += samples
+// ranked returns a page on which the families with a text in their samples have those of ranks.
+func ranked(text, whole string, ranks ...string) string {
+	var b strings.Builder
+	for _, head := range heads(whole) {
+		pages := ranks
+		if !strings.Contains(samples(whole, head), text) {
+			pages = []string{whole}
+		}
+		b.WriteString(head)
+		for _, page := range pages {
+			b.WriteString(samples(page, head))
 		}
 	}
-	for _, head := range order {
-		p.text.WriteString(by[head])
-	}
+	return b.String()
+}
+
+// heads returns the HELP and TYPE of each family of a page.
+func heads(page string) []string {
+	return regexp.MustCompile(`(?m)^# HELP .*\n# TYPE .*\n`).FindAllString(page, -1)
+}
+
+// samples returns the samples of the family with a head.
+func samples(page, head string) string {
+	_, after, _ := strings.Cut(page, head)
+	of, _, _ := strings.Cut(after, "# HELP ")
+	return of
 }

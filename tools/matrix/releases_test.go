@@ -46,7 +46,9 @@ func TestReleasesShowSameResults(t *testing.T) {
 		seen, err := matrix.Play(&server, &healthy)
 		require.NoError(t, err)
 		last := &seen[len(seen)-1]
-		text := server.Text(&healthy.Pages[len(healthy.Pages)-1].Book)
+		page, err := server.Pages()
+		require.NoError(t, err)
+		text := page(&healthy.Pages[len(healthy.Pages)-1].Book)
 		kind := engine.Recognize(t.Context(), nobody{}, "http://a:1", []byte(text)).Kind
 		row := []string{server.Name, string(kind), string(last.State)}
 		if same[string(kind)] == nil {

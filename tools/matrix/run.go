@@ -79,7 +79,11 @@ func Play(server *Server, scenario *Scenario) ([]Result, error) {
 	if !ok {
 		return nil, fmt.Errorf("%s: %q is not among the kinds of engine.All", server.Name, server.Kind)
 	}
-	r := &run{server: server, engine: e, asking: scenario.Asking}
+	text, err := server.Pages()
+	if err != nil {
+		return nil, err
+	}
+	r := &run{server: server, text: text, engine: e, asking: scenario.Asking}
 	if scenario.Pages[0].API.API == engine.APIReady {
 		r.facts = &server.Facts
 	}
@@ -108,6 +112,7 @@ func Play(server *Server, scenario *Scenario) ([]Result, error) {
 // run is the state of a server in a scenario.
 type run struct {
 	server  *Server
+	text    func(*Book) string
 	engine  *engine.Kind
 	facts   *engine.Facts
 	cache   *exposition.Cache
@@ -178,7 +183,7 @@ func (r *run) page(p *Page) (Result, error) {
 	}
 	book := r.own.add(p.Book)
 	book.Arrived += r.lost
-	block, err := r.cache.Parse([]byte(r.server.Text(&book)), "", nil)
+	block, err := r.cache.Parse([]byte(r.text(&book)), "", nil)
 	if err != nil {
 		return Result{}, err
 	}
