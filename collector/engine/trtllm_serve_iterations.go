@@ -21,6 +21,8 @@ type IterationSums struct {
 	Queued, Active *float64
 	// Foreign is true if another reader took the rows that are missing in the last answer.
 	Foreign bool
+	// Ranks says whether ranks have requests of their own, each of which then has rows; 0 if no row was read.
+	Ranks Ranks
 }
 
 // iterationCounter adds up the rows of a trtllm-serve, across restarts. It is not safe for
@@ -76,6 +78,12 @@ func (c *iterationCounter) Add(text []byte, complete bool) (IterationSums, error
 			newest = r
 		}
 	}
+	switch {
+	case ranked:
+		c.sums.Ranks = RanksApart
+	case len(rows) > 0 && c.sums.Ranks == 0:
+		c.sums.Ranks = RanksOne // Until another rank has a row: an answer may end within an iteration.
+	}
 	if newest != nil {
 		c.sums.Queued, c.sums.Active = notNegative(newest.Queued), notNegative(newest.Active)
 	}
@@ -98,7 +106,7 @@ func (c *iterationCounter) isNew(r *iterationRow, excused bool) bool {
 	case repeated && (hash == r.hash || number == c.newest):
 		return false
 	case c.started && (repeated || number+maxLate < c.newest):
-		c.started, c.dropped = false, 0
+		c.started, c.dropped, c.sums.Ranks = false, 0, 0
 	}
 	if r.Dropped != nil && *r.Dropped > c.dropped {
 		if c.started {

@@ -284,3 +284,47 @@ func TestIterationCounts(t *testing.T) {
 		})
 	}
 }
+
+func TestIterationsTellWhetherRanksShareRequests(t *testing.T) {
+	const other = `"attentionDpRank":1`
+	for _, c := range []struct {
+		says    string
+		answers []string
+		want    engine.Ranks
+	}{
+		{"nothing was read", []string{list()}, 0},
+		{"one row an iteration", []string{rows(1, 3)}, engine.RanksOne},
+		{"one a rank", []string{list(row(1), row(1, other))}, engine.RanksApart},
+		{"one a rank, by the other key", []string{list(row(1), row(1, `"rank":1`))}, engine.RanksApart},
+		{"an answer that ends within an iteration", []string{list(row(1), row(1, other), row(2)), list(row(3))}, engine.RanksApart},
+		{"the first of that kind", []string{list(row(1)), list(row(1, other))}, engine.RanksApart},
+		{"an answer without rows", []string{list(row(1), row(1, other)), list()}, engine.RanksApart},
+		{"a server that was started again with one", []string{list(row(900), row(900, other)), rows(1, 3)}, engine.RanksOne},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			var counter engine.IterationCounter
+			var sums engine.IterationSums
+			for _, answer := range c.answers {
+				var err error
+				sums, err = counter.Add([]byte(answer), true)
+				require.NoError(t, err)
+			}
+			require.Equal(t, c.want, sums.Ranks)
+		})
+	}
+}
+
+func TestRanksAreWhatIterationsTell(t *testing.T) {
+	for _, told := range []engine.Ranks{engine.RanksOne, engine.RanksApart} {
+		page := readPages(t, engine.TRTLLMServe, rankPage(1, "", 8, 8))
+		require.False(t, page.LearnRanks(0), "no row was read")
+		require.Equal(t, engine.RanksUnsure, page.Ranks())
+		require.True(t, page.LearnRanks(told))
+		require.False(t, page.LearnRanks(told), "nothing new")
+		require.Equal(t, told, page.Ranks())
+		require.Equal(t, told == engine.RanksApart, page.Has(engine.EngineRanks), "its content is new too")
+	}
+	one := readPages(t, engine.TRTLLMServe, rankPage(1, ""))
+	one.LearnRanks(engine.RanksApart)
+	require.Equal(t, engine.RanksUnseen, one.Ranks(), "no batches, no sums")
+}

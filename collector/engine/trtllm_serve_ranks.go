@@ -128,7 +128,7 @@ func (p *Page) judgeRanks(name string, read bool) (target.Check, bool) {
 	queued, running, cache := name == CanQueue, name == CanRunning, name == CanKVCache && p.Has(KVUtilization)
 	switch {
 	case p.ranks == RanksUnsure && (queued || running):
-		return no(p.unsureReason(several), ""), true
+		return no(p.unsureReason(several), p.unsureCure(read)), true
 	case p.ranks == RanksApart && queued:
 		reason := "attention is data parallel over " + several + ": num_requests_waiting is the last one's, and " +
 			"requests wait at the first"
@@ -160,15 +160,36 @@ func (p *Page) unsureReason(several string) string {
 		"a few requests"
 }
 
+// unsureCure returns what settles it, if iterations are not read yet.
+func (p *Page) unsureCure(read bool) string {
+	if read || p.stated == RanksUnsure || p.comparison.result == RanksApart {
+		return ""
+	}
+	return cureReadStats
+}
+
+// LearnRanks takes what iterations tell about the ranks, 0 if nothing, and reports whether that is new.
+func (p *Page) LearnRanks(told Ranks) bool {
+	if told == 0 || told == p.comparison.result && p.comparison.told {
+		return false
+	}
+	p.comparison.result, p.comparison.told = told, true
+	p.readContent()
+	return true
+}
+
 // rankComparison finds out from the batches of ranks whether these share requests. Equal batches prove
-// nothing: balanced ranks with requests of their own show them too. Two proofs are left:
+// nothing: balanced ranks with requests of their own show them too. Iterations tell, where they are read.
+// Otherwise two proofs are left:
 //
 //   - Ranks that show different batches, the same ones on two pages in a row, have their own requests.
 //     Tensor-parallel ranks differ for a moment within one iteration, or for good if they hang there.
 //   - If fewer requests end until the server is idle than all batches held together, ranks share them,
 //     as long as these requests suffice for one batch. Clients that left are not counted.
 type rankComparison struct {
-	result   Ranks
+	result Ranks
+	// told is true if iterations told the result.
+	told     bool
 	previous []float64
 	// repeated is true if the previous page showed the same different batches as the one before it.
 	repeated bool
@@ -184,7 +205,7 @@ func newRankComparison() rankComparison { return rankComparison{result: RanksUns
 
 // add adds a page: the batches of the ranks, and how many requests have ended.
 func (c *rankComparison) add(batches []float64, ended float64) {
-	if slices.ContainsFunc(batches, math.IsNaN) {
+	if c.told || slices.ContainsFunc(batches, math.IsNaN) {
 		return
 	}
 	same := slices.Equal(batches, c.previous)

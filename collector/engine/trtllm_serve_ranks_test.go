@@ -154,7 +154,7 @@ func TestRankReasons(t *testing.T) {
 			ranks: engine.RanksUnsure, name: engine.CanQueue,
 			want: "false, its 2 ranks show batches, and it is not clear yet whether they share requests, as " +
 				"tensor-parallel ranks do, or have their own: this takes batches that differ, or an idle moment after " +
-				"a few requests",
+				"a few requests [iteration_stats: true in the pool, if nobody else reads it]",
 		},
 		{
 			says:  "two that share requests",

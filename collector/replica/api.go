@@ -129,6 +129,9 @@ func (r *Replica) iterationsDue(ctx context.Context, _ uint64, _ *lane.Batch) {
 			reading.Err = failed
 		}
 		r.answers.AddReading(reading, r.log)
+		if last := r.reader.last; last != nil && last.LearnRanks(r.answers.Iterations.Ranks) {
+			r.published.conclusions = nil
+		}
 	})
 }
 
