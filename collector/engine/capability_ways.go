@@ -130,7 +130,7 @@ func (k *Kind) capability(name string, known *Knowledge) target.Check {
 }
 
 // noPage is the judgment on a server whose page is not there.
-func (k *Kind) noPage() target.Check { return no(k.Path+" answers 404"+k.whyNoPage, k.cureNoPage) }
+func (k *Kind) noPage() target.Check { return no(k.Path+" answers 404"+k.NoPage.Why, k.NoPage.Cure) }
 
 const hidesConfig = "this kind of server does not expose its config"
 

@@ -29,8 +29,9 @@ const dynamoComponent = "dynamo_component_"
 // dynamo is a frontend, or a worker around an engine. Neither reports a version.
 func dynamo() *Kind {
 	k := &Kind{
-		Name: Dynamo,
-		Path: "/metrics",
+		Name:   Dynamo,
+		Path:   "/metrics",
+		NoPage: Missing{Cure: "DYN_SYSTEM_PORT for a worker's page"},
 		marks: []mark{
 			{text: `{engine_type="trtllm"`, anywhere: true, weight: 9},
 			{text: `,engine_type="trtllm"`, anywhere: true, weight: 9},
@@ -59,12 +60,11 @@ func dynamo() *Kind {
 
 		adapt:          dynamoQuirks,
 		countsFailures: dynamoCountsFailures,
-		tier:           dynamoTier,
+		tierOf:         dynamoTier,
 		generation:     dynamoGeneration,
 
-		cureNoPage: "DYN_SYSTEM_PORT for a worker's page",
-		remark:     dynamoRemarks,
-		gaps:       dynamoGaps,
+		remark: dynamoRemarks,
+		gaps:   dynamoGaps,
 	}
 	k.judge = func(name string, known *Knowledge) (target.Check, bool) { return dynamoJudge(k, name, known) }
 	return k

@@ -26,10 +26,10 @@ type Kind struct {
 	Name Name
 
 	// The page. Path is its default path, EmptyPage is true if it may have no samples, and NoPage
-	// explains why a server may have none.
+	// explains why a server may lack it.
 	Path      string
 	EmptyPage bool
-	NoPage    string
+	NoPage    Missing
 	// marks identify the kind on a page. A kind with the page of pagesOf is identified by its API.
 	marks   []mark
 	pagesOf []Name
@@ -93,11 +93,14 @@ type Kind struct {
 
 	// adapt changes the quirks for a page. By default they are the same for all.
 	adapt func(q Quirks, p *Page) Quirks
-	// countsFailures reports whether the page counts failed requests other than per model, by
-	// default in [RequestsFailed].
+	// failures lists signals, any of which shows that the page counts failed requests other than per
+	// model, by default [RequestsFailed]. countsFailures decides instead where that depends on more.
+	failures       []Signal
 	countsFailures func(p *Page) bool
-	// tier returns the position in a pool with a router, by default none. The page is not nil.
-	tier func(p *Page) Tier
+	// tier is the position in a pool with a router, by default none. tierOf returns it where it depends on
+	// the page, which is not nil.
+	tier   Tier
+	tierOf func(p *Page) Tier
 	// generation names the set of series that the page shows, with the reason. The page is not nil.
 	generation func(p *Page, f *Facts) (Generation, string)
 	// arrange sets the roles, ids and treatments of the models. By default series without a model
@@ -109,10 +112,8 @@ type Kind struct {
 	unserved   func(p *Page, f *Facts, models []ModelState) string
 	deliberate func(p *Page, f *Facts, models []ModelState) bool
 
-	// Capabilities follow from the series, see [waysTo]. whyNoPage goes on after "<Path> answers 404",
-	// as in ": it exists only with <flag>", and cureNoPage mends it.
-	whyNoPage, cureNoPage string
-	// judge judges one of [CapabilityNames] that the series do not tell, false for the others.
+	// Capabilities follow from the series, see [waysTo]. judge judges one of [CapabilityNames] that these
+	// do not tell, false for the others.
 	judge func(name string, k *Knowledge) (target.Check, bool)
 	// remark returns remarks on what a page shows, by capability or signal.
 	remark func(p *Page) map[string]string
@@ -128,6 +129,12 @@ type Kind struct {
 
 	// meanings holds series, and those of the engines that may be inside.
 	meanings []Meaning
+}
+
+// Missing explains why a server may lack its page: Why goes on after "<Path> answers 404", as in ": it
+// exists only with <flag>", Cure mends it, and Hint says both where nothing else is known.
+type Missing struct {
+	Hint, Why, Cure string
 }
 
 // kinds holds the kinds, sorted by name.
@@ -321,6 +328,9 @@ func (k *Kind) CountsFailures(p *Page) bool {
 	if k.countsFailures != nil {
 		return k.countsFailures(p)
 	}
+	if k.failures != nil {
+		return slices.ContainsFunc(k.failures, p.Has)
+	}
 	if in := k.within(p); in != nil {
 		return in.CountsFailures(p)
 	}
@@ -329,10 +339,10 @@ func (k *Kind) CountsFailures(p *Page) bool {
 
 // Tier returns the server's position in a pool with a router. The page is not nil.
 func (k *Kind) Tier(p *Page) Tier {
-	if k.tier == nil {
-		return ""
+	if k.tierOf != nil {
+		return k.tierOf(p)
 	}
-	return k.tier(p)
+	return k.tier
 }
 
 // Generation names the set of series that the page shows, with the reason. The page is not nil.

@@ -30,7 +30,7 @@ func described(e *engine.Kind) string {
 	var b strings.Builder
 	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	say("page: %s, empty is good: %v", e.Path, e.EmptyPage)
-	say("missing page: %s", e.NoPage)
+	say("missing page: %s", e.NoPage.Hint)
 	grpc, ok := e.GRPCPort(metrics)
 	say("page on port %d: API on %d, same port %v, gRPC %v on %d", metrics, e.APIPort(metrics), e.SamePort(), ok, grpc)
 	if path := e.Iterations; path != "" {

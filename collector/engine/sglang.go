@@ -23,8 +23,12 @@ func sglang() *Kind {
 	return &Kind{
 		Name: SGLang,
 		Path: "/metrics",
-		NoPage: "SGLang has the page only with --enable-metrics; the router smg answers like it, " +
-			"and has its page on another port (--prometheus-port, 29000)",
+		NoPage: Missing{
+			Hint: "SGLang has the page only with --enable-metrics; the router smg answers like it, " +
+				"and has its page on another port (--prometheus-port, 29000)",
+			Why:  ": it exists only with --enable-metrics",
+			Cure: "--enable-metrics",
+		},
 		marks:    []mark{{text: sglangPrefix, weight: 2}},
 		priority: -1,
 		series:   sglangMeanings(),
@@ -43,14 +47,12 @@ func sglang() *Kind {
 		ask:      sglangAsk,
 		health:   sglangHealth,
 
-		adapt:          sglangQuirks,
-		countsFailures: sglangCountsFailures,
+		adapt:    sglangQuirks,
+		failures: []Signal{HTTPAnswers}, // By route and status, including the one with this page.
 
-		whyNoPage:  ": it exists only with --enable-metrics",
-		cureNoPage: "--enable-metrics",
-		judge:      sglangJudge,
-		remark:     sglangRemarks,
-		gaps:       sglangGaps,
+		judge:  sglangJudge,
+		remark: sglangRemarks,
+		gaps:   sglangGaps,
 	}
 }
 
@@ -139,14 +141,10 @@ func sglangFollows(ctx context.Context, client Client, address string) bool {
 	return h.API == APIReady
 }
 
-// sglangCountsFailures reports whether failures are counted. Answers are counted by route and
-// status, including the one with this page.
-func sglangCountsFailures(p *Page) bool { return p.Has(HTTPAnswers) }
-
 // sglangQuirks returns the quirks of a page. With several tokenizer workers no answers are counted,
 // and streams count as aborted shortly after they ended (sgl-project/sglang#28868).
 func sglangQuirks(q Quirks, p *Page) Quirks {
-	q.AbortsRepeated = p != nil && p.engine.Name == SGLang && sglangSteps(p) && !sglangCountsFailures(p)
+	q.AbortsRepeated = p != nil && p.engine.Name == SGLang && sglangSteps(p) && !p.Has(HTTPAnswers)
 	return q
 }
 

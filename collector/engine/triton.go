@@ -32,6 +32,7 @@ func triton() *Kind {
 func tritonPage() *Kind {
 	k := &Kind{
 		Path:     "/metrics",
+		NoPage:   Missing{Cure: "metrics_path: /metrics"},
 		series:   tritonMeanings(),
 		prefixes: []string{vllmPrefix},
 		wrapper:  modulePrefix,
@@ -47,7 +48,6 @@ func tritonPage() *Kind {
 		deliberate:   tritonDeliberate,
 		determinism:  tritonDeterminism,
 		stockVersion: tritonStockVersion,
-		cureNoPage:   "metrics_path: /metrics",
 		remark:       tritonRemarks,
 	}
 	k.lacking = func(name string, known *Knowledge) target.Check { return tritonLacking(k, name, known) }

@@ -33,8 +33,12 @@ func trtllmServe() *Kind {
 		Name:      TRTLLMServe,
 		Path:      "/prometheus/metrics",
 		EmptyPage: true,
-		NoPage: "trtllm-serve has the page from TensorRT-LLM 1.1 on with return_perf_metrics: true, and none " +
-			"for embeddings",
+		NoPage: Missing{
+			Hint: "trtllm-serve has the page from TensorRT-LLM 1.1 on with return_perf_metrics: true, and none " +
+				"for embeddings",
+			Why:  ": it exists from TensorRT-LLM 1.1 on, with return_perf_metrics",
+			Cure: curePerf,
+		},
 		marks: []mark{
 			{text: servePrefix, weight: 5},
 			// Other servers, such as MindIE, share the names without prefix, but not the labels.
@@ -64,8 +68,6 @@ func trtllmServe() *Kind {
 		countsFailures: serveCountsFailures,
 		generation:     serveGeneration,
 
-		whyNoPage:   ": it exists from TensorRT-LLM 1.1 on, with return_perf_metrics",
-		cureNoPage:  curePerf,
 		judge:       serveJudge,
 		remark:      serveRemarks,
 		gaps:        serveGaps,

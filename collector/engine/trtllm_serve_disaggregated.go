@@ -22,8 +22,8 @@ func trtllmDisaggregated() *Kind {
 		stream:      Stream{Usage: true, Seed: true, IgnoreEOS: true},
 		healthNote:  "the API is ready while a prefill and a decode server are",
 
-		countsFailures: func(*Page) bool { return false },
-		tier:           func(*Page) Tier { return TierFrontend },
+		failures: []Signal{}, // Its exceptions are failures and client errors alike.
+		tier:     TierFrontend,
 
 		gaps: disaggregatedGaps,
 	}

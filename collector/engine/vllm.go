@@ -38,9 +38,12 @@ func vllm() *Kind {
 
 		health: vllmHealth,
 
-		adapt:          vllmQuirks,
-		countsFailures: vllmCountsFailures,
-		arrange:        vllmArrange,
+		adapt: vllmQuirks,
+		// The API counts its answers by route and status, beginning with the first, for example to the
+		// request for its models. Requests for the page and about health do not count
+		// (entrypoints/serve/instrumentator/metrics.py).
+		failures: []Signal{HTTPAnswers},
+		arrange:  vllmArrange,
 
 		unserved:   vllmUnserved,
 		deliberate: vllmDeliberate,
@@ -61,11 +64,6 @@ const vllmConfig = "cache_config_info"
 func vllmRust(p *Page) bool {
 	return p.HasPrefix(vllmPrefix) && !p.HasName(vllmPrefix+vllmConfig) && !p.hasFamily("python_info")
 }
-
-// vllmCountsFailures reports whether failures are counted. The API counts its answers by route and
-// status, beginning with the first, for example to the request for its models. Requests for the page
-// and about health do not count (entrypoints/serve/instrumentator/metrics.py).
-func vllmCountsFailures(p *Page) bool { return p.Has(HTTPAnswers) }
 
 // vllmQuirks returns the quirks of a page. A rejection (503) is among the 5xx unless the engine
 // counts it.

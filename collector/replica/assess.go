@@ -169,7 +169,7 @@ func (r *Replica) addFailure(s *assess.Scrape, failed error) {
 	s.Unanswered = reason.Unanswered() && !ended || badGateway || gatewayTimeout
 	s.Refused = badGateway || reason == scrape.ReasonConnect && !denied
 	if answered(failed, http.StatusNotFound) {
-		s.Hint = r.server.Engine.NoPage
+		s.Hint = r.server.Engine.NoPage.Hint
 	}
 }
 

@@ -110,7 +110,7 @@ func missingPageHint(s *target.Status, c *failedScrape) string {
 	if !ok || c.reason != ReasonHTTPStatus || c.class != "404" {
 		return ""
 	}
-	return e.NoPage
+	return e.NoPage.Hint
 }
 
 // apiAt describes the API of a known server at the address.
