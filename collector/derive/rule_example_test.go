@@ -45,7 +45,7 @@ func Example_rule() {
 	fmt.Println("series set on a page:", out.next)
 	// Output:
 	// waiting: 3 true
-	// in Triton's queues: 0 false
+	// in Triton's queues: 0 false false
 	// the engine runs: true
 	// labels, once a shape: {model_id="llama"}
 	// series set on a page: 1

@@ -97,7 +97,7 @@ func (v *View) limitedBy(m *Model) (resource string, ok bool) {
 	busy, okBusy := v.Of(m, admitted)
 	slots, limited := v.Of(m, requestsLimit)
 	waits, okWaits := v.Of(m, waiting)
-	queue, okQueue := v.pending(m)
+	queue, queued, okQueue := v.pending(m)
 	used, _ := v.Of(m, cacheUse)
 	paused, _ := v.Sum(m, engine.RequestsPaused, engine.RequestsPreempted)
 	prefills, _ := v.Sum(m, engine.RequestsPrefill)
@@ -114,7 +114,7 @@ func (v *View) limitedBy(m *Model) (resource string, ok bool) {
 	case queue > 0:
 		return "core_queue", ok && okQueue
 	}
-	return "none", ok && (okQueue || !v.hasPending(m))
+	return "none", ok && (okQueue || !queued)
 }
 
 // measuredTimes returns the latencies whose coverage is exposed, by the name of the family.

@@ -12,9 +12,9 @@ func queueDepthRule() Rule {
 // queueDepth exposes the number of requests known to wait. Without the engine's queue it has a
 // value only for models that Triton itself queues: the queues of others are always empty.
 func queueDepth(v *View, m *Model, out *Out) {
-	core, okCore := v.pending(m)
+	core, inCore, okCore := v.pending(m)
 	waits, okWaits := v.Of(m, waiting)
-	switch inCore, inEngine := v.hasPending(m), v.Shows(m, waiting); {
+	switch inEngine := v.Shows(m, waiting); {
 	case inCore && inEngine:
 		out.Set(m, core+waits, okCore && okWaits && v.Runs(m))
 	case inEngine:
@@ -31,8 +31,7 @@ func queueSplitRule() Rule {
 
 // queueSplit exposes the requests that wait by queue.
 func queueSplit(v *View, m *Model, out *Out) {
-	if v.hasPending(m) {
-		core, ok := v.pending(m)
+	if core, shown, ok := v.pending(m); shown {
 		out.Set(m, core, ok, "queue", "core")
 	}
 	if v.Shows(m, waiting) {
@@ -41,16 +40,13 @@ func queueSplit(v *View, m *Model, out *Out) {
 	}
 }
 
-// pending returns the number of requests that wait in Triton's own queues. Ensembles have none (core
-// ensemble_scheduler.cc); behind the LLM only tokens of running requests wait.
-func (v *View) pending(m *Model) (float64, bool) {
+// pending returns the number of requests that wait in Triton's own queues, and whether pages of this
+// shape show any. Ensembles have none (core ensemble_scheduler.cc); behind the LLM only tokens of
+// running requests wait.
+func (v *View) pending(m *Model) (requests float64, shown, ok bool) {
 	v.shown(m, engine.ModelPending)
-	return v.sumOf(m.queues.groups)
-}
-
-func (v *View) hasPending(m *Model) bool {
-	v.shown(m, engine.ModelPending)
-	return len(m.queues.groups) > 0
+	requests, ok = v.sumOf(m.queues.groups)
+	return requests, len(m.queues.groups) > 0, ok
 }
 
 // waitingReads returns the signals that tell besides how many requests wait.
@@ -208,8 +204,7 @@ func (v *View) runningWhileFull(m *Model) (float64, bool) {
 func (v *View) demand(m *Model) (float64, bool) {
 	requests, ok := v.Of(m, admitted)
 	if v.index.quirks.ActiveHoldsWaiting {
-		core, okCore := v.pending(m)
-		if v.hasPending(m) {
+		if core, shown, okCore := v.pending(m); shown {
 			return requests + core, ok && okCore
 		}
 		return requests, ok
