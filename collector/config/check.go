@@ -10,118 +10,189 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// checker walks a parsed document along the Go types that it is decoded into and records what
-// does not fit, with line and path of the key. The strict decoder of the YAML package finds the
-// same mistakes, but names Go types instead of keys and stops at the first mistake that is not
-// about types.
+// checker reads a parsed document into Go values and records what does not fit, with line and path
+// of the key. The decoder of the YAML package names Go types instead of keys, and stops at the
+// first mistake that is not about types. The checker goes on: whatever is wrong keeps its default,
+// so that all other keys can be validated too.
 type checker struct {
 	problems problems
 	// lines holds the line of every key, by path.
 	lines map[string]int
-	// visits caches the result of each visit, so that a node with several aliases is visited once.
+	// refused holds the paths of the keys that do not have the value which the document means.
+	refused []string
+	// visits holds each node with the type that it was read into, so that the mistakes of a node
+	// with several aliases are reported once.
 	visits map[visit]bool
+	// open holds the nodes that are being read, to find aliases of what contains them.
+	open map[*yaml.Node]bool
+	// silent is true while a node is read again, whose mistakes are reported already.
+	silent bool
+	// opaque is the error of a value of any type, which belongs to the block around it.
+	opaque error
 }
 
 // visit identifies the check of a node against a type.
 type visit struct {
 	node *yaml.Node
 	typ  reflect.Type
-	// into is the path of the mapping that the node is merged into, if any.
-	into string
+}
+
+// selfDecoder is a type that decodes itself, usually by decoding its keys first.
+type selfDecoder interface {
+	UnmarshalYAML(unmarshal func(any) error) error
+}
+
+func newChecker() *checker {
+	return &checker{lines: map[string]int{}, visits: map[visit]bool{}, open: map[*yaml.Node]bool{}}
 }
 
 func (c *checker) add(n *yaml.Node, format string, args ...any) {
-	c.problems = append(c.problems, &problem{line: n.Line, text: fmt.Sprintf(format, args...)})
+	if !c.silent {
+		c.problems = append(c.problems, &problem{line: n.Line, text: fmt.Sprintf(format, args...)})
+	}
 }
 
-// walk checks that node fits type t and reports whether it does.
-func (c *checker) walk(n *yaml.Node, t reflect.Type, path string) bool {
+// refuse records that a key has its default because its value in the document is wrong.
+func (c *checker) refuse(path string) { c.refused = append(c.refused, path) }
+
+// read reads node into v, as far as it fits.
+func (c *checker) read(n *yaml.Node, v reflect.Value, path string) {
 	n = resolve(n)
 	if _, ok := c.lines[path]; !ok {
 		c.lines[path] = n.Line
 	}
-	t = writtenType(t)
-	return c.visit(visit{n, t, ""}, func() bool { return c.fits(n, t, path) })
-}
-
-// visit returns the result of check, which it calls only the first time.
-func (c *checker) visit(v visit, check func() bool) bool {
-	if fits, visited := c.visits[v]; visited {
-		return fits
+	if c.open[n] {
+		c.add(n, "%s contains itself through an alias; write the values out", describe(path))
+		c.refuse(path)
+		return
 	}
-	c.visits[v] = true
-	c.visits[v] = check()
-	return c.visits[v]
+	c.open[n] = true
+	defer delete(c.open, n)
+	again, silent := visit{n, v.Type()}, c.silent
+	c.silent = silent || c.visits[again]
+	c.visits[again] = true
+	c.fit(n, v, path)
+	c.silent = silent
 }
 
-func (c *checker) fits(n *yaml.Node, t reflect.Type, path string) bool {
-	switch {
+func (c *checker) fit(n *yaml.Node, v reflect.Value, path string) {
+	switch kind, written := v.Kind(), writtenType(v.Type()); {
 	case n.ShortTag() == "!!null":
-		return true
-	case t.Kind() == reflect.Struct && hasKeys(t):
-		return c.walkStruct(n, t, path)
-	case t.Kind() == reflect.Map:
-		return c.walkMap(n, t, path)
-	case t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8 && !isText(t):
-		return c.walkList(n, t, path)
-	case t.Kind() == reflect.Interface:
-		return true
+		if kind == reflect.Interface || kind == reflect.Pointer || kind == reflect.Map || kind == reflect.Slice {
+			v.SetZero()
+		}
+	case kind == reflect.Pointer:
+		if v.IsNil() {
+			v.Set(reflect.New(v.Type().Elem()))
+		}
+		c.fit(n, v.Elem(), path)
+	case kind == reflect.Struct && written.Kind() == reflect.Interface:
+		c.readBlock(n, v, path, nil) // This program lacks the type, which the error says.
+	case kind == reflect.Struct && hasKeys(written):
+		c.readStruct(n, v, path)
+	case kind == reflect.Map:
+		c.readMap(n, v, path)
+	case kind == reflect.Slice && v.Type().Elem().Kind() != reflect.Uint8 && !isText(v.Type()):
+		c.readList(n, v, path)
+	case kind == reflect.Interface:
+		if err := n.Decode(v.Addr().Interface()); err != nil && c.opaque == nil {
+			c.opaque = err
+		}
+	default:
+		c.readLeaf(n, v, path)
 	}
-	return c.leaf(n, t, path)
 }
 
-// walkStruct checks a mapping with fixed keys, then decodes it if the type decodes itself: many
-// such types reject combinations of keys.
-func (c *checker) walkStruct(n *yaml.Node, t reflect.Type, path string) bool {
-	if n.Kind != yaml.MappingNode {
-		c.add(
-			n,
-			"%s must be a mapping of keys, not %s; known keys: %s",
-			describe(path),
-			kindWord(n),
-			knownKeys(keysOf(t)),
-		)
-		return false
+// readStruct reads a mapping with fixed keys.
+func (c *checker) readStruct(n *yaml.Node, v reflect.Value, path string) {
+	if keys := keysOf(writtenType(v.Type())); n.Kind != yaml.MappingNode {
+		c.add(n, "%s must be a mapping of keys, not %s; known keys: %s", describe(path), kindWord(n), knownKeys(keys))
+		c.refuse(path)
+		for _, key := range keys.order {
+			c.refuse(join(path, key))
+		}
+		return
 	}
-	return c.walkFixed(n, t, path) && (!decodesItself(t) || c.decode(n, t, path))
+	c.readBlock(n, v, path, c.readFields)
 }
 
-func (c *checker) walkList(n *yaml.Node, t reflect.Type, path string) bool {
+func (c *checker) readList(n *yaml.Node, v reflect.Value, path string) {
 	if n.Kind != yaml.SequenceNode {
 		c.add(n, "%s must be a list, not %s; start each entry with \"- \"", describe(path), kindWord(n))
-		return false
+		c.refuse(path)
+		return
 	}
-	ok := true
+	c.readBlock(n, v, path, c.readItems)
+}
+
+// readBlock reads a mapping or list, by the method of its type if it has one: many such types set
+// defaults and reject combinations of keys.
+func (c *checker) readBlock(
+	n *yaml.Node,
+	v reflect.Value,
+	path string,
+	read func(n *yaml.Node, v reflect.Value, path string),
+) {
+	self, decodes := v.Addr().Interface().(selfDecoder)
+	if !decodes {
+		read(n, v, path)
+		return
+	}
+	err := self.UnmarshalYAML(func(into any) error {
+		switch v := reflect.ValueOf(into).Elem(); v.Kind() {
+		case reflect.Struct, reflect.Slice:
+			c.fit(n, v, path)
+		default:
+			return n.Decode(into)
+		}
+		err := c.opaque
+		c.opaque = nil
+		return err
+	})
+	if err == nil {
+		return
+	}
+	if message := decodeMessage(err, n, v.Type()); c.independent(message, path, writtenType(v.Type())) {
+		c.add(n, "%s: %s", path, message)
+	}
+}
+
+func (c *checker) readItems(n *yaml.Node, v reflect.Value, path string) {
+	v.Set(reflect.MakeSlice(v.Type(), len(n.Content), len(n.Content)))
 	for i, item := range n.Content {
-		itemPath := path + "[" + strconv.Itoa(i) + "]"
+		into, itemPath := v.Index(i), path+"["+strconv.Itoa(i)+"]"
+		if into.Kind() == reflect.Pointer {
+			into.Set(reflect.New(into.Type().Elem())) // Lists have no nil entries.
+		}
 		if resolve(item).ShortTag() == "!!null" {
 			c.add(item, "%s is empty; fill it or remove the \"-\"", itemPath)
-			ok = false
+			c.refuse(itemPath)
 			continue
 		}
-		ok = c.walk(item, t.Elem(), itemPath) && ok
+		c.read(item, into, itemPath)
 	}
-	return ok && (!decodesItself(t) || c.decode(n, t, path))
 }
 
-func (c *checker) leaf(n *yaml.Node, t reflect.Type, path string) bool {
-	if n = resolve(n); n.Kind != yaml.ScalarNode {
-		c.add(n, "%s must be %s, not %s", path, typeWord(t), kindWord(n))
-		return false
+// readLeaf reads a scalar and reports whether it fits.
+func (c *checker) readLeaf(n *yaml.Node, v reflect.Value, path string) bool {
+	n = resolve(n)
+	t, message := v.Type(), ""
+	switch {
+	case n.Kind != yaml.ScalarNode:
+		message = fmt.Sprintf("%s must be %s, not %s", path, typeWord(t), kindWord(n))
+	case n.ShortTag() == "!!float" && isWhole(t):
+		message = fmt.Sprintf("%s: %q is not %s", path, n.Value, typeWord(t))
+	default:
+		read := reflect.New(t)
+		err := n.Decode(read.Interface())
+		if err == nil {
+			v.Set(read.Elem())
+			return true
+		}
+		message = path + ": " + decodeMessage(err, n, t)
 	}
-	if n.ShortTag() == "!!float" && isWhole(t) {
-		c.add(n, "%s: %q is not %s", path, n.Value, typeWord(t))
-		return false
-	}
-	return c.decode(n, t, path)
-}
-
-func (c *checker) decode(n *yaml.Node, t reflect.Type, path string) bool {
-	err := n.Decode(reflect.New(t).Interface())
-	if err == nil {
-		return true
-	}
-	c.add(n, "%s: %s", path, decodeMessage(err, n, t))
+	c.add(n, "%s", message)
+	c.refuse(path)
 	return false
 }
 

@@ -55,6 +55,7 @@ func invalid() (all []mistake) {
 		document func(text string) string
 	}{
 		{documentMistakes, whole},
+		{togetherMistakes, whole},
 		{blockMistakes, beforePool},
 		{targetMistakes, withTargets},
 		{keys, inPool},

@@ -3,7 +3,7 @@
 // concern a single package are declared in that package. The package must know neither how
 // anything runs nor kinds of servers by name.
 //
-// Begin reading at Parse: check.go walks the document, validate.go checks the values.
+// Begin reading at Parse: check.go reads the document, validate.go checks the values.
 package config
 
 import (
@@ -66,8 +66,8 @@ func Load(path string) (*File, error) {
 }
 
 // Parse reads and validates a document. Errors begin with name, and relative file names in the
-// document are relative to its directory. Contradictions between keys are reported only if each
-// key is valid on its own.
+// document are relative to its directory. All mistakes are reported at once, whatever their kind,
+// but none that may only follow from another: see followsFrom.
 func Parse(name string, text []byte) (*File, error) {
 	if len(text) > maxFileSize {
 		return nil, fmt.Errorf("%s: the file is larger than %d MiB; move targets to "+
@@ -77,47 +77,43 @@ func Parse(name string, text []byte) (*File, error) {
 		line := firstLine(string(text), func(line string) bool { return !utf8.ValidString(line) })
 		return nil, problems{{line: line, text: "not valid UTF-8; save the file as UTF-8"}}.err(name)
 	}
-	root, err := tree(name, text)
-	if err != nil {
-		return nil, err
+	root, second, broken := tree(text)
+	if broken != nil {
+		return nil, broken.err(name)
 	}
-	check := &checker{lines: map[string]int{}, visits: map[visit]bool{}}
-	if !check.walk(root, reflect.TypeFor[File](), "") {
-		return nil, check.problems.err(name)
-	}
-	f := DefaultFile
-	if err := root.Decode(&f); err != nil {
-		return nil, problems{syntaxProblem(err, "")}.err(name)
-	}
+	check, f := newChecker(), DefaultFile
+	check.problems = second
+	check.read(root, reflect.ValueOf(&f).Elem(), "")
 	f.Resolve()
 	for i := range f.Pools {
 		f.Pools[i].setDirectory(filepath.Dir(name))
 	}
-	if found := locate(f.Validate(), check.lines); len(found) > 0 {
-		return nil, found.err(name)
+	check.validate(&f)
+	if len(check.problems) > 0 {
+		return nil, check.problems.err(name)
 	}
 	return &f, nil
 }
 
-// tree parses the text, which must be a single document.
-func tree(name string, text []byte) (*yaml.Node, error) {
+// tree parses the text. It must be a single document; a second one is a mistake among others.
+func tree(text []byte) (root *yaml.Node, second, broken problems) {
 	dec := yaml.NewDecoder(bytes.NewReader(text))
-	var doc, second yaml.Node
+	var doc, next yaml.Node
 	err := dec.Decode(&doc)
 	switch {
 	case errors.Is(err, io.EOF), err == nil && doc.Content[0].ShortTag() == "!!null":
-		return nil, fmt.Errorf("%s: the file is empty; it needs at least pools", name)
+		return nil, nil, problems{{text: "the file is empty; it needs at least pools"}}
 	case err != nil:
-		return nil, problems{syntaxProblem(err, string(text))}.err(name)
+		return nil, nil, problems{syntaxProblem(err, string(text))}
 	}
-	switch err := dec.Decode(&second); {
+	switch err := dec.Decode(&next); {
 	case errors.Is(err, io.EOF):
-		return doc.Content[0], nil
+		return doc.Content[0], nil, nil
 	case err != nil:
-		return nil, problems{syntaxProblem(err, string(text))}.err(name)
+		return nil, nil, problems{syntaxProblem(err, string(text))}
 	}
-	return nil, problems{{
-		line: second.Line,
+	return doc.Content[0], problems{{
+		line: next.Line,
 		text: "a second document starts here; put everything into one and remove the line ---",
-	}}.err(name)
+	}}, nil
 }

@@ -18,6 +18,26 @@ func strict(text []byte) error {
 	return dec.Decode(&config.File{})
 }
 
+// TestValuesAreThoseOfTheDecoder reads each valid document with the decoder of the YAML package too.
+func TestValuesAreThoseOfTheDecoder(t *testing.T) {
+	t.Chdir("testdata")
+	for _, d := range valid() {
+		got, err := config.Parse("config.yml", []byte(d.text))
+		require.NoError(t, err, d.name)
+		require.Equal(t, decoded(t, d.text).String(), got.String(), d.name)
+	}
+}
+
+// decoded returns a document as the decoder of the YAML package reads it.
+func decoded(t *testing.T, text string) *config.File {
+	t.Helper()
+	f := config.DefaultFile
+	require.NoError(t, yaml.Unmarshal([]byte(text), &f))
+	f.Resolve()
+	require.NoError(t, f.Validate()) // It sets defaults of Prometheus' package.
+	return &f
+}
+
 func TestCheckerRefusesWhatDecoderRefuses(t *testing.T) {
 	refused := 0
 	for _, m := range invalid() {

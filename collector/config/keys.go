@@ -14,23 +14,28 @@ import (
 
 // keySet is the set of keys that a mapping may have.
 type keySet struct {
-	// fields holds the type of each key's value.
-	fields map[string]reflect.Type
+	// fields holds the type of each key's value, and indexes where the struct has it.
+	fields  map[string]reflect.Type
+	indexes map[string][]int
 	// order lists the keys in the order of the struct.
 	order []string
-	// otherType is the type of the values of any other key, nil if none is allowed.
+	// otherType is the type of the values of any other key, nil if none is allowed, and others where
+	// the struct has their map.
 	otherType reflect.Type
+	others    []int
 }
 
 // keysOf returns the keys of a struct type from its yaml tags, including those of inlined structs.
 func keysOf(t reflect.Type) *keySet {
-	set := &keySet{fields: map[string]reflect.Type{}}
-	set.collect(t)
+	set := &keySet{fields: map[string]reflect.Type{}, indexes: map[string][]int{}}
+	set.collect(t, nil)
 	return set
 }
 
-func (k *keySet) collect(t reflect.Type) {
+// collect adds the keys of a struct type that is at index of the outermost one.
+func (k *keySet) collect(t reflect.Type, index []int) {
 	for f := range t.Fields() {
+		index := slices.Concat(index, f.Index)
 		tag := f.Tag.Get("yaml")
 		name, options, _ := strings.Cut(tag, ",")
 		switch {
@@ -38,15 +43,15 @@ func (k *keySet) collect(t reflect.Type) {
 		case slices.Contains(strings.Split(options, ","), "inline"):
 			inlined := writtenType(f.Type)
 			if inlined.Kind() == reflect.Map {
-				k.otherType = inlined.Elem()
+				k.otherType, k.others = inlined.Elem(), index
 				continue
 			}
-			k.collect(inlined)
+			k.collect(inlined, index)
 		default:
 			if _, ok := k.fields[name]; !ok {
 				k.order = append(k.order, name)
 			}
-			k.fields[name] = f.Type
+			k.fields[name], k.indexes[name] = f.Type, index
 		}
 	}
 }

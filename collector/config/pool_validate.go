@@ -160,18 +160,15 @@ func (c *Pool) validateIterations() error {
 }
 
 func (c *Pool) validateCanary() error {
-	if err := c.Canary.Validate(); err != nil {
-		return prefixed("canary.", err)
+	errs := keyErrors{prefixed("canary.", c.Canary.Validate())}
+	if !c.Canary.Enabled {
+		return errors.Join(errs...)
 	}
-	switch within := c.Canary.CancelWithin; {
-	case !c.Canary.Enabled:
-	case within > 0 && within < 2*c.ScrapeInterval:
-		return fmt.Errorf("canary.cancel_within: %s is shorter than two scrape intervals of %s, so no page may "+
-			"arrive in time; raise it or lower scrape_interval", within, c.ScrapeInterval)
-	case c.Silent:
-		return errors.New("canary.enabled: silent replicas have no API to ask; remove one of the two")
-	}
-	return nil
+	within := c.Canary.CancelWithin
+	errs.addIf(within > 0 && within < 2*c.ScrapeInterval, "canary.cancel_within: %s is shorter than two scrape "+
+		"intervals of %s, so no page may arrive in time; raise it or lower scrape_interval", within, c.ScrapeInterval)
+	errs.addIf(c.Silent, "canary.enabled: silent replicas have no API to ask; remove one of the two")
+	return errors.Join(errs...)
 }
 
 func hasGRPC(kind string) bool {

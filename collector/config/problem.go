@@ -39,14 +39,17 @@ func (p *problem) Unwrap() error { return p.cause }
 // problems holds the mistakes in one document.
 type problems []*problem
 
-// err joins the problems, sorted by line, with one line of text each. It returns nil if there are
-// none.
+// err joins the problems, sorted by line, with one line of text each, which is there once even if
+// both the decoder of a block and its validation found it. It returns nil if there are none.
 func (p problems) err(document string) error {
 	slices.SortStableFunc(p, func(a, b *problem) int { return a.line - b.line })
-	errs := make([]error, 0, len(p))
+	errs, told := make([]error, 0, len(p)), map[string]bool{}
 	for _, mistake := range p {
 		mistake.document = document
-		errs = append(errs, mistake)
+		if text := mistake.Error(); !told[text] {
+			told[text] = true
+			errs = append(errs, mistake)
+		}
 	}
 	return errors.Join(errs...)
 }

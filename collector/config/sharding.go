@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -17,17 +18,16 @@ type Sharding struct {
 // DefaultSharding is a single exporter with all targets.
 var DefaultSharding = Sharding{Total: 1}
 
-// Validate returns an error if a key is invalid. The index may still be missing; see
+// Validate returns an error for each invalid key. The index may still be missing; see
 // [Sharding.Place].
 func (c *Sharding) Validate() error {
-	switch {
-	case c.Total < 1:
-		return fmt.Errorf("sharding.total: %d is below 1; use 1 or more", c.Total)
-	case c.Index != nil && (*c.Index < 0 || *c.Index >= c.Total):
-		return fmt.Errorf("sharding.index: %d is out of range; it must be at least 0 and below "+
-			"sharding.total, which is %d", *c.Index, c.Total)
+	var errs keyErrors
+	errs.addIf(c.Total < 1, "sharding.total: %d is below 1; use 1 or more", c.Total)
+	if c.Index != nil {
+		errs.addIf(*c.Index < 0 || c.Total >= 1 && *c.Index >= c.Total, "sharding.index: %d is out of range; it "+
+			"must be at least 0 and below sharding.total, which is %d", *c.Index, c.Total)
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // Place sets the index from a number, or from a name that ends in a dash and a number like the

@@ -37,6 +37,9 @@ func validateGroup(path string, g *targetgroup.Group, pool *Pool, owners map[[2]
 	errs.addIf(len(g.Targets) == 0, "%s.targets: is empty; list targets as host:port", path)
 	for k, t := range g.Targets {
 		targetPath := fmt.Sprintf("%s.targets[%d]", path, k)
+		if t[model.AddressLabel] == "" {
+			continue // Package discovery says so.
+		}
 		if err := checkAddress(string(t[model.AddressLabel])); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", targetPath, err))
 			continue

@@ -50,6 +50,17 @@ func hint(key, path string, keys *keySet) string {
 	return "; known keys: " + knownKeys(keys)
 }
 
+// meantBy returns the keys that may be meant by an unknown one.
+func meantBy(key string, keys *keySet) []string {
+	if other := renamed[key]; other != "" {
+		return strings.FieldsFunc(strings.ReplaceAll(other, " or ", " "), func(r rune) bool { return r == ' ' || r == ',' })
+	}
+	if near := Nearest(key, keys.order); near != "" {
+		return []string{near}
+	}
+	return nil
+}
+
 func knownKeys(keys *keySet) string {
 	if len(keys.order) > maxKeys {
 		return strings.Join(keys.order[:maxKeys], ", ") + ", ..."

@@ -65,20 +65,21 @@ func prefixed(path string, err error) error {
 	return errors.Join(errs...)
 }
 
-// locate adds the line of the key to each error.
-func locate(err error, lines map[string]int) problems {
-	var found problems
-	for _, err := range flatten(err) {
+// validate adds the errors in keys and between keys, with the line of the key.
+func (c *checker) validate(f *File) {
+	for _, err := range flatten(f.Validate()) {
 		// The HTTP client is not a key: its blocks are in the pool itself.
 		text := strings.Replace(err.Error(), ".http client: ", ": ", 1)
 		key, reason, _ := strings.Cut(text, ": ")
-		found = append(found, &problem{
-			line:  lineOf(mentioned(key, reason, lines), lines),
+		if c.followsFrom(key, reason) {
+			continue
+		}
+		c.problems = append(c.problems, &problem{
+			line:  lineOf(mentioned(key, reason, c.lines), c.lines),
 			text:  text + advice(text),
 			cause: err,
 		})
 	}
-	return found
 }
 
 // mentioned returns the first key below key that the reason mentions and the document has, else

@@ -6,6 +6,8 @@ package discovery
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/prometheus/common/model"
@@ -82,7 +84,7 @@ func (c *Config) SetDirectory(dir string) {
 func (c *Config) Validate() error {
 	var errs []error
 	for i, g := range c.StaticConfigs {
-		if err := validateGroup(g); err != nil {
+		for _, err := range validateGroup(g) {
 			errs = append(errs, fmt.Errorf("static_configs[%d]%w", i, err))
 		}
 	}
@@ -100,21 +102,22 @@ func (c *Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// validateGroup returns an error if a target group is invalid. The error begins with the rest of
-// the key.
-func validateGroup(g *targetgroup.Group) error {
+// validateGroup returns all errors of a target group. Each begins with the rest of its key.
+func validateGroup(g *targetgroup.Group) (errs []error) {
 	for i, t := range g.Targets {
 		if t[model.AddressLabel] == "" {
-			return fmt.Errorf(".targets[%d]: is empty; write host:port", i)
+			errs = append(errs, fmt.Errorf(".targets[%d]: is empty; write host:port", i))
 		}
 	}
-	for name, value := range g.Labels {
+	for _, name := range slices.Sorted(maps.Keys(g.Labels)) {
+		value := g.Labels[name]
 		if !model.UTF8Validation.IsValidLabelName(string(name)) {
-			return fmt.Errorf(".labels: %q is not a label name; give it a name in UTF-8", string(name))
+			errs = append(errs, fmt.Errorf(".labels: %q is not a label name; give it a name in UTF-8", string(name)))
+			continue
 		}
 		if !utf8.ValidString(string(value)) {
-			return fmt.Errorf(".labels.%s: %q is not valid UTF-8; write it in UTF-8", string(name), string(value))
+			errs = append(errs, fmt.Errorf(".labels.%s: %q is not valid UTF-8; write it in UTF-8", string(name), string(value)))
 		}
 	}
-	return nil
+	return errs
 }

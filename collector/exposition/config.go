@@ -36,23 +36,21 @@ var DefaultConfig = Config{
 // AliasSets returns the allowed values of Config.Aliases.
 func AliasSets() []string { return []string{"otel", "trtllm", "vllm"} }
 
-// Validate returns an error that names the wrong key and the allowed values.
+// Validate returns all errors, each beginning with its key.
 func (c *Config) Validate() error {
+	var errs []error
 	for i, name := range c.Aliases {
-		if !slices.Contains(AliasSets(), name) {
-			return fmt.Errorf(
-				"exposition.aliases[%d]: unknown set %q; use %s",
-				i,
-				name,
-				strings.Join(AliasSets(), ", "),
-			)
-		}
-		if slices.Contains(c.Aliases[:i], name) {
-			return fmt.Errorf("exposition.aliases[%d]: %q is listed twice; name each set once", i, name)
+		switch {
+		case !slices.Contains(AliasSets(), name):
+			errs = append(errs, fmt.Errorf("exposition.aliases[%d]: unknown set %q; use %s", i, name,
+				strings.Join(AliasSets(), ", ")))
+		case slices.Contains(c.Aliases[:i], name):
+			errs = append(errs, fmt.Errorf("exposition.aliases[%d]: %q is listed twice; name each set once", i, name))
 		}
 	}
 	if !c.Raw && !c.Normalised && len(c.Aliases) == 0 {
-		return errors.New("exposition: raw, normalised and aliases are all off, /metrics would be empty; turn one on")
+		errs = append(errs, errors.New("exposition: raw, normalised and aliases are all off, /metrics would be "+
+			"empty; turn one on"))
 	}
-	return nil
+	return errors.Join(errs...)
 }

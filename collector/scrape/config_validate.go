@@ -19,18 +19,6 @@ const minHeaders = kibibyte
 
 // Validate returns all errors, each beginning with its key. It reads no files.
 func (c *Config) Validate() error {
-	client := promconfig.HTTPClientConfig{
-		BasicAuth:     c.BasicAuth,
-		Authorization: c.Authorization,
-		OAuth2:        c.OAuth2,
-		TLSConfig:     c.TLS,
-		ProxyConfig:   c.Proxy,
-		HTTPHeaders:   c.Headers,
-	}
-	err := client.Validate()
-	if err != nil {
-		err = fmt.Errorf("http client: %w", err)
-	}
 	_, dialErr := c.Dial.guard()
 	var limitErr error
 	if c.Limits.Headers < minHeaders {
@@ -40,10 +28,39 @@ func (c *Config) Validate() error {
 		)
 	}
 	return errors.Join(
-		err, c.validateOAuth2(), c.validateHeaders(), c.validateToken(),
+		c.validateClient(), c.validateOAuth2(), c.validateHeaders(), c.validateToken(),
 		validateTLS("tls_config", &c.TLS), validateProxy("proxy_url", c.Proxy.ProxyURL),
 		dialErr, limitErr,
 	)
+}
+
+// validateClient lets Prometheus' package validate one block after the other, since it stops at the
+// first error, and then whether the blocks that are there go together.
+func (c *Config) validateClient() error {
+	var together promconfig.HTTPClientConfig
+	if c.BasicAuth != nil {
+		together.BasicAuth = &promconfig.BasicAuth{}
+	}
+	if c.Authorization != nil {
+		together.Authorization = &promconfig.Authorization{}
+	}
+	if c.OAuth2 != nil {
+		together.OAuth2 = &promconfig.OAuth2{ClientID: "any", TokenURL: "any"}
+	}
+	var errs []error
+	for _, block := range []promconfig.HTTPClientConfig{
+		{BasicAuth: c.BasicAuth},
+		{Authorization: c.Authorization},
+		{OAuth2: c.OAuth2},
+		{ProxyConfig: c.Proxy},
+		{HTTPHeaders: c.Headers},
+		together,
+	} {
+		if err := block.Validate(); err != nil {
+			errs = append(errs, fmt.Errorf("http client: %w", err))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // validateOAuth2 accepts only the grant type that needs no signing key.
@@ -55,13 +72,14 @@ func (c *Config) validateOAuth2() error {
 	if grant := c.OAuth2.GrantType; grant != "" && grant != grantClientCredentials {
 		errs = append(errs, fmt.Errorf("oauth2.grant_type: %q is not supported; use %s", grant, grantClientCredentials))
 	}
-	proxy := &c.OAuth2.ProxyConfig
+	if err := c.OAuth2.ProxyConfig.Validate(); err != nil {
+		errs = append(errs, fmt.Errorf("oauth2: %w", err))
+	}
 	u, err := url.Parse(c.OAuth2.TokenURL)
 	if c.OAuth2.TokenURL != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
 		errs = append(errs, errors.New("oauth2.token_url: is not a URL; write it like https://login.example.com/token"))
 	}
 	errs = append(errs,
-		proxy.Validate(),
 		validateTLS("oauth2.tls_config", &c.OAuth2.TLSConfig),
 		validateProxy("oauth2.proxy_url", c.OAuth2.ProxyURL))
 	return errors.Join(errs...)
