@@ -6,6 +6,7 @@ package alerts
 import (
 	"bytes"
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -43,11 +44,15 @@ func ParseValues(text []byte) (Values, error) {
 	if err != nil {
 		return nil, err
 	}
+	var errs []error
 	for _, key := range slices.Sorted(maps.Keys(overrides)) {
 		if _, exists := values[key]; !exists {
-			return nil, fmt.Errorf("unknown key %s: `trtllm_exporter rules --print-values` lists them", key)
+			errs = append(errs, fmt.Errorf("unknown key %s: `trtllm_exporter rules --print-values` lists them", key))
 		}
 		values[key] = overrides[key]
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
 	}
 	return values, nil
 }

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/alecthomas/kingpin/v2"
 	promconfig "github.com/prometheus/common/config"
@@ -19,7 +21,7 @@ const healthyPath = "/-/healthy"
 // and no curl.
 func declareHealthcheck(app *kingpin.Application, out *output) (string, func() error) {
 	cmd := app.Command("healthcheck", "Ask a running exporter whether it is healthy; exit code 0: yes, 1: no.")
-	address := cmd.Arg("url", "URL of the exporter; without a path "+healthyPath+" is asked.").
+	address := cmd.Arg("url", "Exporter as host:port or URL; without a path "+healthyPath+" is asked.").
 		Default("http://" + defaultAddress).String()
 	timeout := cmd.Flag("timeout", "Timeout of the request.").Default("3s").Duration()
 	insecure := cmd.Flag("insecure", "Accept any certificate, for requests on loopback.").Bool()
@@ -38,9 +40,12 @@ func declareHealthcheck(app *kingpin.Application, out *output) (string, func() e
 	})
 }
 
-// healthURL parses the URL. Errors do not quote it: it may contain a password, and container
-// runtimes keep the output.
+// healthURL parses the URL, or host:port. Errors do not quote it: it may contain a password, and
+// container runtimes keep the output.
 func healthURL(address string) (*url.URL, error) {
+	if _, port, err := net.SplitHostPort(address); err == nil && port != "" && !strings.Contains(address, "@") {
+		address = "http://" + address
+	}
 	u, err := url.Parse(address)
 	if urlErr, ok := errors.AsType[*url.Error](err); ok {
 		return nil, fmt.Errorf("healthcheck: %w; write http://host:port", urlErr.Err)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
@@ -31,6 +32,9 @@ func declareRules(app *kingpin.Application, out *output) (string, func() error) 
 			}
 		}
 		values, err := alerts.ParseValues(text)
+		if err == nil {
+			err = checkLinks(values)
+		}
 		if err != nil {
 			return fmt.Errorf("--values %s: %w", *file, err)
 		}
@@ -43,6 +47,15 @@ func declareRules(app *kingpin.Application, out *output) (string, func() error) 
 	}
 }
 
+// checkLinks returns an error for each address of the rules that is no URL.
+func checkLinks(values alerts.Values) error {
+	var errs []error
+	for _, key := range []string{"exporter", "grafana", "runbook"} {
+		errs = append(errs, checkURLFlag(key, values[key]))
+	}
+	return errors.Join(errs...)
+}
+
 func declareDashboards(app *kingpin.Application, out *output) (string, func() error) {
 	cmd := app.Command("dashboards", "Write the Grafana dashboards as JSON files into a folder.")
 	folder := cmd.Arg("folder", "Existing folder.").Required().ExistingDir()
@@ -52,6 +65,9 @@ func declareDashboards(app *kingpin.Application, out *output) (string, func() er
 	cmd.Flag("runbook-url", "Address of your own runbook, like the value runbook "+
 		"of the rules.").PlaceHolder("URL").StringVar(&chosen.Runbook)
 	return cmd.FullCommand(), func() error {
+		if err := checkURLFlag("--runbook-url", chosen.Runbook); err != nil {
+			return exitError{err, exitUsage}
+		}
 		if err := dashboards.Write(*folder, *label, &chosen); err != nil {
 			return err
 		}

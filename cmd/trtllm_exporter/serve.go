@@ -66,6 +66,17 @@ func (f *webFlags) check() error {
 	if f.MaxInFlight < 1 {
 		return fmt.Errorf("--web.max-requests: %d is below 1; use 1 or more", f.MaxInFlight)
 	}
+	return cmp.Or(checkURLFlag("--web.runbook-url", f.Runbook), checkURLFlag("--web.grafana-url", f.Grafana))
+}
+
+// checkURLFlag returns an error unless a flag is not given, or is a URL.
+func checkURLFlag(name, text string) error {
+	if text == "" {
+		return nil
+	}
+	if err := config.CheckURL(text); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
 	return nil
 }
 

@@ -133,7 +133,7 @@ func (c *checker) readBlock(
 	path string,
 	read func(n *yaml.Node, v reflect.Value, path string),
 ) {
-	self, decodes := v.Addr().Interface().(selfDecoder)
+	self, decodes := reflect.TypeAssert[selfDecoder](v.Addr())
 	if !decodes {
 		read(n, v, path)
 		return
@@ -176,7 +176,8 @@ func (c *checker) readItems(n *yaml.Node, v reflect.Value, path string) {
 // readLeaf reads a scalar and reports whether it fits.
 func (c *checker) readLeaf(n *yaml.Node, v reflect.Value, path string) bool {
 	n = resolve(n)
-	t, message := v.Type(), ""
+	t := v.Type()
+	var message string
 	switch {
 	case n.Kind != yaml.ScalarNode:
 		message = fmt.Sprintf("%s must be %s, not %s", path, typeWord(t), kindWord(n))

@@ -96,11 +96,19 @@ func (c *checker) readEntries(n *yaml.Node, m *mapping) {
 		} else {
 			c.lines[join(m.path, key.Value)] = key.Line
 		}
-		c.read(value, into, join(m.path, key.Value))
+		c.readValue(key, value, into, m)
 		if store != nil {
 			store()
 		}
 	}
+}
+
+func (c *checker) readValue(key, value *yaml.Node, into reflect.Value, m *mapping) {
+	path := join(m.path, key.Value)
+	if m.order != nil && isURLKey(key.Value) && !c.hasScheme(value, path) {
+		return
+	}
+	c.read(value, into, path)
 }
 
 // readMerge reads the mappings that a merge key ("<<") merges into a mapping.
@@ -148,7 +156,8 @@ func (c *checker) field(
 	case declared:
 		return v.FieldByIndex(index), nil
 	case keys.others != nil:
-		return entryOf(v.FieldByIndex(keys.others), reflect.ValueOf(key.Value).Convert(v.FieldByIndex(keys.others).Type().Key()))
+		others := v.FieldByIndex(keys.others)
+		return entryOf(others, reflect.ValueOf(key.Value).Convert(others.Type().Key()))
 	default:
 		c.add(key, "unknown key %q in %s%s", key.Value, describe(path), hint(key.Value, path, keys))
 		c.refuse(join(path, key.Value))

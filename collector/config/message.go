@@ -58,7 +58,7 @@ func decodeMessage(err error, n *yaml.Node, t reflect.Type) string {
 	case t == reflect.TypeFor[model.Duration](), t == reflect.TypeFor[scrape.Size]():
 		return fmt.Sprintf("%q is not %s", n.Value, typeWord(t))
 	case errors.As(err, &urlErr):
-		return "is not a URL; write it like https://example.com:8443/path"
+		return adviceURL
 	case errors.As(err, &typeErr) && n.Kind == yaml.ScalarNode:
 		return fmt.Sprintf("%q is not %s", n.Value, typeWord(t))
 	}

@@ -126,6 +126,32 @@ oauth2:
 		want: "line 5: pools[0].proxy_url: is not a URL; write it like https://example.com:8443/path",
 	},
 	{
+		name: "a proxy without its scheme",
+		text: "proxy_url: proxy:3128",
+		want: `line 5: pools[0].proxy_url: "proxy:3128" has no scheme; did you mean "http://proxy:3128"?`,
+	},
+	{
+		name: "a proxy without its scheme, with a password",
+		text: "proxy_url: me:secret-password@10.0.0.1:3128",
+		want: `line 5: pools[0].proxy_url: "xxxxx@10.0.0.1:3128" has no scheme; ` +
+			`did you mean "http://xxxxx@10.0.0.1:3128"?`,
+	},
+	{
+		name: "addresses for tokens without their schemes",
+		text: `
+oauth2:
+  client_id: a
+  client_secret: secret-password
+  token_url: login.example:8443/token?secret-password
+  proxy_url: //proxy:3128
+`,
+		want: `
+line 8: pools[0].oauth2.token_url: "login.example:8443/token?xxxxx" has no scheme; ` +
+			`did you mean "https://login.example:8443/token?xxxxx"?
+line 9: pools[0].oauth2.proxy_url: "//proxy:3128" has no scheme; did you mean "http://proxy:3128"?
+`,
+	},
+	{
 		name: "follow_redirects is a number",
 		text: "follow_redirects: 2",
 		want: `line 5: pools[0].follow_redirects: "2" is not true or false`,

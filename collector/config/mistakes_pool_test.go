@@ -58,6 +58,27 @@ var poolMistakes = []mistake{
 		want: "line 5: pools[0].http_sd_configs[0]: URL scheme must be 'http' or 'https'",
 	},
 	{
+		name: "discovery by HTTP without schemes",
+		text: `
+http_sd_configs:
+  - url: inventory:8000/targets
+    proxy_url: proxy:3128
+    oauth2: { client_id: a, client_secret: b, token_url: login/token }
+`,
+		want: `
+line 6: pools[0].http_sd_configs[0].url: "inventory:8000/targets" has no scheme; ` +
+			`did you mean "http://inventory:8000/targets"?
+line 7: pools[0].http_sd_configs[0].proxy_url: "proxy:3128" has no scheme; did you mean "http://proxy:3128"?
+line 8: pools[0].http_sd_configs[0].oauth2.token_url: "login/token" has no scheme; did you mean "http://login/token"?
+`,
+	},
+	{
+		name: "discovery in Kubernetes at an address without a scheme",
+		text: `kubernetes_sd_configs: [ { role: pod, api_server: "10.0.0.1:6443" } ]`,
+		want: `line 5: pools[0].kubernetes_sd_configs[0].api_server: "10.0.0.1:6443" has no scheme; ` +
+			`did you mean "https://10.0.0.1:6443"?`,
+	},
+	{
 		name: "discovery in Kubernetes with an unknown role",
 		text: "kubernetes_sd_configs: [ { role: pods } ]",
 		want: `line 5: pools[0].kubernetes_sd_configs[0].role: unknown Kubernetes SD role "pods"`,

@@ -72,7 +72,7 @@ func (c *Config) validateOAuth2() error {
 	if grant := c.OAuth2.GrantType; grant != "" && grant != grantClientCredentials {
 		errs = append(errs, fmt.Errorf("oauth2.grant_type: %q is not supported; use %s", grant, grantClientCredentials))
 	}
-	if err := c.OAuth2.ProxyConfig.Validate(); err != nil {
+	if err := c.OAuth2.Validate(); err != nil {
 		errs = append(errs, fmt.Errorf("oauth2: %w", err))
 	}
 	u, err := url.Parse(c.OAuth2.TokenURL)
