@@ -71,6 +71,9 @@ func TestChartRendersValidObjects(t *testing.T) {
 				}
 				requireGoodFlags(t, exporter(pod))
 				requireMounted(t, pod)
+				if name != "placed" { // Its configuration is somebody else's.
+					requireStarts(t, exporter(pod), o)
+				}
 			}
 			requireReachable(t, o)
 			requireGoodConfig(t, o)
@@ -233,18 +236,27 @@ func sidecar(text string) (*corev1.PodTemplateSpec, error) {
 }
 
 func TestChartNotesHaveValidSidecar(t *testing.T) {
-	o := decoded(t, rendered(t, "--values=ci/sidecar-values.yaml"))
-	require.Len(t, sidecars(o), 1)
-	pod, err := sidecar(sidecars(o)[0])
-	require.NoError(t, err)
-	requireHardened(t, pod)
-	requireGoodFlags(t, exporter(pod))
-	requireMounted(t, pod)
-	require.Contains(t, exporter(pod).Args, "--replica-id=$(POD_NAME)")
-	require.Equal(t, corev1.ContainerRestartPolicyAlways, *exporter(pod).RestartPolicy)
-	monitor := one[*monitoringv1.PodMonitor](t, o)
-	require.Equal(t, monitor.Spec.Selector.MatchLabels, pod.Labels)
-	require.Equal(t, exporter(pod).Ports[0].Name, *monitor.Spec.PodMetricsEndpoints[0].Port)
+	for name, args := range map[string][]string{
+		"as documented": {"--set=mode=sidecar,monitor.enabled=true"},
+		"with a pool":   {"--values=ci/sidecar-values.yaml"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := decoded(t, rendered(t, args...))
+			require.Len(t, sidecars(o), 1)
+			pod, err := sidecar(sidecars(o)[0])
+			require.NoError(t, err)
+			requireHardened(t, pod)
+			requireGoodFlags(t, exporter(pod))
+			requireMounted(t, pod)
+			requireStarts(t, exporter(pod), o)
+			require.Contains(t, configOf(t, o), "localhost:8002")
+			require.Contains(t, exporter(pod).Args, "--replica-id=$(POD_NAME)")
+			require.Equal(t, corev1.ContainerRestartPolicyAlways, *exporter(pod).RestartPolicy)
+			monitor := one[*monitoringv1.PodMonitor](t, o)
+			require.Equal(t, monitor.Spec.Selector.MatchLabels, pod.Labels)
+			require.Equal(t, exporter(pod).Ports[0].Name, *monitor.Spec.PodMetricsEndpoints[0].Port)
+		})
+	}
 }
 
 func TestInstallPageValuesAreValid(t *testing.T) {

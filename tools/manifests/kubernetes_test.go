@@ -109,6 +109,42 @@ func requireGoodFlags(t *testing.T, c *corev1.Container) {
 	}
 }
 
+// requireStarts runs the exporter of a pod with its arguments and the configuration of the manifest,
+// which may be valid alone and not together. It gets other ports, and no TLS, whose secrets are not
+// here.
+func requireStarts(t *testing.T, c *corev1.Container, o objects) {
+	t.Helper()
+	var args []string
+	for _, a := range c.Args {
+		switch name, value, _ := strings.Cut(strings.ReplaceAll(a, "$(POD_NAME)", "pod-0"), "="); name {
+		case "--web.config.file", "--web.grpc-health-address":
+		case "--web.listen-address":
+			args = append(args, name+"=127.0.0.1:0")
+		case "--config.file":
+			path := filepath.Join(t.TempDir(), filepath.Base(value))
+			require.NoError(t, os.WriteFile(path, []byte(configOf(t, o)), 0o600))
+			args = append(args, name+"="+path)
+		case "--log.level", "--log.format": // Its log shows that it has started.
+		default:
+			args = append(args, strings.ReplaceAll(a, "$(POD_NAME)", "pod-0"))
+		}
+	}
+	runsUntilInterrupted(t, args)
+}
+
+// configOf returns the only configuration in a manifest.
+func configOf(t *testing.T, o objects) string {
+	t.Helper()
+	var found []string
+	for _, m := range all[*corev1.ConfigMap](o) {
+		if text, ok := m.Data["config.yml"]; ok {
+			found = append(found, text)
+		}
+	}
+	require.Len(t, found, 1)
+	return found[0]
+}
+
 func TestOverlaysAreValid(t *testing.T) {
 	for _, overlay := range overlays {
 		t.Run(overlay, func(t *testing.T) {
@@ -123,6 +159,7 @@ func TestOverlaysAreValid(t *testing.T) {
 					t.Log(name)
 					requireHardened(t, pod)
 					requireGoodFlags(t, exporter(pod))
+					requireStarts(t, exporter(pod), o)
 				}
 				requireReachable(t, o)
 				requireGoodConfig(t, o)

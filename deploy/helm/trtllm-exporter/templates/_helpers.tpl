@@ -51,13 +51,79 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- default (include "trtllm-exporter.fullname" .) .Values.existingConfigMap }}
 {{- end }}
 
-{{/* The configuration; the number of shards is said in one place. */}}
+{{/* The pools of a configuration without any, by mode. */}}
+{{- define "trtllm-exporter.defaultPools" -}}
+{{- if eq .Values.mode "sidecar" -}}
+- pool_id: default
+  canary: { confirm: true }
+{{- else -}}
+- pool_id: default
+  dns_sd_configs:
+    - names: ["_metrics._tcp.triton"]
+      refresh_interval: 15s
+  relabel_configs:
+    - source_labels: [__meta_dns_srv_record_target]
+      regex: '([^.]+)\..*'
+      target_label: replica_id
+{{- end }}
+{{- end }}
+
+{{/* The configuration; the number of shards and the target of a sidecar are said in one place. */}}
 {{- define "trtllm-exporter.config" -}}
-{{- $config := deepCopy .Values.config }}
+{{- $config := deepCopy (.Values.config | default dict) }}
+{{- if not $config.pools }}
+{{- $_ := set $config "pools" (include "trtllm-exporter.defaultPools" . | fromYamlArray) }}
+{{- end }}
+{{- $shards := ($config.sharding | default dict).total | default 1 | int }}
 {{- if eq .Values.mode "sharded" }}
 {{- $config = mergeOverwrite $config (dict "sharding" (dict "total" (int .Values.shards))) }}
+{{- else if eq .Values.mode "sidecar" }}
+{{- include "trtllm-exporter.sidecarTarget" (list . $config) }}
+{{- else if and (gt $shards 1) (not (hasKey $config.sharding "index")) (not (contains "--sharding.index" (toString .Values.extraArgs))) }}
+{{- fail (printf "config.sharding.total: %d exporters share the replicas, and mode central has one for all; set mode=sharded and shards=%d" $shards $shards) }}
 {{- end }}
 {{- toYaml $config }}
+{{- end }}
+
+{{/*
+Gives the pool of a sidecar its target, and refuses what a sidecar could not start with: it would keep the pod of the server from
+being ready. --replica-id names the only target.
+*/}}
+{{- define "trtllm-exporter.sidecarTarget" -}}
+{{- $values := (index . 0).Values }}
+{{- $config := index . 1 }}
+{{- $instead := "a sidecar scrapes the server of its own pod; write static_configs: [ { targets: [\"localhost:8002\"] } ], or use mode central" }}
+{{- if gt (int ($config.sharding | default dict).total) 1 }}
+{{- fail "config.sharding: a sidecar has one replica, which shards do not share; remove it" }}
+{{- end }}
+{{- if ne (len $config.pools) 1 }}
+{{- fail (printf "config.pools has %d entries, and a sidecar has one pool, with the server of its own pod; give one, or use mode central" (len $config.pools)) }}
+{{- end }}
+{{- $pool := first $config.pools }}
+{{- range $key, $value := $pool }}
+{{- if and $value (hasSuffix "_sd_configs" $key) }}
+{{- fail (printf "config.pools[0].%s: %s" $key $instead) }}
+{{- end }}
+{{- end }}
+{{- if not $pool.static_configs }}
+{{- $_ := set $pool "static_configs" (list (dict "targets" (list "localhost:8002"))) }}
+{{- end }}
+{{- $targets := list }}
+{{- range $pool.static_configs }}
+{{- $targets = concat $targets (.targets | default list) }}
+{{- end }}
+{{- if ne (len $targets) 1 }}
+{{- fail (printf "config.pools[0].static_configs has %d targets: %s" (len $targets) $instead) }}
+{{- end }}
+{{- $target := first $targets | toString }}
+{{- if not (regexMatch "^(localhost|127(\\.[0-9]+){3}|\\[::1\\]):[0-9]+$" $target) }}
+{{- fail (printf "config.pools[0].static_configs: %q is not localhost with a port: %s" $target $instead) }}
+{{- end }}
+{{- range $key := list "port" "grpcHealthPort" }}
+{{- if eq (int (index $values.web $key)) (regexFind "[0-9]+$" $target | int) }}
+{{- fail (printf "web.%s: %d is the port of the server in the same pod; choose another" $key (int (index $values.web $key))) }}
+{{- end }}
+{{- end }}
 {{- end }}
 
 {{/* Memory for as many servers as one exporter has: a shard may have a fifth more than its share. */}}
@@ -82,6 +148,10 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 
 {{/* Arguments and mounts of the exporter, on its own and as a sidecar. */}}
 {{- define "trtllm-exporter.args" -}}
+{{- include "trtllm-exporter.checkLinks" . }}
+{{- if eq (int .Values.web.port) (int .Values.web.grpcHealthPort) }}
+{{- fail (printf "web.grpcHealthPort: %d is also web.port; choose another" (int .Values.web.port)) }}
+{{- end -}}
 - --config.file=/etc/trtllm_exporter/config/config.yml
 {{- if include "trtllm-exporter.reloads" . }}
 - --config.reload-interval={{ .Values.reloadInterval }}
@@ -115,6 +185,26 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
 {{- with .Values.extraArgs }}
 {{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/* Refuses addresses of the rules that are no URLs, as the exporter does. */}}
+{{- define "trtllm-exporter.checkLinks" -}}
+{{- range $key := list "exporter" "grafana" "runbook" }}
+{{- with index $.Values.rules.values $key }}
+{{- include "trtllm-exporter.checkURL" (list (printf "rules.values.%s" $key) .) }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* Refuses the value of (list key value) if it is no URL. */}}
+{{- define "trtllm-exporter.checkURL" -}}
+{{- $key := index . 0 }}
+{{- $text := index . 1 | toString }}
+{{- if not (contains "://" $text) }}
+{{- fail (printf "%s: %q has no scheme; did you mean \"http://%s\"?" $key $text (regexReplaceAll "^(https?:)?/*" $text "")) }}
+{{- else if not (regexMatch "^https?://[^/:?#]" $text) }}
+{{- fail (printf "%s: %q is not a URL; write it like https://example.com:8443/path" $key $text) }}
 {{- end }}
 {{- end }}
 
@@ -362,7 +452,7 @@ readinessProbe:
 {{/* What the readiness lacks if a pool of the configuration allows no question. */}}
 {{- define "trtllm-exporter.unasked" -}}
 {{- if not .Values.existingConfigMap }}
-{{- range .Values.config.pools }}
+{{- range (include "trtllm-exporter.config" . | fromYaml).pools }}
 {{- $canary := .canary | default dict }}
 {{- if not (or $canary.confirm $canary.enabled) }}
 

@@ -13,6 +13,7 @@ others, as `trtllm_exporter rules` has them.
 {{- end }}
 {{- $_ := set $values $key $value }}
 {{- end }}
+{{- include "trtllm-exporter.checkLinks" . }}
 {{- $scrape := include "trtllm-exporter.seconds" (list "monitor.interval" $values.scrape_interval) | int }}
 {{- $evaluation := include "trtllm-exporter.seconds" (list "rules.values.evaluation_interval" $values.evaluation_interval) | int }}
 {{- if gt $scrape 60 }}
