@@ -35,10 +35,12 @@ func capacity() Dashboard {
 						ratio, []query{{pool("saturated:avg"), "{{pool_id}} {{model_id}}"}},
 						thresholds("green", 0.5, "orange", 0.8, "red"), thresholdLines, atMost(1)))),
 			section("Batch",
-				sideBySide(9, graph("Running requests and limit", "Requests in the batches of a pool, and how many "+
-					"fit. Near the limit: first tokens are slow.",
+				sideBySide(9, graph("Running requests and limit", "Requests in the batches of a pool, those that "+
+					"wait, and how many the servers admit at once. Together near the limit: first tokens are slow; "+
+					"what waits may be inside.",
 					"short", []query{
 						{pool("requests_running:sum"), "{{pool_id}} {{model_id}} running"},
+						{pool("queue_depth:sum"), "{{pool_id}} {{model_id}} waiting"},
 						{pool("requests_limit:sum"), "{{pool_id}} {{model_id}} limit"},
 					}),
 					graph(

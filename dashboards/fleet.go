@@ -41,15 +41,13 @@ func fleet() Dashboard {
 						total("", pool("queue_depth:sum")) + " / (sum(" + serving() + ") > 0)",
 						"",
 					}, thresholds("green", 4.0, "orange", 16.0, "red"), decimals(1)),
-				stat("Saturated replicas", "Share of the last minutes in which executors had no free slot, "+
-					"averaged over serving replicas; no metric shows what waits beyond that. Red: add replicas "+
-					"or shed load.",
-					ratio, query{
-						"sum(" + pool("saturated:avg") + " * on (pool_id) group_left () " +
-							"pool:llm_server_replicas_serving:sum{" + poolMatchers + "})" +
-							" / sum(0 * " + pool("saturated:avg") + " + on (pool_id) group_left () " +
-							"pool:llm_server_replicas_serving:sum{" + poolMatchers + "})", "",
-					}, thresholds("green", 0.5, "orange", 0.8, "red"), decimals(0)),
+				stat("Saturated replicas", "Serving replicas that are full now, as the status page counts them; "+
+					"no metric shows what waits beyond that. Orange: if it lasts, add replicas or shed load; see "+
+					"Time saturated on Capacity.",
+					"none", query{
+						countMatching(eachReplica("llm_server_saturated"), "> 0 and on (pool_id, replica_id) "+serving()+" == 1"),
+						"",
+					}, thresholds("green", 1.0, "orange"), decimals(0)),
 				stat("Fullest KV cache", "Highest KV cache utilization of a replica. Red: it will soon pause "+
 					"requests; see KV cache on Capacity.",
 					ratio, query{

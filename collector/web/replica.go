@@ -90,13 +90,48 @@ func (r *replica) Page() string { return "replica?target=" + url.QueryEscape(r.K
 // Full reports whether the replica has as many requests as it can take.
 func (r *Replica) Full() bool { return r.Saturated != nil && *r.Saturated > 0 }
 
-// Occupied returns the number of occupied request slots: by running requests and, in a full
-// replica, also by waiting ones.
+// inside returns how many of the waiting requests the limit of running ones has room for: those a
+// server has accepted, and does not run yet.
+func (r *Replica) inside() float64 {
+	if r.Running == nil || r.Waiting == nil || r.Limit == nil {
+		return 0
+	}
+	return max(0, min(*r.Waiting, *r.Limit-*r.Running))
+}
+
+// Occupied returns the number of request slots that running and waiting requests occupy.
 func (r *Replica) Occupied() *float64 {
-	if r.Full() && r.Running != nil && r.Waiting != nil && r.Limit != nil {
-		return new(max(*r.Running, min(*r.Running+*r.Waiting, *r.Limit)))
+	if inside := r.inside(); inside > 0 {
+		return new(*r.Running + inside)
 	}
 	return r.Running
+}
+
+// RunningText formats running requests and their limit. Waiting ones are shown beside them as long
+// as some would fit, so that their slots do not look free; a full replica has none.
+func (r *Replica) RunningText() string {
+	text := Count(r.Running)
+	switch {
+	case r.Limit == nil:
+		return text
+	case r.inside() > 0 && r.Full() && *r.Occupied() >= *r.Limit:
+		text = Count(r.Occupied())
+	case r.inside() > 0:
+		text += " + " + Count(r.Waiting)
+	}
+	return text + " / " + Count(r.Limit)
+}
+
+// Bar is drawn in a box of 100 by 8: what runs, and next to it what waits for a slot.
+type Bar struct{ Running, Waiting float64 }
+
+// Load returns the bar of running and waiting requests, nil if there is no limit to compare with.
+func (r *Replica) Load() *Bar {
+	if r.Running == nil || r.Limit == nil || *r.Limit <= 0 {
+		return nil
+	}
+	share := func(v float64) float64 { return math.Round(1000*min(v / *r.Limit, 1)) / 10 }
+	return &Bar{Running: share(*r.Running), Waiting: share(r.inside())}
 }
 
 // Fails reports whether the page highlights the ratio of failed requests.

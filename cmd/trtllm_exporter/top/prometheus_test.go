@@ -51,6 +51,7 @@ func testRules(t *testing.T, name, page string, n counts) object {
 	want(panel(t, "Pools", "count by "), n.all)
 	want(panel(t, "Pools", "sum by (cluster, pool_id) (max by "), n.serving/n.all)
 	want(panel(t, "Replicas serving", ""), n.serving/n.all)
+	want(panel(t, "Saturated replicas", ""), n.saturated)
 	want(panel(t, "Serving and needed replicas", ""), n.serving)
 	return object{"name": name, "input_series": series, "promql_expr_test": queries}
 }

@@ -25,7 +25,7 @@ func columns() []column {
 	return []column{
 		{"tokens", "TOK/S", 6, 9, true, func(r *web.Replica) string { return count(r.Tokens) }},
 		{"waiting", "WAIT", 5, 8, true, func(r *web.Replica) string { return count(r.Waiting) }},
-		{"running", "RUNNING", 8, 5, true, func(r *web.Replica) string { return ratio(r.Occupied(), r.Limit) }},
+		{"running", "RUNNING", 8, 5, true, func(r *web.Replica) string { return compact(r.RunningText()) }},
 		{"kv", "KV", 5, 6, true, func(r *web.Replica) string { return percent(r.Cache) }},
 		{"first-token", "FIRST", 6, 4, true, func(r *web.Replica) string { return seconds(r.FirstToken) }},
 		{"request", "REQUEST", 7, 3, true, func(r *web.Replica) string { return seconds(r.Duration) }},
@@ -133,6 +133,13 @@ func layoutFor(width int, rows []web.Replica, withPool bool) layout {
 	l := layout{name: minName, withPool: withPool, columns: columns()}
 	for i := range rows {
 		l.name = max(l.name, ansi.StringWidth(Plain(nameOf(&rows[i], withPool))))
+	}
+	for i := range l.columns {
+		if c := &l.columns[i]; c.name == "running" { // What waits is beside what runs.
+			for j := range rows {
+				c.width = max(c.width, ansi.StringWidth(Plain(c.text(&rows[j]))))
+			}
+		}
 	}
 	if width == 0 {
 		return l

@@ -75,13 +75,6 @@ func percent(v *float64) string { return compact(web.Percent(v)) }
 
 func compact(text string) string { return strings.NewReplacer(" ", "", "\u202f", "").Replace(text) }
 
-func ratio(v, limit *float64) string {
-	if v == nil || limit == nil {
-		return count(v)
-	}
-	return count(v) + "/" + count(limit)
-}
-
 // colored gives text the color of a severity, one of the sixteen that every theme has.
 func colored(severity, text string) string {
 	code := map[string]string{"broken": "1;31", "look": "33", "ok": "32", "unknown": "90"}[severity]
