@@ -9,8 +9,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/alecthomas/kingpin/v2"
@@ -57,7 +55,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return exitOK
 	}
 	if err != nil {
-		err = exitError{fmt.Errorf("%w%s, try --help", err, suggestion(app, err)), exitUsage}
+		err = exitError{fmt.Errorf("%w%s, try --help", err, suggestion(app.Model(), args, err)), exitUsage}
 	} else if err = engine.Check(); err == nil {
 		err = actions[chosen]()
 	}
@@ -73,34 +71,6 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return exit.code
 	}
 	return exitFailure
-}
-
-// unexpected matches kingpin's errors about unknown words.
-var unexpected = regexp.MustCompile(`^(?:unknown long flag '|unexpected )([^']+)`)
-
-// suggestion returns a hint at the flag or command that was probably meant, empty if there is
-// none.
-func suggestion(app *kingpin.Application, err error) string {
-	found := unexpected.FindStringSubmatch(err.Error())
-	if found == nil {
-		return ""
-	}
-	var words []string
-	model := app.Model()
-	for _, c := range model.Commands {
-		words = append(words, c.Name)
-		for _, f := range slices.Concat(model.Flags, c.Flags) {
-			words = append(words, "--"+f.Name)
-		}
-	}
-	switch nearest := config.Nearest(found[1], words); nearest {
-	case "":
-		return ""
-	case found[1]:
-		return "; it is a flag of another command"
-	default:
-		return "; did you mean " + nearest + "?"
-	}
 }
 
 type output struct {

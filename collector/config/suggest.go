@@ -35,9 +35,7 @@ func hint(key, path string, keys *keySet) string {
 	if near := Nearest(key, keys.order); near != "" {
 		return fmt.Sprintf("; did you mean %q?", near)
 	}
-	parents := parentsOf(key, reflect.TypeFor[File](), "")
-	// The parent closest to the root is the most likely.
-	slices.SortStableFunc(parents, func(a, b string) int { return strings.Count(a, ".") - strings.Count(b, ".") })
+	parents := Blocks(key) // The one closest to the root is the most likely.
 	if len(parents) > 0 && parents[0] != path {
 		for i, parent := range parents {
 			parents[i] = describe(parent)
@@ -48,6 +46,13 @@ func hint(key, path string, keys *keySet) string {
 		return "; docs/configuration.md lists the keys"
 	}
 	return "; known keys: " + knownKeys(keys)
+}
+
+// Blocks returns the paths of the blocks that may have a key, the closest to the root first.
+func Blocks(key string) []string {
+	blocks := parentsOf(key, reflect.TypeFor[File](), "")
+	slices.SortStableFunc(blocks, func(a, b string) int { return strings.Count(a, ".") - strings.Count(b, ".") })
+	return blocks
 }
 
 // meantBy returns the keys that may be meant by an unknown one.
