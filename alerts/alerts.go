@@ -41,29 +41,41 @@ func ParseValues(text []byte) (Values, error) {
 		return nil, err
 	}
 	overrides, err := parse(text)
-	if err != nil {
+	if overrides == nil {
 		return nil, err
 	}
-	var errs []error
+	errs := []error{err}
 	for _, key := range slices.Sorted(maps.Keys(overrides)) {
 		if _, exists := values[key]; !exists {
 			errs = append(errs, fmt.Errorf("unknown key %s: `trtllm_exporter rules --print-values` lists them", key))
 		}
 		values[key] = overrides[key]
 	}
-	if len(errs) > 0 {
-		return nil, errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
 	}
 	return values, nil
 }
 
 // parse reads a flat mapping. Numbers keep their text.
 func parse(text []byte) (Values, error) {
-	v := make(Values)
-	if err := yaml.Unmarshal(text, &v); err != nil {
+	var nodes map[string]yaml.Node
+	if err := yaml.Unmarshal(text, &nodes); err != nil && strings.Contains(err.Error(), "cannot unmarshal") {
+		return nil, errors.New("values of rules: the file is no mapping; write a line key: value for each")
+	} else if err != nil {
 		return nil, fmt.Errorf("values of rules: %w", err)
 	}
-	return v, nil
+	v := make(Values)
+	var errs []error
+	for _, key := range slices.Sorted(maps.Keys(nodes)) {
+		node := nodes[key]
+		if node.Kind != yaml.ScalarNode {
+			errs = append(errs, fmt.Errorf("values of rules: line %d: %s must be text or a number, not a list or mapping",
+				node.Line, key))
+		}
+		v[key] = node.Value
+	}
+	return v, errors.Join(errs...)
 }
 
 // ValuesText returns values.yaml with its comments.

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/alecthomas/kingpin/v2"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/discovery"
 )
 
 func declareCheckConfig(app *kingpin.Application, out *output) (string, func() error) {
@@ -47,15 +49,40 @@ func checkConfig(w io.Writer, file string) error {
 	}
 	for i := range f.Pools {
 		pool := &f.Pools[i]
-		targets := 0
-		for _, g := range pool.Discovery.StaticConfigs {
-			targets += len(g.Targets)
-		}
 		p.line(fmt.Sprintf("  %s: engine %s, %s, every %s, timeout %s", pool.PoolID, pool.Engine,
-			count(targets, "static target"), time.Duration(pool.ScrapeInterval), time.Duration(pool.ScrapeTimeout)))
+			sourcesOf(&pool.Discovery), time.Duration(pool.ScrapeInterval), time.Duration(pool.ScrapeTimeout)))
 	}
 	_, err = io.WriteString(w, p.String())
 	return err
+}
+
+// sourcesOf says where the targets of a pool come from.
+func sourcesOf(sd *discovery.Config) string {
+	targets := 0
+	for _, g := range sd.StaticConfigs {
+		targets += len(g.Targets)
+	}
+	var found []string
+	for _, kind := range []struct {
+		key     string
+		entries int
+	}{
+		{"file_sd_configs", len(sd.FileSDConfigs)},
+		{"http_sd_configs", len(sd.HTTPSDConfigs)},
+		{"dns_sd_configs", len(sd.DNSSDConfigs)},
+		{"kubernetes_sd_configs", len(sd.KubernetesSDConfigs)},
+	} {
+		if kind.entries > 0 {
+			found = append(found, kind.key)
+		}
+	}
+	switch {
+	case len(found) == 0:
+		return count(targets, "static target")
+	case targets == 0:
+		return "targets of " + strings.Join(found, " and ")
+	}
+	return count(targets, "static target") + " and those of " + strings.Join(found, " and ")
 }
 
 func count(n int, noun string) string {

@@ -81,6 +81,9 @@ func Parse(name string, text []byte) (*File, error) {
 	if broken != nil {
 		return nil, broken.err(name)
 	}
+	if other := resemblance(root); other != nil {
+		return nil, other.err(name)
+	}
 	check, f := newChecker(), DefaultFile
 	check.problems = second
 	check.read(root, reflect.ValueOf(&f).Elem(), "")

@@ -74,6 +74,10 @@ func advice(message string) string {
 			"; use replace, keep, drop, keepequal, dropequal, hashmod, labelmap, labeldrop, labelkeep, lowercase " +
 				"or uppercase",
 		},
+		{"unknown Kubernetes SD role", "; use pod, service, endpoints, endpointslice, node or ingress"},
+		{"requires non-zero modulus", "; set modulus to the number of parts"},
+		{"requires 'target_label' value", "; set target_label to the label to write"},
+		{"a port is required in DNS-SD", "; set port"},
 		{"at most one of", "; keep one of them"},
 		{"unknown TLS version", "; use TLS12 or TLS13"},
 		{"not valid for file discovery", "; end the name in .json, .yml or .yaml"},

@@ -24,6 +24,53 @@ var documentMistakes = []mistake{
 			"known keys: global, identity, sharding, pools, exposition",
 	},
 	{
+		name: "targets of file_sd_configs",
+		text: `- targets: ["10.0.0.1:8002"]`,
+		want: "line 1: this is no configuration of the exporter, and looks like targets; " +
+			"name the file in file_sd_configs of a pool",
+	},
+	{
+		name: "values of the Helm chart",
+		text: `
+mode: sidecar
+config:
+  pools: []
+`,
+		want: "line 1: this is no configuration of the exporter, and looks like values of the Helm chart; " +
+			"give the exporter what is below config",
+	},
+	{
+		name: "rules for Prometheus",
+		text: `groups: [ { name: llm, rules: [] } ]`,
+		want: "line 1: this is no configuration of the exporter, and looks like rules for Prometheus; " +
+			"name the file in rule_files there",
+	},
+	{
+		name: "values of rules",
+		text: `
+exporter_job: llm
+replica_down_for: 5m
+`,
+		want: "line 1: this is no configuration of the exporter, and looks like values of rules; " +
+			"give them to trtllm_exporter rules --values",
+	},
+	{
+		name: "TLS and users of the exporter",
+		text: `basic_auth_users: { me: hash }`,
+		want: "line 1: this is no configuration of the exporter, and looks like TLS and users of the exporter; " +
+			"name the file in --web.config.file",
+	},
+	{
+		name: "a manifest",
+		text: `
+apiVersion: v1
+kind: ConfigMap
+data: { config.yml: "pools: []" }
+`,
+		want: "line 1: this is no configuration of the exporter, and looks like a Kubernetes manifest; " +
+			"give the exporter the text of its key config.yml",
+	},
+	{
 		name: "a text",
 		text: "pools",
 		want: "line 1: the document must be a mapping of keys, not text; " +

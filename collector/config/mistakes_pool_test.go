@@ -17,7 +17,7 @@ var poolMistakes = []mistake{
 		name: "discovery by DNS without a port",
 		text: "dns_sd_configs: [ { names: [llama.local], type: A } ]",
 		want: "line 5: pools[0].dns_sd_configs[0]: a port is required in DNS-SD configs for all record " +
-			"types except SRV",
+			"types except SRV; set port",
 	},
 	{
 		name: "discovery by DNS with an unknown type of record",
@@ -81,7 +81,8 @@ line 8: pools[0].http_sd_configs[0].oauth2.token_url: "login/token" has no schem
 	{
 		name: "discovery in Kubernetes with an unknown role",
 		text: "kubernetes_sd_configs: [ { role: pods } ]",
-		want: `line 5: pools[0].kubernetes_sd_configs[0].role: unknown Kubernetes SD role "pods"`,
+		want: `line 5: pools[0].kubernetes_sd_configs[0].role: unknown Kubernetes SD role "pods"; ` +
+			"use pod, service, endpoints, endpointslice, node or ingress",
 	},
 	{
 		name: "discovery in Kubernetes with a selector of another role",
@@ -383,7 +384,7 @@ line 5: pools[0].slo.availability must be a mapping of keys, not a number; known
 		name: "relabeling without target_label",
 		text: "relabel_configs: [ { source_labels: [a] } ]",
 		want: "line 5: pools[0].relabel_configs[0].target_label: relabel configuration for replace action requires " +
-			"'target_label' value",
+			"'target_label' value; set target_label to the label to write",
 	},
 	{
 		name: "relabeling by a broken expression",
@@ -401,7 +402,7 @@ line 5: pools[0].slo.availability must be a mapping of keys, not a number; known
 		text: "metric_relabel_configs: [ { action: hashmod, target_label: b } ]",
 		want: "line 5: pools[0].metric_relabel_configs[0].modulus: relabel configuration for hashmod " +
 			"requires non-zero " +
-			"modulus",
+			"modulus; set modulus to the number of parts",
 	},
 	{
 		name: "relabeling of metrics by a broken expression",

@@ -65,7 +65,7 @@ pools:
 		want: `
 line 3: pools[0].api_port: "http" is not a whole number
 line 5: pools[0].dns_sd_configs[0].refresh_interval: "5" is not a duration like 5s or 1m
-line 5: pools[0].dns_sd_configs[0]: a port is required in DNS-SD configs for all record types except SRV
+line 5: pools[0].dns_sd_configs[0]: a port is required in DNS-SD configs for all record types except SRV; set port
 line 6: pools[0].dns_sd_configs[1]: invalid DNS-SD records type TXT; use SRV, A, AAAA, MX or NS
 line 7: pools[0].dns_sd_configs[2].refresh_interval: must be longer than 0; leave it out to take the default
 line 8: pools[0]: at most one of basic_auth password, password_file & password_ref must be configured; keep one of them
@@ -102,7 +102,8 @@ line 7: pools[0].canary.cancel_within: 8s is shorter than two scrape intervals o
 line 7: pools[0].canary.enabled: silent replicas have no API to ask; remove one of the two
 line 9: pools[0].relabel_configs[0].action: unknown relabel action "rename"; ` +
 			`use replace, keep, drop, keepequal, dropequal, hashmod, labelmap, labeldrop, labelkeep, lowercase or uppercase
-line 10: pools[0].relabel_configs[1].target_label: relabel configuration for replace action requires 'target_label' value
+line 10: pools[0].relabel_configs[1].target_label: relabel configuration for replace action requires 'target_label' value; ` +
+			`set target_label to the label to write
 line 11: pools[0].static_configs[0].labels[""]: "" is not a valid label name; give the label a name
 line 11: pools[0].static_configs[0].targets[0]: is empty; write host:port
 `,

@@ -151,7 +151,7 @@ func TestMistakeHasLineOfKey(t *testing.T) {
 // TestMergedListsAreDecoded has a mistake that only the decoder of the block finds.
 func TestMergedListsAreDecoded(t *testing.T) {
 	require.Equal(t, []string{"line 4: pools[0].relabel_configs[0].modulus: relabel configuration for hashmod " +
-		"requires non-zero modulus"},
+		"requires non-zero modulus; set modulus to the number of parts"},
 		mistakes(t, "relabel_configs: [ { <<: [ { action: hashmod }, { target_label: x } ], source_labels: [ a ] } ]"))
 }
 
