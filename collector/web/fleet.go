@@ -246,12 +246,15 @@ func readFilter(values url.Values) (filter, error) {
 	return f, nil
 }
 
-func filtered(serve func(http.ResponseWriter, *http.Request, filter)) func(http.ResponseWriter, *http.Request) {
+// filtered refuses a query that selects by what there is not.
+func (s *Server) filtered(
+	serve func(http.ResponseWriter, *http.Request, filter),
+) func(http.ResponseWriter, *http.Request) {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Vary", "Accept")
 		f, err := readFilter(r.URL.Query())
 		if err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
+			s.refuse(w, r, http.StatusBadRequest, "The address asks for something that there is not", sentence(err.Error()))
 			return
 		}
 		serve(w, r, f)

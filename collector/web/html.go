@@ -6,6 +6,7 @@ import (
 	"embed"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -17,6 +18,8 @@ type frame struct {
 	Version   string
 	Lifecycle bool
 	Ready     bool
+	// Root leads from the page to the fleet, empty if they are in the same folder.
+	Root string
 	// Tone is the severity of the page's subject, empty if it has none.
 	Tone string
 	now  time.Time
@@ -44,6 +47,27 @@ func (v *frame) Ago(t time.Time) string {
 		return "just now"
 	}
 	return age(d) + " ago"
+}
+
+// refuse answers a request that leads to nothing. People get a page with a way on, programs a line.
+func (s *Server) refuse(w http.ResponseWriter, r *http.Request, status int, title, text string) {
+	w.Header().Set("Vary", "Accept")
+	if !strings.Contains(r.Header.Get("Accept"), "text/html") {
+		writeLine(w, status, title+". "+text)
+		return
+	}
+	v := &refusal{frame: s.frame(title, time.Now()), Text: text}
+	v.Root = strings.Repeat("../", strings.Count(strings.TrimPrefix(r.URL.Path, "/"), "/"))
+	s.render(w, status, "gone.html", v)
+}
+
+// refusal is the page about a request that leads to nothing.
+type refusal struct {
+	frame
+
+	Text string
+	// Pool is the pool whose replicas the page links to, if any.
+	Pool string
 }
 
 func serveAsset(name, contentType string) func(http.ResponseWriter, *http.Request) {

@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"net/http"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -64,4 +65,34 @@ func TestRunningShowsWhatWaits(t *testing.T) {
 	require.Equal(t, "30", (&web.Replica{Figures: web.Figures{Running: new(30.0), Waiting: new(9.0)}}).RunningText())
 	require.Equal(t, web.NoValue, (&web.Replica{}).RunningText())
 	require.Nil(t, (&web.Replica{}).Load())
+}
+
+// TestAddressesThatLeadNowhereLeadOn asks as a browser and as a program.
+func TestAddressesThatLeadNowhereLeadOn(t *testing.T) {
+	h := handler(t, oneReplica(t).options())
+	for _, c := range []struct {
+		name, path string
+		status     int
+		title      string
+		home       string
+	}{
+		{"no such page", "/nosuch", http.StatusNotFound, "There is no such page", `href="./"`},
+		{"no such page in a folder", "/a/b/c", http.StatusNotFound, "There is no such page", `href="../../"`},
+		{"no such state", "/?state=foo", http.StatusBadRequest, "there is no &#34;foo&#34;", `href="./"`},
+		{"no such column", "/targets?sort=foo", http.StatusBadRequest, "there is no column", `href="./"`},
+		{"no such replica", "/replica?target=a/b", http.StatusNotFound, "No replica is named a/b", `href="./?pool=a"`},
+		{"not enabled", "/config", http.StatusForbidden, "--web.enable-lifecycle", `href="./"`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := get(h, c.path, "Accept", "text/html")
+			require.Equal(t, c.status, w.Code)
+			require.Contains(t, w.Body.String(), "<title>")
+			require.Contains(t, w.Body.String(), c.title)
+			require.Contains(t, w.Body.String(), c.home)
+
+			w = get(h, c.path)
+			require.Equal(t, c.status, w.Code)
+			require.NotContains(t, w.Body.String(), "<")
+		})
+	}
 }

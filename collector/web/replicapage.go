@@ -92,10 +92,11 @@ func (s *Server) serveReplica(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case i < 0 && strings.Contains(r.Header.Get("Accept"), "text/html"):
 		pool, _, _ := strings.Cut(key, "/")
-		s.render(w, http.StatusNotFound, "gone.html", &struct {
-			frame
-			Key, Pool string
-		}{s.frame("No such replica", now), key, pool})
+		s.render(w, http.StatusNotFound, "gone.html", &refusal{
+			frame: s.frame("No replica is named "+key, now),
+			Text:  "Discovery no longer finds it, or a rollout changed its name.",
+			Pool:  pool,
+		})
 		return
 	case i < 0:
 		http.Error(w, fmt.Sprintf("No replica is named %q; / lists them", key), http.StatusNotFound)

@@ -33,13 +33,13 @@ type route struct {
 func (s *Server) routes() map[string]route {
 	read := []string{http.MethodGet, http.MethodHead}
 	return map[string]route{
-		"/":          {methods: read, gated: true, serve: filtered(s.serveFleet)},
+		"/":          {methods: read, gated: true, serve: s.filtered(s.serveFleet)},
 		"/replica":   {methods: read, gated: true, serve: s.serveReplica},
 		"/runbook":   {methods: read, gated: true, serve: s.serveRunbook},
 		"/style.css": {methods: read, serve: serveAsset("style.css", "text/css; charset=utf-8")},
 		"/live.js":   {methods: read, serve: serveAsset("live.js", "text/javascript; charset=utf-8")},
 		"/metrics":   {methods: read, gated: true, serve: s.serveMetrics},
-		"/targets":   {methods: read, gated: true, serve: filtered(s.serveTargets)},
+		"/targets":   {methods: read, gated: true, serve: s.filtered(s.serveTargets)},
 		"/sd":        {methods: read, gated: true, serve: s.serveDiscovery},
 		"/config":    {methods: read, lifecycle: true, serve: s.serveConfig},
 		"/-/healthy": {
@@ -48,8 +48,8 @@ func (s *Server) routes() map[string]route {
 		},
 		"/-/ready":  {methods: read, serve: s.serveReady},
 		"/-/reload": {methods: []string{http.MethodPost}, lifecycle: true, serve: s.serveReload},
-		otherPath: {serve: func(w http.ResponseWriter, _ *http.Request) {
-			writeLine(w, http.StatusNotFound, "There is no such page; / shows the fleet, with links to all others.")
+		otherPath: {serve: func(w http.ResponseWriter, r *http.Request) {
+			s.refuse(w, r, http.StatusNotFound, "There is no such page", "/ shows the fleet, with links to all others.")
 		}},
 	}
 }
@@ -90,7 +90,7 @@ func (s *Server) dispatch(w *answer, r *http.Request, found *route) {
 		return
 	}
 	if found.lifecycle && !s.opts.EnableLifecycle {
-		writeLine(w, http.StatusForbidden, "Not enabled: start with --web.enable-lifecycle to enable this path; "+
+		s.refuse(w, r, http.StatusForbidden, "Not enabled", "Start with --web.enable-lifecycle to enable this path; "+
 			"SIGHUP always reloads.")
 		return
 	}
