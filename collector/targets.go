@@ -180,9 +180,13 @@ func pageOf(address string, lset labels.Labels) (*url.URL, error) {
 		)
 	}
 	if _, err := url.Parse(page.String()); err != nil {
-		// A url.Error repeats the URL, whose query may contain a secret.
+		// A url.Error repeats the URL, whose query may contain a secret, and other words than those about
+		// static targets are of no more help.
 		if outer, ok := errors.AsType[*url.Error](err); ok {
 			err = outer.Err
+		}
+		if other := config.CheckAddress(address); other != nil {
+			err = errors.New("it " + strings.TrimPrefix(other.Error(), strconv.Quote(address)+" "))
 		}
 		return nil, fmt.Errorf("target %q is not an address: %w", address, err)
 	}

@@ -176,7 +176,15 @@ func TestInvalidTargetIsDropped(t *testing.T) {
 		set          model.LabelSet
 	}{
 		{"one without an address", "has no __address__ after relabel_configs", model.LabelSet{"zone": "a"}},
-		{"one with an invalid address", `target "a b" is not an address`, model.LabelSet{model.AddressLabel: "a b"}},
+		{
+			"one with an invalid address", `target "a b" is not an address: it is not host:port; write it like`,
+			model.LabelSet{model.AddressLabel: "a b"},
+		},
+		{
+			"one with a scheme",
+			`target "http://a:1/metrics" is not an address: it has a scheme; write "a:1/metrics" and scheme: http`,
+			model.LabelSet{model.AddressLabel: "http://a:1/metrics"},
+		},
 		{
 			"an unknown kind",
 			`target "a:1" has engine "trtlm-serve": write one of ` + strings.Join(config.Engines(), ", "),

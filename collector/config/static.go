@@ -40,7 +40,7 @@ func validateGroup(path string, g *targetgroup.Group, pool *Pool, owners map[[2]
 		if t[model.AddressLabel] == "" {
 			continue // Package discovery says so.
 		}
-		if err := checkAddress(string(t[model.AddressLabel])); err != nil {
+		if err := CheckAddress(string(t[model.AddressLabel])); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", targetPath, err))
 			continue
 		}
@@ -80,9 +80,9 @@ func ownerOf(
 	}
 }
 
-// checkAddress returns an error if address is not host:port. The error quotes nothing that may
+// CheckAddress returns an error if address is not host:port. The error quotes nothing that may
 // be secret.
-func checkAddress(address string) error {
+func CheckAddress(address string) error {
 	switch {
 	case strings.Contains(address, "@"):
 		return errors.New("has a user name or password; write host:port and use basic_auth")

@@ -99,7 +99,11 @@ func build(cfg Config, logger *slog.Logger, wanted func(*block) bool) (*Manager,
 			HTTPClientOptions: options,
 			SetName:           b.key,
 		})
-		if err != nil {
+		switch {
+		case err != nil && b.inCluster:
+			errs = append(errs, fmt.Errorf("%s: %w; run the exporter in the cluster, or set kubeconfig_file or "+
+				"api_server", b.key, err))
+		case err != nil:
 			errs = append(errs, fmt.Errorf("%s: %w", b.key, err))
 		}
 		m.sources = append(m.sources, source{b.key, d, client})

@@ -100,7 +100,7 @@ func (h *errorRecorder) Handle(ctx context.Context, r slog.Record) error {
 		text = strings.TrimPrefix(text, "Unable to refresh target groups: ")
 		text = strings.TrimPrefix(text, "Failed to watch: ")
 		text = strings.TrimPrefix(text, "watch-list failed - backing off: ")
-		if !h.record(strings.Join(strings.Fields(text), " ")) {
+		if !h.record(inWords(strings.Join(strings.Fields(text), " "))) {
 			return nil
 		}
 	}

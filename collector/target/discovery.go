@@ -113,7 +113,9 @@ func (s *PoolDiscovery) Problem() string {
 	}
 	names := make([]string, len(s.Sources))
 	for i := range s.Sources {
-		names[i] = s.Sources[i].named()
+		if names[i] = s.Sources[i].named(); strings.HasPrefix(names[i], "dns_sd_configs") && !s.Sources[i].Failing() {
+			names[i] += " (no such record, or no such name)" // Name servers answer both alike to discovery.
+		}
 	}
 	return prefix + strings.Join(names, ", ") + " found none"
 }

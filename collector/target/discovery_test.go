@@ -31,6 +31,12 @@ func TestPoolWithoutTargetsHasReason(t *testing.T) {
 			"",
 		},
 		{
+			"name servers have none",
+			target.PoolDiscovery{Answered: true, Sources: []target.Source{{Key: "dns_sd_configs[0]", LastSuccess: now}}},
+			"pool a has no targets: dns_sd_configs[0] (no such record, or no such name) found none",
+			"",
+		},
+		{
 			"one source fails",
 			target.PoolDiscovery{Answered: true, Sources: []target.Source{source, failing}},
 			"pool a has no targets: file_sd_configs[0], http_sd_configs[0] (connection refused) found none", "",
