@@ -2,7 +2,6 @@ package collector
 
 import (
 	"errors"
-	"fmt"
 	"log/slog"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
@@ -10,22 +9,12 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 )
 
-// Check returns all errors that keep the pools of a configuration from running, such as invalid
-// certificates or sources that cannot be built. It does not use the network.
-func Check(cfg *config.File) error {
-	var errs []error
-	if err := cfg.Sharding.Place(""); err != nil {
-		errs = append(errs, err)
+// CheckPool returns all errors that keep a pool from running, such as invalid certificates or
+// sources that cannot be built. Each begins with its key. It does not use the network.
+func CheckPool(p *config.Pool) error {
+	client, err := scrape.NewResources().Client(p.HTTP, slog.New(slog.DiscardHandler))
+	if err == nil {
+		client.Close()
 	}
-	for i := range cfg.Pools {
-		p := &cfg.Pools[i]
-		client, err := scrape.NewResources().Client(p.HTTP, slog.New(slog.DiscardHandler))
-		if err == nil {
-			client.Close()
-		}
-		if err := errors.Join(err, discovery.Check(p.Discovery)); err != nil {
-			errs = append(errs, fmt.Errorf("pool %q: %w", p.PoolID, err))
-		}
-	}
-	return errors.Join(errs...)
+	return errors.Join(err, discovery.Check(p.Discovery))
 }

@@ -26,17 +26,9 @@ func declareCheckConfig(app *kingpin.Application, out *output) (string, func() e
 
 // checkConfig does everything that a start does without network, and summarizes the file.
 func checkConfig(w io.Writer, file string) error {
-	f, err := config.Load(file)
+	f, err := config.Load(file, collector.CheckPool)
 	if err != nil {
 		return err
-	}
-	if f.Sharding.Index == nil {
-		_ = f.Sharding.Place(
-			"0",
-		) // The index may come from --sharding.index at the start; any value will do for the check.
-	}
-	if err := collector.Check(f); err != nil {
-		return fmt.Errorf("%s: %w", file, err)
 	}
 	p := &textTable{width: widthOf(w)}
 	head := fmt.Sprintf("%s: OK, %s", file, count(len(f.Pools), "pool"))

@@ -19,7 +19,24 @@ func TestCheckConfigReportsErrorsAndWarnings(t *testing.T) {
 		{
 			"another kind of file",
 			good + "\n    tls_config: { ca_file: garbage.pem }",
-			"", exitFailure, `config.yml: pool "llama": tls_config: `,
+			"", exitFailure, `config.yml: line 4: pools[0].tls_config: `,
+		},
+		{
+			"another kind of file, and a mistake in another pool",
+			good + "\n    tls_config: { ca_file: garbage.pem }",
+			"  - pool_id: qwen\n    engine: trition\n    " + good, exitFailure,
+			"engine: \"trition\" is unknown",
+		},
+		{
+			"a mistake, and another kind of file in another pool",
+			good + "\n    engine: trition",
+			"  - pool_id: qwen\n    tls_config: { ca_file: garbage.pem }\n    " + good, exitFailure,
+			"pools[1].tls_config: unable to use specified CA cert",
+		},
+		{
+			"another kind of file, and another mistake beside it",
+			good + "\n    api_port: 70000\n    tls_config: { ca_file: garbage.pem }",
+			"", exitFailure, "line 5: pools[0].tls_config: unable to use specified CA cert",
 		},
 		{
 			"a double target and a rule",

@@ -51,8 +51,9 @@ func (f *File) Resolve() {
 }
 
 // Load reads and validates the document in a file. Relative file names in it are
-// relative to the directory of the file. The error has one line per mistake.
-func Load(path string) (*File, error) {
+// relative to the directory of the file. The error has one line per mistake. Further checks get each
+// pool, also one with mistakes, and return errors that begin with a key of the pool.
+func Load(path string, further ...func(*Pool) error) (*File, error) {
 	in, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("configuration: %w; give the name of a readable file", err)
@@ -62,13 +63,13 @@ func Load(path string) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("configuration %s: %w", path, err)
 	}
-	return Parse(path, text)
+	return Parse(path, text, further...)
 }
 
 // Parse reads and validates a document. Errors begin with name, and relative file names in the
 // document are relative to its directory. All mistakes are reported at once, whatever their kind,
 // but none that may only follow from another: see followsFrom.
-func Parse(name string, text []byte) (*File, error) {
+func Parse(name string, text []byte, further ...func(*Pool) error) (*File, error) {
 	if len(text) > maxFileSize {
 		return nil, fmt.Errorf("%s: the file is larger than %d MiB; move targets to "+
 			"file_sd_configs", name, maxFileSize>>20)
@@ -91,7 +92,7 @@ func Parse(name string, text []byte) (*File, error) {
 	for i := range f.Pools {
 		f.Pools[i].setDirectory(filepath.Dir(name))
 	}
-	check.validate(&f)
+	check.validate(&f, further)
 	if len(check.problems) > 0 {
 		return nil, check.problems.err(name)
 	}

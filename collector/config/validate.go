@@ -3,6 +3,8 @@ package config
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"slices"
 	"strings"
 )
 
@@ -65,9 +67,28 @@ func prefixed(path string, err error) error {
 	return errors.Join(errs...)
 }
 
-// validate adds the errors in keys and between keys, with the line of the key.
-func (c *checker) validate(f *File) {
-	for _, err := range flatten(f.Validate()) {
+// validate adds the errors in keys and between keys, then those of further checks, which may repeat
+// some and need pools whose sources were read.
+func (c *checker) validate(f *File, further []func(*Pool) error) {
+	c.locate(f.Validate())
+	for i := range f.Pools {
+		path := fmt.Sprintf("pools[%d]", i)
+		unread := func(key string) bool {
+			return key == path || within(key, path) && strings.Contains(key, "_sd_configs")
+		}
+		if slices.ContainsFunc(c.refused, unread) {
+			continue
+		}
+		for _, check := range further {
+			missing := func(err error) bool { return errors.Is(err, fs.ErrNotExist) } // It is reported already.
+			c.locate(prefixed(path+".", errors.Join(slices.DeleteFunc(flatten(check(&f.Pools[i])), missing)...)))
+		}
+	}
+}
+
+// locate adds errors that begin with a key, with the line of the key.
+func (c *checker) locate(err error) {
+	for _, err := range flatten(err) {
 		// The HTTP client is not a key: its blocks are in the pool itself.
 		text := strings.Replace(err.Error(), ".http client: ", ": ", 1)
 		key, reason, _ := strings.Cut(text, ": ")
