@@ -27,6 +27,8 @@ type checker struct {
 	open map[*yaml.Node]bool
 	// silent is true while a node is read again, whose mistakes are reported already.
 	silent bool
+	// repeated counts the nodes that were read again.
+	repeated int
 	// opaque is the error of a value of any type, which belongs to the block around it.
 	opaque error
 }
@@ -41,6 +43,10 @@ type visit struct {
 type selfDecoder interface {
 	UnmarshalYAML(unmarshal func(any) error) error
 }
+
+// maxRepeated limits what aliases of aliases may repeat. Ten thousand pools that share all but
+// their names are far below it.
+const maxRepeated = 1_000_000
 
 func newChecker() *checker {
 	return &checker{lines: map[string]int{}, visits: map[visit]bool{}, open: map[*yaml.Node]bool{}}
@@ -71,7 +77,12 @@ func (c *checker) read(n *yaml.Node, v reflect.Value, path string) {
 	again, silent := visit{n, v.Type()}, c.silent
 	c.silent = silent || c.visits[again]
 	c.visits[again] = true
-	c.fit(n, v, path)
+	if c.silent {
+		c.repeated++
+	}
+	if c.repeated <= maxRepeated {
+		c.fit(n, v, path)
+	}
 	c.silent = silent
 }
 

@@ -88,6 +88,9 @@ func Parse(name string, text []byte, further ...func(*Pool) error) (*File, error
 	check, f := newChecker(), DefaultFile
 	check.problems = second
 	check.read(root, reflect.ValueOf(&f).Elem(), "")
+	if check.repeated > maxRepeated {
+		return nil, problems{{text: excessive + advice(excessive)}}.err(name)
+	}
 	f.Resolve()
 	for i := range f.Pools {
 		f.Pools[i].setDirectory(filepath.Dir(name))

@@ -66,6 +66,9 @@ func decodeMessage(err error, n *yaml.Node, t reflect.Type) string {
 	return message + advice(message)
 }
 
+// excessive is what the YAML package says about aliases that repeat too much.
+const excessive = "document contains excessive aliasing"
+
 // advice returns what to write instead, given an error of Prometheus' types.
 func advice(message string) string {
 	for _, m := range []struct{ part, advice string }{
@@ -83,7 +86,7 @@ func advice(message string) string {
 		{"not valid for file discovery", "; end the name in .json, .yml or .yaml"},
 		{"DNS-SD records type", "; use SRV, A, AAAA, MX or NS"},
 		{"error parsing regexp", "; write an RE2 expression and escape what is meant literally"},
-		{"excessive aliasing", "; write values out instead of repeating aliases of aliases"},
+		{excessive, "; write values out instead of repeating aliases of aliases"},
 		{"not a valid label name", "; give the label a name"},
 	} {
 		if strings.Contains(message, m.part) {

@@ -124,6 +124,16 @@ pools:
 	require.Equal(t, map[string][]string{"a": {"x"}, "b": {"y"}, "c": {"z"}}, f.Pools[0].ModelIDs)
 }
 
+func TestRepeatedAliasesAreRefused(t *testing.T) {
+	const many = 1100
+	target := strings.Repeat("a:1, ", many)
+	text := "pools:\n- &pool\n  pool_id: a\n  static_configs: [ { targets: [" + target + "] } ]\n" +
+		strings.Repeat("- *pool\n", many)
+	require.Equal(t, []string{
+		"document contains excessive aliasing; write values out instead of repeating aliases of aliases",
+	}, mistakesOf(t, text))
+}
+
 func TestSyntaxErrorHasLine(t *testing.T) {
 	const check = "; check the indentation, quotes and brackets from this line on"
 	for text, want := range map[string]string{
