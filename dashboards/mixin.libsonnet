@@ -42,6 +42,12 @@ local duration(s) =
 // Applies replacements in order.
 local replace(text, pairs) = std.foldl(function(t, pair) std.strReplace(t, pair[0], pair[1]), pairs, text);
 
+// Returns an address, which leads somewhere only with its scheme; '' is none.
+local url(key, text) =
+  assert text == '' || std.startsWith(text, 'http://') || std.startsWith(text, 'https://') :
+         '%s: "%s" has no scheme http or https; did you mean "http://%s"?' % [key, text, std.lstripChars(text, '/')];
+  text;
+
 {
   local config = self._config,
   _config+:: {
@@ -74,9 +80,9 @@ local replace(text, pairs) = std.foldl(function(t, pair) std.strReplace(t, pair[
       exporter_job: config.exporterJob,
       scrape_interval: config.scrapeInterval,
       cluster_label: config.clusterLabel,
-      runbook: config.runbookURL,
-      grafana: config.grafanaURL,
-      exporter: config.exporterURL,
+      runbook: url('runbookURL', config.runbookURL),
+      grafana: url('grafanaURL', config.grafanaURL),
+      exporter: url('exporterURL', config.exporterURL),
     },
   ),
   local scrape = seconds(chosen.scrape_interval),
@@ -125,7 +131,7 @@ local replace(text, pairs) = std.foldl(function(t, pair) std.strReplace(t, pair[
       ['"cluster": ', '"' + label + '": '],
     ]),
   local dashboard(text) =
-    local d = std.parseJson(std.strReplace(withClusterLabel(text), defaults.runbook + '#', config.runbookURL + '#'));
+    local d = std.parseJson(std.strReplace(withClusterLabel(text), defaults.runbook + '#', url('runbookURL', config.runbookURL) + '#'));
     d {
       tags: config.dashboardTags,
       links: [d.links[0] { tags: [config.dashboardTags[0]] }] + config.dashboardLinks,

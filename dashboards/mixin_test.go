@@ -183,6 +183,10 @@ func TestMixinRejectsInvalidConfig(t *testing.T) {
 	for config, want := range map[string]string{
 		"{values: {nothing: '1'}}": "values.nothing: alerts/values.yaml has no such key",
 		"{scrapeInterval: '2m'}":   "scrapeInterval: 2m is longer than 1m",
+		"{grafanaURL: 'grafana:3000'}": `grafanaURL: "grafana:3000" has no scheme http or https; did you mean ` +
+			`"http://grafana:3000"?`,
+		"{exporterURL: '10.0.0.1:9802'}": `exporterURL: "10.0.0.1:9802" has no scheme`,
+		"{runbookURL: 'wiki/rb'}":        `runbookURL: "wiki/rb" has no scheme`,
 	} {
 		_, err := evaluated(t, "((import 'mixin.libsonnet') {_config+:: "+config+"}).prometheusRules")
 		require.ErrorContains(t, err, want)
