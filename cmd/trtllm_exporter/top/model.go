@@ -39,7 +39,9 @@ type model struct {
 	// position describes which lines of the table are visible, empty if all are.
 	position string
 	typing   bool
-	detail   *detailView
+	// help is true while the keys are explained.
+	help   bool
+	detail *detailView
 
 	width, height int
 }
@@ -124,6 +126,9 @@ func (m *model) press(k tea.KeyPressMsg) tea.Cmd {
 	switch {
 	case name == "ctrl+c":
 		return tea.Quit
+	case m.help:
+		m.help = false
+		return nil
 	case m.typing:
 		m.edit(name, k.Text)
 		return nil
@@ -145,6 +150,8 @@ func (m *model) press(k tea.KeyPressMsg) tea.Cmd {
 		m.arrange()
 	case "/":
 		m.typing = true
+	case "?":
+		m.help = true
 	case "enter", "right", "l":
 		if m.selected != "" {
 			m.detail = &detailView{key: m.selected}

@@ -168,7 +168,7 @@ func shown(m *model) string { return ansi.Strip(m.View().Content) }
 func TestScreenFitsTheTerminal(t *testing.T) {
 	for _, width := range []int{1, 20, 39, 40, 60, 80, 110, 250} {
 		for _, height := range []int{1, 3, 8, 24, 60} {
-			for _, pressed := range [][]string{nil, {"s"}, {"e"}, {"/", "x"}, {"end"}, {"enter"}} {
+			for _, pressed := range [][]string{nil, {"s"}, {"e"}, {"/", "x"}, {"end"}, {"enter"}, {"?"}} {
 				m := seated(width, height)
 				keys(m, pressed...)
 				m.Update(detailAnswer{
@@ -264,7 +264,7 @@ func TestUnknownValuesSortLast(t *testing.T) {
 func TestKeysChangeTheScreen(t *testing.T) {
 	m := seated(80, 24)
 	before := shown(m)
-	for _, key := range []string{"s", "e", "/", "enter"} {
+	for _, key := range []string{"s", "e", "/", "enter", "?"} {
 		m := seated(80, 24)
 		keys(m, key)
 		require.NotEqual(t, before, shown(m), key)
@@ -276,6 +276,8 @@ func TestKeysChangeTheScreen(t *testing.T) {
 		require.NotNil(t, quit)
 		require.Equal(t, tea.Quit(), quit())
 	}
+	keys(m, "?", "q")
+	require.Equal(t, before, shown(m), "any key closes the help")
 	keys(m, "/", "q", "w", "backspace")
 	require.Equal(t, "q", m.choice.Text, "letters are text while one types")
 	keys(m, "esc")

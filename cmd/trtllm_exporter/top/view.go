@@ -23,7 +23,10 @@ func (m *model) View() tea.View {
 }
 
 func (m *model) screen() []string {
-	if m.detail != nil {
+	switch {
+	case m.help:
+		return m.helpScreen()
+	case m.detail != nil:
 		return m.detailScreen()
 	}
 	lines := m.verdictLines()
@@ -143,7 +146,7 @@ func (m *model) keysLine() string {
 		active = append(active, "only problems")
 	}
 	if len(active) == 0 {
-		return style(faint, "Enter open  s sort: "+m.choice.order()+"  / filter  e only problems  q quit"+m.position)
+		return style(faint, "Enter open  s sort: "+m.choice.order()+"  / filter  e only problems  ? help  q quit"+m.position)
 	}
 	if m.fleet != nil {
 		active = append(active, strconv.Itoa(len(m.rows))+" of "+strconv.Itoa(len(m.fleet.Replicas)))
