@@ -153,7 +153,7 @@ func describe(s *target.Status, page string) string {
 			answer := map[bool]string{true: "yes", false: "no "}[v.OK]
 			say("  %s %s: %s", answer, v.Name, v.Reason)
 			if v.Cure != "" {
-				say("      turn on: %s", v.Cure)
+				say("      fix: %s", v.Cure)
 			}
 		}
 	}
