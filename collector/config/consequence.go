@@ -34,9 +34,19 @@ var contradicted = map[string][]string{
 // that was refused has its default, with which its block may be incomplete and other keys at odds.
 func (c *checker) followsFrom(key, reason string) bool {
 	return slices.ContainsFunc(c.refused, func(refused string) bool {
-		return within(key, refused) ||
-			(within(refused, key) || isContradicted(key, refused)) && mentions(reason, nameOf(refused))
+		return within(key, refused) || within(refused, key) && mentionsAll(reason, refused[len(key):]) ||
+			isContradicted(key, refused) && mentions(reason, nameOf(refused))
 	})
+}
+
+// mentionsAll reports whether what is wrong with a block has all keys of a path below it as words.
+func mentionsAll(reason, below string) bool {
+	for key := range strings.SplitSeq(strings.TrimPrefix(index.ReplaceAllString(below, ""), "."), ".") {
+		if !mentions(reason, key) {
+			return false
+		}
+	}
+	return true
 }
 
 // isContradicted reports whether a key may contradict another, of its own block or pool or of all.

@@ -74,6 +74,19 @@ line 9: pools[0]: oauth2 token_url must be configured
 `,
 	},
 	{
+		name: "the same key in a block of another source",
+		text: `
+pools:
+  - pool_id: a
+    oauth2: { client_id: a }
+    http_sd_configs: [ { url: "http://x", oauth2: { client_id: a, token_url: [b] } } ]
+`,
+		want: `
+line 3: pools[0]: oauth2 token_url must be configured
+line 4: pools[0].http_sd_configs[0].oauth2.token_url must be text, not a list
+`,
+	},
+	{
 		name: "several in each block",
 		text: `
 global: { window: soon, failing_min: 0 }
