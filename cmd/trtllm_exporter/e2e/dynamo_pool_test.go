@@ -3,12 +3,9 @@
 package e2e
 
 import (
-	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"slices"
-	"syscall"
 	"testing"
 	"time"
 
@@ -18,162 +15,142 @@ import (
 // TestDynamoPool has a pool with a frontend with the KV router and two workers: each quantity
 // counts once.
 func TestDynamoPool(t *testing.T) {
-	s := &scene{deployment: newDeployment(t), whole: t}
-	s.frontend = s.deployment.start(t, "frontend", frontendPort, "--router-mode", "kv")
-	s.worker = s.deployment.start(t, "worker", workerPort)
-	second := s.deployment.start(t, "worker", secondWorkerPort)
-	s.exporter = startConfigured(t, fmt.Sprintf(`
-global: { scrape_interval: %[1]s, scrape_timeout: %[1]s }
-pools:
-  - { pool_id: p, identity_interval: 2s, static_configs: [
-      { targets: ["127.0.0.1:%[2]d"], labels: { replica_id: f0 } },
-      { targets: ["127.0.0.1:%[3]d"], labels: { replica_id: w0 } },
-      { targets: ["127.0.0.1:%[4]d"], labels: { replica_id: w1 } } ] }
-`, dynamoInterval, frontendPort, workerPort, secondWorkerPort))
-	s.ready = map[string]*probed{"f0": startProbe(t, s.exporter, "/-/replicas/p/f0/ready")}
-	s.becomes(t, "f0", "ready")
-	warm(t)
-	s.spread(t)
-	play(t, []step{
-		{"what waits is counted once", s.waitsOnce},
-		{"client errors match the client's count", s.mistakes},
-		{"failures without workers match the client's count", func(t *testing.T) { t.Helper(); s.workless(t, second) }},
-		{"a stopping frontend drains", s.ends},
-	})
+	d := newDeployment(t)
+	d.frontend.start(t, "--router-mode", "kv")
+	d.worker.start(t)
+	d.second.start(t)
+	e := startConfigured(t, configured(dynamoInterval, "", pool("p", map[string]string{
+		"f0": d.frontend.address(),
+		"w0": d.worker.address(),
+		"w1": d.second.address(),
+	}, "identity_interval: 2s")))
+	l := watch(t, e, d.frontend)
+	var begun int
+	l.plays(
+		step{
+			name: "a frontend with two workers is ready",
+			says: is("ready", keep, noticed, "").of("f0"),
+			then: acts{d.warm, d.spread},
+		},
+		step{name: "what waits is counted once", does: acts{waitsOnce}},
+		step{name: "client errors match the client's count", does: acts{d.mistakes}},
+		step{name: "failures without workers match the client's count", does: acts{d.workless}},
+		step{
+			name: "a frontend with a worker again is ready",
+			does: acts{launch(d.worker), serve(d.worker), d.warm}, // Earlier failures count until a request succeeds.
+			says: is("ready", keep, noticed, "").of("f0"),
+			then: acts{func(*life) { begun = len(e.history(t, "f0")) }},
+		},
+		step{
+			name: "a stopping frontend with a request drains",
+			does: acts{load(1, 3, 3000), running(1, "tier", "worker"), terminate(d.frontend)},
+			says: is("draining", avoid, noticed, "").of("f0"),
+		},
+		step{
+			name: "then it is down",
+			says: is("down", avoid, noticed, "").of("f0"),
+		},
+	)
+	require.Equal(t, []string{"draining", "down"}, e.history(t, "f0")[begun:], "states of a stopping frontend")
 }
 
-func (s *scene) waitsOnce(t *testing.T) {
-	t.Helper()
-	load := startStreams(t, bothRun+bothWait, 2*bothTokens)
-	var full page
-	within(t, 15*time.Second, "the load is seen", func() bool {
-		full = s.exporter.page(t)
-		return full.sum("llm_server_requests_running", "tier", "worker") == bothRun &&
-			full.sum("llm_server_queue_depth", "tier", "frontend") == bothWait
-	})
+func waitsOnce(l *life) {
+	load(bothRun+bothWait, 3, 2*bothTokens)(l)
+	l.shows(
+		has(bothRun, "llm_server_requests_running", "tier", "worker"),
+		has(bothWait, "llm_server_queue_depth", "tier", "frontend"),
+		lacks("llm_server_kv_cache_utilization_ratio", "replica_id", "f0"), // Its router knows blocks of prompts only.
+		above(0, "llm_server_kv_cache_utilization_ratio", "tier", "worker"),
+		some("llm_server_inter_token_latency_seconds_count", "replica_id", "w0"),
+	)
 	var fleet struct {
 		Pools []struct {
 			Waiting *float64 `json:"waiting"`
 		} `json:"pools"`
 	}
-	within(t, 5*time.Second, "the page of the fleet adds one tier up", func() bool {
-		require.NoError(t, json.Unmarshal(s.exporter.body(t, "/?format=json"), &fleet))
+	within(l.t, 5*time.Second, "the page of the fleet adds one tier up", func() bool {
+		require.NoError(l.t, json.Unmarshal(l.exporter.body(l.t, "/?format=json"), &fleet))
 		return fleet.Pools[0].Waiting != nil && *fleet.Pools[0].Waiting == bothWait
 	})
-	require.Empty(
-		t,
-		full.named("llm_server_kv_cache_utilization_ratio", "replica_id", "f0"),
-		"its router knows blocks of prompts only",
-	)
-	require.Positive(t, full.sum("llm_server_kv_cache_utilization_ratio", "tier", "worker"))
-	require.NotEmpty(t, full.named("llm_server_inter_token_latency_seconds_count", "replica_id", "w0"))
-	load.requireWords(t, (bothRun+bothWait)*2*bothTokens)
+	complete(l)
 }
 
-func post(t *testing.T, path, kind, body string) int {
+// post sends a body to the frontend, and returns the status of the answer.
+func (d *deployment) post(t *testing.T, path, kind, body string) int {
 	t.Helper()
-	response, err := send(t.Context(), http.MethodPost, dynamoURL(frontendPort, path), kind, body)
+	response, err := send(t.Context(), http.MethodPost, d.frontend.url(path), kind, body)
 	require.NoError(t, err)
 	require.NoError(t, response.Body.Close())
 	return response.StatusCode
 }
 
-// ended returns the number of ended requests of a class, according to the frontend.
-func (s *scene) ended(t *testing.T, class string) float64 {
-	t.Helper()
-	return s.exporter.page(t).sum("llm_server_requests_total", "tier", "frontend", "class", class)
+// ended returns the number of ended requests of a class since a page, according to the frontend.
+func ended(before page, n int, class string) value {
+	return before.more(n, "llm_server_requests_total", "tier", "frontend", "class", class)
 }
 
-func (s *scene) mistakes(t *testing.T) {
-	t.Helper()
+func (d *deployment) mistakes(l *life) {
 	const asJSON, chat = "application/json", "/v1/chat/completions"
-	before, server := s.ended(t, "client"), s.ended(t, "server")
-	for _, body := range []string{
-		`{`, ``, `{"model":"tiny-llama"}`, `{"model":"tiny-llama","messages":[]}`,
-		`{"model":"tiny-llama","messages":[{"role":"user","content":"w1"}],"max_tokens":0}`,
+	before := l.page()
+	for _, c := range []struct {
+		status     int
+		path, kind string
+		body       string
+	}{
+		{http.StatusBadRequest, chat, asJSON, `{`},
+		{http.StatusBadRequest, chat, asJSON, ``},
+		{http.StatusBadRequest, chat, asJSON, `{"model":"tiny-llama"}`},
+		{http.StatusBadRequest, chat, asJSON, `{"model":"tiny-llama","messages":[]}`},
+		{
+			http.StatusBadRequest, chat, asJSON,
+			`{"model":"tiny-llama","messages":[{"role":"user","content":"w1"}],"max_tokens":0}`,
+		},
+		{http.StatusUnsupportedMediaType, chat, "text/plain", `{}`},
+		{http.StatusNotFound, chat, asJSON, `{"model":"other","messages":[{"role":"user","content":"w1"}]}`},
+		{http.StatusNotFound, chat, asJSON, `{"model":"other","messages":[{"role":"user","content":"w1"}]}`},
+		// It is not a request to a model.
+		{http.StatusNotFound, "/v1/nowhere", asJSON, `{}`},
 	} {
-		require.Equal(t, http.StatusBadRequest, post(t, chat, asJSON, body), body)
+		require.Equal(l.t, c.status, d.post(l.t, c.path, c.kind, c.body), "%s: %s", c.path, c.body)
 	}
-	require.Equal(t, http.StatusUnsupportedMediaType, post(t, chat, "text/plain", `{}`))
-	for range 2 {
-		require.Equal(
-			t,
-			http.StatusNotFound,
-			post(t, chat, asJSON, `{"model":"other","messages":[{"role":"user","content":"w1"}]}`),
-		)
-	}
-	require.Equal(t, http.StatusNotFound, post(t, "/v1/nowhere", asJSON, `{}`), "it is not a request to a model")
-	within(
-		t,
-		10*dynamoInterval,
-		"the client's mistakes are counted",
-		func() bool { return s.ended(t, "client")-before == 5+1+2 },
-	)
-	pause(t.Context(), 3*dynamoInterval)
-	require.Equal(t, 5.0+1+2, s.ended(t, "client")-before, "each once")
-	require.Zero(t, s.ended(t, "server")-server)
+	const mistakes = 5 + 1 + 2
+	l.shows(ended(before, mistakes, "client"))
+	pause(l.t.Context(), 3*dynamoInterval)
+	l.page().requires(l.t, ended(before, mistakes, "client"), ended(before, 0, "server"))
 }
 
-// states returns the states of a replica in order, without repetitions.
-func (s *scene) states(t *testing.T, replica string) (stop func() []string) {
-	t.Helper()
-	var seen []string
-	end := repeat(t, 100*time.Millisecond, func(context.Context) {
-		for _, series := range s.exporter.page(t).named("llm_server_state", "replica_id", replica) { //nolint:contextcheck // It is read until the test ends.
-			if now := series.labels.Get("state"); series.value == 1 && (len(seen) == 0 || seen[len(seen)-1] != now) {
-				seen = append(seen, now)
-			}
-		}
-	})
-	return func() []string { end(); return seen }
-}
-
-func (s *scene) workless(t *testing.T, second *process) {
-	t.Helper()
-	before, stop := s.ended(t, "server"), s.states(t, "f0")
-	open := startStreams(t, 4, 2000)
-	s.runs(t, 4)
-	s.worker.kill(t)
-	second.kill(t)
+// workless kills both workers, and counts what fails from then on.
+func (d *deployment) workless(l *life) {
+	before, begun := l.page(), len(l.exporter.history(l.t, "f0"))
+	open := d.frontend.crowd(l.t, 4, request{words: 3, tokens: 2000})
+	running(4, "tier", "worker")(l)
+	d.worker.kill(l.t)
+	d.second.kill(l.t)
 	open.wait()
 	failed := len(open.errs)
+	for _, seen := range open.seen {
+		if seen.failed() {
+			failed++
+		}
+	}
 	for range 24 {
-		switch status := post(t, "/v1/completions", "application/json", `{"model":"tiny-llama","prompt":"w1","max_tokens":2}`); status {
+		status := d.post(l.t, "/v1/completions", "application/json", `{"model":"tiny-llama","prompt":"w1","max_tokens":2}`)
+		switch status {
 		case http.StatusServiceUnavailable, http.StatusGatewayTimeout, http.StatusInternalServerError:
 			failed++
 		default:
-			require.Equal(t, http.StatusNotFound, status, "the model is withdrawn, which nobody counts")
+			require.Equal(l.t, http.StatusNotFound, status, "the model is withdrawn, which nobody counts")
 		}
-		pause(t.Context(), dynamoInterval/2)
+		pause(l.t.Context(), dynamoInterval/2)
 	}
-	within(
-		t,
-		10*dynamoInterval,
-		"what failed is counted",
-		func() bool { return s.ended(t, "server")-before == float64(failed) },
-	)
-	states := stop()
-	t.Log("states of a frontend without workers:", states)
-	for _, series := range s.exporter.page(t).named("llm_server_requests_migrated_total") {
-		require.Equal(t, "failure", series.labels.Get("outcome"), "no migration is allowed")
+	p := l.shows(ended(before, failed, "server"))
+	for _, series := range p.named("llm_server_requests_migrated_total") {
+		require.Equal(l.t, "failure", series.labels.Get("outcome"), "no migration is allowed")
 	}
 	// The frontend lists the model of dead workers again for a second out of five, until their leases end.
+	states := l.exporter.history(l.t, "f0")[begun:]
 	failing := slices.Index(states, "failing")
-	require.GreaterOrEqual(t, failing, 0, states)
-	require.Len(t, states, failing+1, "%v: it is one trouble", states)
-	require.Subset(t, []string{"ready", "not_ready"}, states[:failing], states)
-}
-
-func (s *scene) ends(t *testing.T) {
-	t.Helper()
-	s.worker = s.deployment.start(s.whole, "worker", workerPort)
-	warm(t) // Earlier failures count until a request succeeds.
-	s.becomes(t, "f0", "ready")
-	startStreams(t, 1, 3000)
-	s.runs(t, 1)
-	stop := s.states(t, "f0")
-	s.frontend.signal(t, syscall.SIGTERM)
-	s.becomes(t, "f0", "draining")
-	s.becomes(t, "f0", "down")
-	require.Equal(t, []string{"ready", "draining"}, stop()[:2], "no other state in between")
+	require.GreaterOrEqual(l.t, failing, 0, "states of a frontend without workers: %v", states)
+	require.Len(l.t, states, failing+1, "states of one trouble: %v", states)
+	require.Subset(l.t, []string{"ready", "not_ready"}, states[:failing])
 }

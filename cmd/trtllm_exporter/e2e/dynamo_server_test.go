@@ -3,30 +3,27 @@
 package e2e
 
 import (
-	"bufio"
-	"context"
-	"encoding/json"
-	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
-// The ports of a deployment, which has its own network namespace.
-const frontendPort, workerPort, secondWorkerPort = 8000, 8081, 8082
-
-// The model of tools/dynamo, and the number of concurrent requests of its workers.
-const dynamoModel, dynamoSlots = "tiny-llama", 16
+const (
+	// dynamoSlots is the number of concurrent requests of a worker of tools/dynamo.
+	dynamoSlots    = 16
+	dynamoInterval = time.Second
+	// noticed is how long the frontend may list a lost worker, whose lease lasts ten seconds.
+	noticed = 30 * time.Second
+)
 
 // deployment is a Dynamo whose parts are started one by one.
 type deployment struct {
-	script, dir, state string
+	frontend, worker, second *server
 }
 
 // newDeployment skips the test outside the network namespace of `make e2e-dynamo`, because
@@ -37,84 +34,69 @@ func newDeployment(t *testing.T) *deployment {
 	if dir == "" {
 		t.Skip("DYNAMO_DIR names no installed Dynamo: run make e2e-dynamo")
 	}
-	return &deployment{script: filepath.Join(repositoryRoot(t), "tools/dynamo/dynamo.sh"), dir: dir, state: t.TempDir()}
+	state := t.TempDir()
+	part := func(name string, port int) *server {
+		s := &server{
+			name:     name,
+			whole:    t,
+			port:     port,
+			pagePort: port,
+			program: func() []string {
+				script := filepath.Join(repositoryRoot(t), "tools/dynamo/dynamo.sh")
+				return []string{script, "run", dir, state, name, strconv.Itoa(port)}
+			},
+			startsWithin: time.Minute,
+		}
+		s.serves = func(t *testing.T) bool {
+			require.False(t, s.ended(), "%s ended by itself", name)
+			return s.status(t, "/health") != 0
+		}
+		s.send = completes(s, nil)
+		return s
+	}
+	return &deployment{frontend: part("frontend", 8000), worker: part("worker", 8081), second: part("worker", 8082)}
 }
 
-func (d *deployment) start(t *testing.T, part string, port int, flags ...string) *process {
-	t.Helper()
-	p := startProcess(t, part, nil, d.script, append([]string{
-		"run", d.dir, d.state, part, strconv.Itoa(port),
-	}, flags...)...)
-	within(t, time.Minute, part+" answers", func() bool {
-		require.False(t, p.ended(), "%s ended by itself", part)
-		_, _, err := get(t.Context(), dynamoURL(port, "/health"))
-		return err == nil
+// pools returns the pools of the frontend f0 and the workers w0 and w1.
+func (d *deployment) pools(keys ...string) []string {
+	keys = append([]string{"identity_interval: 2s"}, keys...)
+	return []string{
+		pool("frontends", map[string]string{"f0": d.frontend.address()}, keys...),
+		pool("workers", map[string]string{"w0": d.worker.address(), "w1": d.second.address()}, keys...),
+	}
+}
+
+// healthy requires that the frontend reports that it is healthy.
+func (d *deployment) healthy(l *life) {
+	status, body, err := get(l.t.Context(), d.frontend.url("/health"))
+	require.NoError(l.t, err)
+	require.Equal(l.t, http.StatusOK, status)
+	require.Contains(l.t, string(body), `"status":"healthy"`)
+}
+
+// warm waits until requests succeed: the frontend notices new and lost workers with a delay.
+func (d *deployment) warm(l *life) {
+	within(l.t, noticed, "requests pass", func() bool {
+		for range 4 {
+			seen, err := d.frontend.send(l.t.Context(), 0, request{words: 3, tokens: 1})
+			if err != nil || seen.failed() || len(seen.tokens) != 1 {
+				return false
+			}
+		}
+		return true
 	})
-	return p
 }
 
-func dynamoURL(port int, path string) string { return fmt.Sprintf("http://127.0.0.1:%d%s", port, path) }
-
-func requireHealthy(t *testing.T) {
-	t.Helper()
-	status, body, err := get(t.Context(), dynamoURL(frontendPort, "/health"))
-	require.NoError(t, err)
-	require.Equal(t, http.StatusOK, status)
-	require.Contains(t, string(body), `"status":"healthy"`)
-}
-
-// complete requests a streamed completion and counts its tokens, which are words.
-func complete(ctx context.Context, tokens int) (words int, err error) {
-	body := fmt.Sprintf(`{"model":%q,"prompt":"w1 w2 w3","max_tokens":%d,"stream":true}`, dynamoModel, tokens)
-	response, err := postJSON(ctx, dynamoURL(frontendPort, "/v1/completions"), body)
-	if err != nil {
-		return 0, err
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return 0, fmt.Errorf("the frontend answers %s", response.Status)
-	}
-	lines := bufio.NewScanner(response.Body)
-	for lines.Scan() {
-		data, isData := strings.CutPrefix(lines.Text(), "data: ")
-		if !isData || data == "[DONE]" {
-			continue
-		}
-		var event struct {
-			Choices []struct{ Text string }
-			Error   any
-		}
-		if err := json.Unmarshal([]byte(data), &event); err != nil {
-			return words, err
-		}
-		if event.Error != nil {
-			return words, fmt.Errorf("the stream has an error: %v", event.Error)
-		}
-		for _, c := range event.Choices {
-			words += len(strings.Fields(c.Text))
-		}
-	}
-	return words, lines.Err()
-}
-
-type streams struct{ *crowd[int] }
-
-func startStreams(t *testing.T, n, tokens int) streams {
-	t.Helper()
-	return streams{startCrowd(t, n, func(ctx context.Context, _ int) (int, error) { return complete(ctx, tokens) })}
-}
-
-func (s streams) requireWords(t *testing.T, want int) {
-	t.Helper()
-	words := 0
-	for _, n := range s.wait() {
-		words += n
-	}
-	require.Empty(t, s.errs)
-	require.Equal(t, want, words)
-}
-
-func (s streams) leave() {
-	s.stop()
-	s.wait()
+// spread waits until the frontend sends requests to both workers.
+func (d *deployment) spread(l *life) {
+	within(l.t, noticed, "both workers get requests", func() bool {
+		open := d.frontend.crowd(l.t, 4, request{words: 3, tokens: 2000}) // They run until both pages were read.
+		defer open.leave()
+		pause(l.t.Context(), 2*dynamoInterval)
+		p := l.page()
+		return p.sum("llm_server_requests_running", "replica_id", "w0") > 0 &&
+			p.sum("llm_server_requests_running", "replica_id", "w1") > 0
+	})
+	running(0, "tier", "worker")(l)
+	pause(l.t.Context(), 2*dynamoInterval) // Until the frontend has counted them.
 }

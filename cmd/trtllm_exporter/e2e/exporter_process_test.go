@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"os/exec"
@@ -51,14 +52,29 @@ func startExporter(t *testing.T, target string) *exporter {
 	return e
 }
 
+// pool returns the configuration of a pool of static replicas; keys are additional lines.
+func pool(id string, replicas map[string]string, keys ...string) string {
+	var targets []string
+	for _, name := range slices.Sorted(maps.Keys(replicas)) {
+		targets = append(targets, fmt.Sprintf("{ targets: [%q], labels: { replica_id: %s } }", replicas[name], name))
+	}
+	lines := append([]string{"pool_id: " + id, "static_configs: [ " + strings.Join(targets, ", ") + " ]"}, keys...)
+	return "\n  - " + strings.Join(lines, "\n    ")
+}
+
+// configured returns a configuration; keys are those of global besides the intervals.
+func configured(interval time.Duration, keys string, pools ...string) string {
+	if keys != "" {
+		keys = ", " + keys
+	}
+	return fmt.Sprintf("global: { scrape_interval: %[1]s, scrape_timeout: %[1]s%[2]s }\npools:%[3]s\n",
+		interval, keys, strings.Join(pools, ""))
+}
+
 // startPool starts the exporter with replica r0 of pool p; keys are additional lines of the pool.
-func startPool(t *testing.T, global, address string, keys ...string) *exporter {
+func startPool(t *testing.T, interval time.Duration, global, address string, keys ...string) *exporter {
 	t.Helper()
-	pool := append([]string{
-		"pool_id: p",
-		fmt.Sprintf("static_configs: [ { targets: [%q], labels: { replica_id: r0 } } ]", address),
-	}, keys...)
-	return startConfigured(t, fmt.Sprintf("global: { %s }\npools:\n  - %s\n", global, strings.Join(pool, "\n    ")))
+	return startConfigured(t, configured(interval, global, pool("p", map[string]string{"r0": address}, keys...)))
 }
 
 func startConfigured(t *testing.T, config string) *exporter {
@@ -78,7 +94,7 @@ func startServing(t *testing.T, flags ...string) *exporter {
 	e := launchExporter(t, nil, append([]string{exporterBinary(t), "--log.level", "debug"}, flags...)...)
 	within(t, 20*time.Second, "the exporter serves", func() bool {
 		require.False(t, e.ended(), "the exporter ended by itself")
-		return answers(t.Context(), e.url("/-/ready"))
+		return responds(t.Context(), e.url("/-/ready"))
 	})
 	return e
 }
@@ -107,11 +123,22 @@ func (e *exporter) page(t *testing.T) page {
 	return parsePage(t, e.body(t, "/metrics"))
 }
 
+// patience is the longest wait for what a page must have.
+const patience = 45 * time.Second
+
+// shows waits until one page has all these values, and returns it.
+func (e *exporter) shows(t *testing.T, wanted ...value) (p page) {
+	t.Helper()
+	await(t, patience, func() string {
+		p = e.page(t)
+		return p.wrong(wanted...)
+	})
+	return p
+}
+
 func (e *exporter) waitUp(t *testing.T, up bool) {
 	t.Helper()
-	within(t, 15*time.Second, fmt.Sprint("the target is up: ", up), func() bool {
-		return e.page(t).is(map[bool]float64{true: 1}[up], "trtllm_exporter_target_up")
-	})
+	e.shows(t, has(map[bool]float64{true: 1}[up], "trtllm_exporter_target_up"))
 }
 
 type replicaReport struct {
@@ -155,25 +182,22 @@ func (e *exporter) report(t *testing.T) replicaReport {
 	return all[0]
 }
 
-func (e *exporter) inState(t *testing.T, replica, state string, limit time.Duration) (r replicaReport) {
+func (e *exporter) replica(t *testing.T, name string) replicaReport {
 	t.Helper()
-	within(t, limit, replica+" is "+state, func() bool {
-		all := e.reports(t)
-		i := slices.IndexFunc(all, func(r replicaReport) bool { return r.Replica == replica })
-		require.GreaterOrEqual(t, i, 0, "no such target %s", replica)
-		r = all[i]
-		return r.State == state && e.page(t).is(1, "llm_server_state", "replica_id", replica, "state", state)
-	})
-	return r
+	all := e.reports(t)
+	i := slices.IndexFunc(all, func(r replicaReport) bool { return r.Replica == name })
+	require.GreaterOrEqual(t, i, 0, "no target %s", name)
+	return all[i]
 }
 
-// history returns all states of the replica in order, from the log.
-func (e *exporter) history(t *testing.T) []string {
+// history returns all states of a replica in order, from the log.
+func (e *exporter) history(t *testing.T, replica string) []string {
 	t.Helper()
 	text, err := os.ReadFile(e.output)
 	require.NoError(t, err)
+	changes := regexp.MustCompile(`msg="Replica changed state".* replica_id=` + replica + ` state=(\w+)`)
 	var states []string
-	for _, found := range regexp.MustCompile(`msg="Replica changed state".* state=(\w+)`).FindAllSubmatch(text, -1) {
+	for _, found := range changes.FindAllSubmatch(text, -1) {
 		states = append(states, string(found[1]))
 	}
 	return states
@@ -196,7 +220,7 @@ func get(ctx context.Context, url string) (status int, body []byte, err error) {
 	return response.StatusCode, body, err
 }
 
-func answers(ctx context.Context, url string) bool {
+func responds(ctx context.Context, url string) bool {
 	status, _, err := get(ctx, url)
 	return err == nil && status == http.StatusOK
 }

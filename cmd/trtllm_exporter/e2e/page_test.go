@@ -5,6 +5,7 @@ package e2e
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -23,6 +24,9 @@ type sample struct {
 	value  float64
 }
 
+// String returns the series as on a page.
+func (s sample) String() string { return s.labels.String() + " " + s.text }
+
 type page struct {
 	samples map[string]sample
 	help    map[string]string
@@ -31,25 +35,35 @@ type page struct {
 	order []string
 }
 
-// parsePage parses text format 0.0.4 and requires that series are unique.
 func parsePage(t *testing.T, body []byte) page {
 	t.Helper()
+	p, err := parse(body)
+	require.NoError(t, err)
+	return p
+}
+
+// parse parses text format 0.0.4, in which series must be unique.
+func parse(body []byte) (page, error) {
 	p := page{samples: map[string]sample{}, help: map[string]string{}, types: map[string]model.MetricType{}}
 	values := valueTexts(body)
 	parser := textparse.NewPromParser(body, labels.NewSymbolTable(), false)
 	for {
 		entry, err := parser.Next()
-		if errors.Is(err, io.EOF) {
-			break
+		switch {
+		case errors.Is(err, io.EOF) && len(values) == len(p.order):
+			return p, nil
+		case err != nil:
+			return p, fmt.Errorf("%d of %d lines: %w", len(p.order), len(values), err)
 		}
-		require.NoError(t, err)
 		switch entry {
 		case textparse.EntryHelp:
 			name, text := parser.Help()
 			p.help[string(name)] = string(text)
 		case textparse.EntryType:
 			name, kind := parser.Type()
-			require.NotContains(t, p.types, string(name), "a family is twice on the page")
+			if p.types[string(name)] != "" {
+				return p, fmt.Errorf("family %s is twice on the page", name)
+			}
 			p.types[string(name)] = kind
 		case textparse.EntrySeries:
 			var s sample
@@ -57,14 +71,14 @@ func parsePage(t *testing.T, body []byte) page {
 			parser.Labels(&s.labels)
 			s.text = values[len(p.order)]
 			key := s.labels.String()
-			require.NotContains(t, p.samples, key, "a series is twice on the page")
+			if _, twice := p.samples[key]; twice {
+				return p, fmt.Errorf("series %s is twice on the page", key)
+			}
 			p.samples[key] = s
 			p.order = append(p.order, key)
 		default:
 		}
 	}
-	require.Len(t, values, len(p.order))
-	return p
 }
 
 // valueTexts returns the values of the sample lines as written; there are no timestamps.
@@ -101,17 +115,60 @@ func (p page) only(t *testing.T, name string, pairs ...string) float64 {
 	return found[0].value
 }
 
-// is reports whether the page has one series with this name, labels and value.
-func (p page) is(value float64, name string, pairs ...string) bool {
-	found := p.named(name, pairs...)
-	return len(found) == 1 && found[0].value == value
-}
-
 func (p page) sum(name string, pairs ...string) (sum float64) {
 	for _, s := range p.named(name, pairs...) {
 		sum += s.value
 	}
 	return sum
+}
+
+// value is what a page must have of the series with a name and label pairs, which wrong describes if
+// it is not so. It gets their number and their sum.
+type value struct {
+	name   string
+	pairs  []string
+	wanted string
+	right  func(n int, sum float64) bool
+}
+
+// has returns that they add up to a number.
+func has(want float64, name string, pairs ...string) value {
+	return value{name, pairs, fmt.Sprint(want), func(n int, sum float64) bool { return n > 0 && sum == want }}
+}
+
+// above returns that they add up to more than a number.
+func above(least float64, name string, pairs ...string) value {
+	return value{name, pairs, fmt.Sprint("more than ", least), func(n int, sum float64) bool { return n > 0 && sum > least }}
+}
+
+func some(name string, pairs ...string) value {
+	return value{name, pairs, "something", func(n int, _ float64) bool { return n > 0 }}
+}
+
+func lacks(name string, pairs ...string) value {
+	return value{name, pairs, "nothing", func(n int, _ float64) bool { return n == 0 }}
+}
+
+// more returns the value after a growth since this page.
+func (p page) more(growth int, name string, pairs ...string) value {
+	return has(p.sum(name, pairs...)+float64(growth), name, pairs...)
+}
+
+// wrong describes the values that the page does not have.
+func (p page) wrong(wanted ...value) string {
+	var all []string
+	for _, v := range wanted {
+		found := p.named(v.name, v.pairs...)
+		if !v.right(len(found), p.sum(v.name, v.pairs...)) {
+			all = append(all, fmt.Sprintf("%s%v: wanted %s, got %v", v.name, v.pairs, v.wanted, found))
+		}
+	}
+	return strings.Join(all, "; ")
+}
+
+func (p page) requires(t *testing.T, wanted ...value) {
+	t.Helper()
+	require.Empty(t, p.wrong(wanted...))
 }
 
 // family returns the family of a series.

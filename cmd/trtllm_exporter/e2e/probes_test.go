@@ -1,11 +1,10 @@
-//go:build (e2e_triton || e2e_dynamo) && linux
+//go:build (e2e_triton || e2e_dynamo || e2e_vllm) && linux
 
 package e2e
 
 import (
 	"context"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,80 +16,81 @@ import (
 // probeEvery is the interval of probes, shorter than that of load balancers.
 const probeEvery = 100 * time.Millisecond
 
+// advice is what the probes of a replica answer: ready tells whether to send it requests, live
+// whether to leave it alone.
+type advice struct{ ready, live int }
+
+var (
+	keep    = advice{http.StatusOK, http.StatusOK}
+	avoid   = advice{http.StatusServiceUnavailable, http.StatusOK}
+	restart = advice{http.StatusServiceUnavailable, http.StatusServiceUnavailable}
+)
+
+// probed asks both probes of a replica and records answers that differ from the previous ones.
 type probed struct {
-	path string
 	stop func()
 
 	mu      sync.Mutex
 	answers []probeAnswer
+	// checked is the number of answers that were compared with what was wanted, told.
+	checked int
+	told    advice
 }
 
-// probeAnswer is an answer that differs from the previous one.
 type probeAnswer struct {
-	time   time.Time
-	status int
-	text   string
+	advice
+
+	time time.Time
+	text string
 }
 
-func startProbe(t *testing.T, e *exporter, path string) *probed {
+func startProbe(t *testing.T, e *exporter, pool, replica string) *probed {
 	t.Helper()
-	p := &probed{path: path}
+	p := &probed{told: keep}
+	path := e.url("/-/replicas/" + pool + "/" + replica)
 	p.stop = repeat(t, probeEvery, func(ctx context.Context) {
-		status, text, err := get(ctx, e.url(path))
-		if err != nil {
+		ready, why, err := get(ctx, path+"/ready")
+		live, _, liveErr := get(ctx, path+"/live")
+		if err != nil || liveErr != nil {
 			return
 		}
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		a := probeAnswer{time.Now(), status, strings.TrimSpace(string(text))}
-		if n := len(p.answers); n == 0 || p.answers[n-1].status != a.status || p.answers[n-1].text != a.text {
-			p.answers = append(p.answers, a)
+		now := probeAnswer{advice{ready, live}, time.Now(), strings.TrimSpace(string(why))}
+		if n := len(p.answers); n == 0 || p.answers[n-1].advice != now.advice {
+			p.answers = append(p.answers, now)
 		}
 	})
 	return p
 }
 
-func (p *probed) all() []probeAnswer {
+// last returns the last answer that differed from the one before.
+func (p *probed) last() (a probeAnswer) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slices.Clone(p.answers)
-}
-
-// waitFor waits until the probe returns a status, and logs how long that took.
-func (p *probed) waitFor(t *testing.T, status int, what string, began time.Time) {
-	t.Helper()
-	within(t, time.Minute, p.path+" answers "+http.StatusText(status)+" when "+what, func() bool {
-		all := p.all()
-		return len(all) > 0 && all[len(all)-1].status == status
-	})
-	for _, a := range p.all() {
-		if a.status == status && !a.time.Before(began) {
-			t.Logf(
-				"probe %s: %d %s after: %s (%s)",
-				p.path,
-				status,
-				a.time.Sub(began).Round(10*time.Millisecond),
-				what,
-				a.text,
-			)
-			return
-		}
+	if n := len(p.answers); n > 0 {
+		a = p.answers[n-1]
 	}
+	return a
 }
 
-func (p *probed) never(t *testing.T, status int) {
+// requireLive requires that liveness never failed but where it was told to, before or now.
+func (p *probed) requireLive(t *testing.T, now advice) {
+	t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, a := range p.answers[p.checked:] {
+		require.Contains(t, []int{p.told.live, now.live}, a.live, "liveness: %s", a.text)
+	}
+	p.checked, p.told = len(p.answers), now
+}
+
+// requireAlways requires that the probes answered nothing else.
+func (p *probed) requireAlways(t *testing.T, wanted advice) {
 	t.Helper()
 	p.stop()
-	require.NotEmpty(t, p.all())
-	for _, a := range p.all() {
-		require.NotEqual(t, status, a.status, "%s: %s", p.path, a.text)
+	require.NotEmpty(t, p.answers)
+	for _, a := range p.answers {
+		require.Equal(t, wanted, a.advice, a.text)
 	}
-}
-
-// probeOf returns the readiness status for a state.
-func probeOf(state string) int {
-	if state == "ready" {
-		return http.StatusOK
-	}
-	return http.StatusServiceUnavailable
 }

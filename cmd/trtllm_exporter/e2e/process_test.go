@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -72,11 +71,6 @@ func (p *process) kill(t *testing.T) {
 }
 
 func (p *process) ended() bool { return isClosed(p.done) }
-
-func (p *process) signal(t *testing.T, s syscall.Signal) {
-	t.Helper()
-	require.NoError(t, syscall.Kill(-p.cmd.Process.Pid, s))
-}
 
 // commandLines returns the command lines of all processes on this machine by id.
 func commandLines(t *testing.T) map[int]string {
@@ -141,26 +135,29 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// within calls check every 100 ms until it is true, and returns the time.
-func within(t *testing.T, limit time.Duration, what string, check func() bool) time.Time {
+// await calls check every 100 ms until it finds nothing wrong, and returns the time.
+func await(t *testing.T, limit time.Duration, check func() (wrong string)) time.Time {
 	t.Helper()
-	for end := time.Now().Add(limit); !check(); {
-		require.True(t, time.Now().Before(end), "%s: not within %s", what, limit)
-		pause(t.Context(), 100*time.Millisecond)
+	for end := time.Now().Add(limit); ; pause(t.Context(), 100*time.Millisecond) {
+		wrong := check()
+		if wrong == "" {
+			return time.Now()
+		}
+		if time.Now().After(end) {
+			require.FailNow(t, wrong, "after %s", limit)
+		}
 	}
-	return time.Now()
 }
 
-type step struct {
-	name string
-	run  func(t *testing.T)
-}
-
-func play(t *testing.T, steps []step) {
+// within waits until a condition holds, and returns the time.
+func within(t *testing.T, limit time.Duration, condition string, holds func() bool) time.Time {
 	t.Helper()
-	for _, s := range steps {
-		require.True(t, t.Run(s.name, s.run), "the next steps need this one")
-	}
+	return await(t, limit, func() string {
+		if holds() {
+			return ""
+		}
+		return "it is not so that " + condition
+	})
 }
 
 // repositoryRoot returns the folder of go.mod. Tests run in the folder of their package.
@@ -171,62 +168,11 @@ func repositoryRoot(t *testing.T) string {
 	return root
 }
 
-type crowd[T any] struct {
-	seen []T
-	errs []error
-	stop context.CancelFunc
-	// done is closed when all requests have ended.
-	done chan struct{}
-}
-
-// startCrowd starts n requests, which end with the test.
-func startCrowd[T any](t *testing.T, n int, ask func(ctx context.Context, number int) (T, error)) *crowd[T] {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	c := &crowd[T]{stop: cancel, seen: make([]T, n), errs: make([]error, n), done: make(chan struct{})}
-	var running sync.WaitGroup
-	for i := range n {
-		running.Go(func() { c.seen[i], c.errs[i] = ask(ctx, i) })
-	}
-	go func() {
-		defer close(c.done)
-		running.Wait()
-		c.errs = slices.DeleteFunc(c.errs, func(err error) bool { return err == nil })
-	}()
-	t.Cleanup(func() {
-		cancel()
-		<-c.done
-	})
-	return c
-}
-
-func (c *crowd[T]) over() bool { return isClosed(c.done) }
-
-func (c *crowd[T]) wait() []T {
-	<-c.done
-	return c.seen
-}
-
 func isClosed(done <-chan struct{}) bool {
 	select {
 	case <-done:
 		return true
 	default:
 		return false
-	}
-}
-
-// repeat calls do periodically until stop is called or the test ends.
-func repeat(t *testing.T, interval time.Duration, do func(ctx context.Context)) (stop func()) {
-	t.Helper()
-	c := startCrowd(t, 1, func(ctx context.Context, _ int) (struct{}, error) {
-		for ; ctx.Err() == nil; pause(ctx, interval) {
-			do(ctx)
-		}
-		return struct{}{}, nil
-	})
-	return func() {
-		c.stop()
-		c.wait()
 	}
 }

@@ -20,7 +20,7 @@ func (s *tritonServer) identified(raw labels.Labels) labels.Labels {
 	b.Set("engine_version", s.release.triton)
 	b.Set("trtllm_version", s.release.trtllm)
 	b.Set("pool_id", "default")
-	b.Set("replica_id", s.metricsAddress())
+	b.Set("replica_id", s.address())
 	if raw.Has("model") {
 		b.Set("model_id", "ensemble") // The entry model names all its parts.
 	}

@@ -5,6 +5,7 @@ package e2e
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -18,22 +19,42 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// stream requests tokens from a model and counts the responses, one per token. Triton
-// serves /generate_stream since 2.39; before that, decoupled models are available over gRPC
-// only.
-func (s *tritonServer) stream(ctx context.Context, model string, promptWords, maxTokens int) (tokens int, err error) {
-	prompt := promptOf(promptWords)
-	if s.release.histograms {
-		return s.generateStream(ctx, model, prompt, maxTokens)
+// The flaws of requests that are meant to fail.
+const (
+	noPrompt = sound + 1 + iota // The preprocessing step returns an error.
+	noTokens                    // The LLM does.
+	tooLarge                    // The LLM does, because no KV cache is large enough.
+)
+
+// stream requests tokens from a model, by default the ensemble; each response is one. Triton serves
+// /generate_stream since 2.39; before that, decoupled models are available over gRPC only.
+func (s *tritonServer) stream(ctx context.Context, _ int, r request) (seen outcome, err error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	model, prompt, tokens := cmp.Or(r.model, "ensemble"), promptOf(r.words), r.tokens
+	switch r.flaw {
+	case noPrompt:
+		prompt = ""
+	case noTokens:
+		tokens = 0
+	case tooLarge:
+		tokens = 100000
+	default:
 	}
-	return s.inferStream(
-		ctx,
-		model,
-		maxTokens,
-		[]byte{1, 1},
-		textInput("text_input", prompt),
-		numberInput("max_tokens", maxTokens),
-	)
+	seen.plan, seen.sent = r, time.Now()
+	token := func() { seen.tokens = append(seen.tokens, time.Now()) }
+	if s.release.overGRPC {
+		err = s.inferStream(ctx, model, tokens, token, []byte{1, 1},
+			textInput("text_input", prompt), numberInput("max_tokens", tokens))
+	} else {
+		err = s.generate(ctx, model, prompt, tokens, token)
+	}
+	seen.ended = time.Now()
+	seen.done = err == nil
+	if answer, ok := errors.AsType[answeredError](err); ok {
+		seen.failure, err = answer.Error(), nil
+	}
+	return seen, err
 }
 
 func promptOf(words int) string {
@@ -47,15 +68,6 @@ func promptOf(words int) string {
 type answeredError string
 
 func (e answeredError) Error() string { return string(e) }
-
-func (s *tritonServer) generateStream(
-	ctx context.Context,
-	model, prompt string,
-	maxTokens int,
-) (tokens int, err error) {
-	err = s.generate(ctx, model, prompt, maxTokens, func() { tokens++ })
-	return tokens, err
-}
 
 // generate calls token for each event of a stream of the generate extension.
 func (s *tritonServer) generate(ctx context.Context, model, prompt string, maxTokens int, token func()) error {
@@ -87,16 +99,17 @@ func (s *tritonServer) generate(ctx context.Context, model, prompt string, maxTo
 // endGrace is the longest time between the last response and the end of a call.
 const endGrace = 5 * time.Second
 
-// inferStream sends one request with inference.GRPCInferenceService/ModelStreamInfer and counts the
-// responses. gRPC is length-prefixed messages over HTTP/2, which net/http supports. Triton 2.36 may
+// inferStream sends one request with inference.GRPCInferenceService/ModelStreamInfer and calls token for
+// each response. gRPC is length-prefixed messages over HTTP/2, which net/http supports. Triton 2.36 may
 // leave the call open, so the client closes it after all responses.
 func (s *tritonServer) inferStream(
 	ctx context.Context,
 	model string,
 	wanted int,
+	token func(),
 	shape []byte,
 	inputs ...input,
-) (tokens int, err error) {
+) error {
 	message := inferRequest(model, shape, inputs)
 	ctx, hangUp := context.WithCancel(ctx)
 	defer hangUp()
@@ -104,7 +117,7 @@ func (s *tritonServer) inferStream(
 	url := fmt.Sprintf("http://127.0.0.1:%d/inference.GRPCInferenceService/ModelStreamInfer", s.port+1)
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(append(frame, message...)))
 	if err != nil {
-		return 0, err
+		return err
 	}
 	request.Header.Set("Content-Type", "application/grpc+proto")
 	request.Header.Set("TE", "trailers")
@@ -114,41 +127,38 @@ func (s *tritonServer) inferStream(
 	defer transport.CloseIdleConnections()
 	response, err := (&http.Client{Transport: transport}).Do(request)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer response.Body.Close()
 	end := time.AfterFunc(time.Hour, hangUp)
 	defer end.Stop()
-	for {
+	for tokens := 0; ; {
 		answer, err := readFrame(response.Body)
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if errors.Is(err, context.Canceled) && tokens == wanted {
-			return tokens, nil
+			return nil
 		}
 		if err != nil {
-			return tokens, err
+			return err
 		}
 		if text := errorOf(answer); text != "" {
-			return tokens, errors.New(text)
+			return answeredError(text)
 		}
 		tokens++
+		token()
 		if tokens == wanted {
 			end.Reset(endGrace)
 		}
 	}
 	// A call that fails at once has its status in the header.
 	status := response.Trailer.Get("Grpc-Status") + response.Header.Get("Grpc-Status")
-	if status != "0" {
-		return tokens, fmt.Errorf(
-			"grpc status %q: %s%s",
-			status,
-			response.Trailer.Get("Grpc-Message"),
-			response.Header.Get("Grpc-Message"),
-		)
+	if status == "0" {
+		return nil
 	}
-	return tokens, nil
+	return fmt.Errorf("grpc status %q: %s%s",
+		status, response.Trailer.Get("Grpc-Message"), response.Header.Get("Grpc-Message"))
 }
 
 // readFrame reads a length-prefixed message, or returns io.EOF after the last.

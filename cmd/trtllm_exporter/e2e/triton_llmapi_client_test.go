@@ -9,10 +9,9 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/stretchr/testify/require"
 )
 
+// question is a request to the LLM-API backend, whose prompt begins with words that the engine obeys.
 type question struct {
 	prompt    string
 	tokens    int
@@ -24,12 +23,11 @@ type question struct {
 	version string
 }
 
-// ask returns a question whose prompt begins with words that the engine obeys.
 func ask(words, tokens int, streaming bool, orders ...string) question {
 	return question{prompt: strings.Join(append(orders, promptOf(words)), " "), tokens: tokens, streaming: streaming}
 }
 
-func (s *llmapiServer) send(ctx context.Context, q question) (status int, err error) {
+func (s *llmapiServer) send(ctx context.Context, q question) (seen outcome, err error) {
 	inputs := map[string]any{
 		"text_input":                q.prompt,
 		"sampling_param_max_tokens": q.tokens,
@@ -44,7 +42,7 @@ func (s *llmapiServer) send(ctx context.Context, q question) (status int, err er
 	}
 	body, err := json.Marshal(inputs)
 	if err != nil {
-		return 0, err
+		return seen, err
 	}
 	path := "/v2/models/tensorrt_llm"
 	if q.version != "" {
@@ -58,46 +56,32 @@ func (s *llmapiServer) send(ctx context.Context, q question) (status int, err er
 	defer cancel()
 	response, err := postJSON(ctx, s.url(path), string(body))
 	if err != nil {
-		return 0, err
+		return seen, err
 	}
 	defer response.Body.Close()
+	seen.status = response.StatusCode
 	_, err = io.Copy(io.Discard, response.Body)
-	return response.StatusCode, err
+	return seen, err
 }
 
-func (s *llmapiServer) begin(t *testing.T, questions ...question) *crowd[int] {
+func (s *llmapiServer) begin(t *testing.T, questions ...question) *crowd {
 	t.Helper()
-	return startCrowd(
-		t,
-		len(questions),
-		func(ctx context.Context, number int) (int, error) { return s.send(ctx, questions[number]) },
-	)
+	return startCrowd(t, len(questions), func(ctx context.Context, number int) (outcome, error) {
+		return s.send(ctx, questions[number])
+	})
 }
 
-func (s *llmapiServer) sendAll(t *testing.T, questions ...question) []int {
+// sendAll sends questions at once, each of which must get an answer of any kind.
+func (s *llmapiServer) sendAll(t *testing.T, questions ...question) []outcome {
 	t.Helper()
-	return requireAnswered(t, s.begin(t, questions...))
-}
-
-func requireAnswered(t *testing.T, c *crowd[int]) []int {
-	t.Helper()
-	all := c.wait()
-	require.Empty(t, c.errs)
-	return all
+	return s.begin(t, questions...).answered(t)
 }
 
 // streamOf sends a question over gRPC and counts the responses, one per token.
 func (s *llmapiServer) streamOf(ctx context.Context, model string, q question) (tokens int, err error) {
-	return s.inferStream(
-		ctx,
-		model,
-		q.tokens,
-		[]byte{1},
-		textInput(
-			"text_input",
-			q.prompt,
-		),
+	err = s.inferStream(ctx, model, q.tokens, func() { tokens++ }, []byte{1},
+		textInput("text_input", q.prompt),
 		input{"streaming", "BOOL", []byte{1}},
-		numberInput("sampling_param_max_tokens", q.tokens),
-	)
+		numberInput("sampling_param_max_tokens", q.tokens))
+	return tokens, err
 }

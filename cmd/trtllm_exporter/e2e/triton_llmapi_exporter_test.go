@@ -23,95 +23,102 @@ func TestMetricsModuleIsRead(t *testing.T) {
 	require.Contains(t, found.stdout, "metric set E")
 	require.Contains(t, found.stdout, "live_tokens  yes")
 
-	const global = "scrape_interval: 1s, scrape_timeout: 1s, window: 10s, stall_after: 3s"
-	e := startPool(t, global, s.metricsAddress(), "identity_interval: 2s")
-	becomes := func(state string) {
-		t.Helper()
-		e.inState(t, "r0", state, 20*time.Second)
-	}
-	becomes("ready")
-	ready, live := startProbe(t, e, "/-/replica/ready"), startProbe(t, e, "/-/replica/live")
+	const global, limit = "window: 10s, stall_after: 3s", 20 * time.Second
+	l := watchTriton(t, s.tritonServer, time.Second, global)
+	var asks *life
+	var stop func()
+	var frozen *crowd
+	l.plays(
+		step{
+			name: "a server is ready",
+			says: is("ready", keep, limit, ""),
+		},
+		step{
+			name: "what runs, waits and ends is what clients know",
+			does: acts{s.crowded},
+		},
+		step{
+			name: "a server whose requests all fail is failing",
+			does: acts{func(l *life) {
+				//nolint:contextcheck // A disconnect may crash Triton.
+				stop = repeat(l.whole, 300*time.Millisecond, func(context.Context) {
+					s.begin(l.whole, ask(5, 5, true, "!boom")).wait()
+				})
+			}},
+			says: is("failing", avoid, limit, ""),
+			then: acts{shows(above(0, "llm_server_request_error_ratio", "class", "server"))},
+		},
+		step{
+			name: "it is ready after one that ended well",
+			does: acts{func(l *life) {
+				stop()
+				s.sendAll(l.t, ask(5, 5, true))
+			}},
+			says: is("ready", keep, limit, ""),
+		},
+		step{
+			name: "a server whose executor is frozen is suspected if nobody asks, and stalled if a question hangs too",
+			does: acts{func(l *life) {
+				asks = watchTriton(t, s.tritonServer, time.Second, global, "canary: { confirm: true, first_token_timeout: 2s }")
+				asks.t = l.t
+				asks.hears(is("ready", keep, limit, ""))
+				asks.happened = time.Now()
+				frozen = s.begin(l.whole, ask(5, 10, true, "!freeze:12000"), ask(5, 10, true))
+				asks.hears(is("stalled", restart, limit, ""))
+			}},
+			says: is(suspected, keep, 0, ""),
+		},
+		step{
+			name: "both are ready when it goes on",
+			does: acts{func(l *life) {
+				frozen.answered(l.t)
+				asks.t, asks.happened = l.t, time.Now()
+				asks.hears(is("ready", keep, limit, ""))
+			}},
+			says: is("ready", keep, 0, ""),
+		},
+		step{
+			name: "a server whose LLM is not loaded is unserved, and nothing frozen is left",
+			does: acts{func(l *life) { s.unload(l.t, "tensorrt_llm") }},
+			says: is("unserved", avoid, limit, ""),
+			then: acts{shows(
+				lacks("llm_server_requests_running"),
+				// The server's software is the same without the model.
+				has(1, "llm_server_info", "trtllm_version", "1.0.0+standin"),
+			)},
+		},
+		step{
+			name: "it is ready when that is loaded again",
+			does: acts{func(l *life) { s.load(l.t, "tensorrt_llm") }},
+			says: is("ready", keep, limit, ""),
+		},
+	)
+}
 
-	questions := make([]question, 12) // Four run, the others wait.
+// crowded sends twelve questions, of which four run at once; one was sent before.
+func (s *llmapiServer) crowded(l *life) {
+	const n, words, tokens = 12, 10, 60
+	questions := make([]question, n)
 	for i := range questions {
-		questions[i] = ask(10, 60, i%2 == 0)
+		questions[i] = ask(words, tokens, i%2 == 0)
 	}
-	over := s.begin(t, questions...)
-	within(t, 10*time.Second, "four run, eight wait, tokens come", func() bool {
-		p := e.page(t)
-		live := p.named("llm_server_generation_tokens_per_second")
-		return p.sum("llm_server_requests_running") == 4 && p.sum("llm_server_queue_depth") == 8 &&
-			p.sum("llm_server_requests_active") == 12 && len(live) == 1 && live[0].value > 0
-	})
-	requireAnswered(t, over)
-	within(t, 10*time.Second, "all is counted", func() bool {
-		p := e.page(t)
-		return p.sum("llm_server_generation_tokens_total") == 722 &&
-			p.sum("llm_server_requests_total", "class", "ok") == 13
-	})
-	p := e.page(t)
-	require.Equal(t, 123.0, p.only(t, "llm_server_prompt_tokens_total"))
-	require.Equal(t, 13.0, p.only(t, "llm_server_request_duration_seconds_count"))
-	require.Equal(t, 7.0, p.only(t, "llm_server_time_to_first_token_seconds_count"), "of streamed ones")
-	require.Empty(t, p.named("llm_server_requests_total", "class", "unknown"), "the module counts them")
-	require.Greater(
-		t,
-		p.only(t, "llm_server_request_duration_average_seconds"),
-		1.0,
-		"the server's own times are milliseconds",
+	over := s.begin(l.t, questions...)
+	l.shows(
+		has(slots, "llm_server_requests_running"),
+		has(n-slots, "llm_server_queue_depth"),
+		has(n, "llm_server_requests_active"),
 	)
-
-	began := time.Now()
-	//nolint:contextcheck // A disconnect may crash Triton.
-	stop := repeat(
-		t,
-		300*time.Millisecond,
-		func(context.Context) { s.begin(t, ask(5, 5, true, "!boom")).wait() },
+	l.shows(above(0, "llm_server_generation_tokens_per_second"))
+	over.answered(l.t)
+	l.shows(
+		has(2+n*tokens, "llm_server_generation_tokens_total"),
+		has(3+n*words, "llm_server_prompt_tokens_total"),
+		has(1+n, "llm_server_requests_total", "class", "ok"),
+		lacks("llm_server_requests_total", "class", "unknown"), // The module counts them.
+		has(1+n, "llm_server_request_duration_seconds_count"),
+		has(1+n/2, "llm_server_time_to_first_token_seconds_count"), // Of streamed ones.
+		above(1, "llm_server_request_duration_average_seconds"),    // The server's own times are milliseconds.
 	)
-	becomes("failing")
-	ready.waitFor(t, http.StatusServiceUnavailable, "every request fails", began)
-	require.Greater(t, e.page(t).sum("llm_server_request_error_ratio", "class", "server"), 0.0)
-	stop()
-	s.sendAll(t, ask(5, 5, true))
-	becomes("ready")
-
-	ready.waitFor(t, http.StatusOK, "it serves again", began)
-
-	asks := startPool(
-		t,
-		global,
-		s.metricsAddress(),
-		"identity_interval: 2s",
-		"canary: { confirm: true, first_token_timeout: 2s }",
-	)
-	asks.inState(t, "r0", "ready", 20*time.Second)
-	began = time.Now()
-	over = s.begin(t, ask(5, 10, true, "!freeze:12000"), ask(5, 10, true))
-	asks.inState(t, "r0", "stalled", 20*time.Second)
-	for _, path := range []string{"/-/replica/ready", "/-/replica/live"} {
-		startProbe(t, asks, path).waitFor(t, http.StatusServiceUnavailable, "its executor is frozen", began)
-	}
-	require.True(t, e.report(t).Suspected, "nobody asked")
-	requireAnswered(t, over)
-	asks.inState(t, "r0", "ready", 20*time.Second)
-	becomes("ready")
-	live.never(t, http.StatusServiceUnavailable)
-
-	began = time.Now()
-	s.unload(t, "tensorrt_llm")
-	becomes("unserved")
-	ready.waitFor(t, http.StatusServiceUnavailable, "its LLM is not loaded", began)
-	require.Empty(t, e.page(t).named("llm_server_requests_running"), "nothing frozen is left")
-	for _, series := range e.page(t).named("llm_server_info") {
-		require.Equal(
-			t,
-			"1.0.0+standin",
-			series.labels.Get("trtllm_version"),
-			"the server's software is the same without the model",
-		)
-	}
-	s.load(t, "tensorrt_llm")
-	becomes("ready")
 }
 
 func TestDoctorNamesMetricsModule(t *testing.T) {
@@ -128,58 +135,48 @@ func TestModelVersionsAreCountedSeparately(t *testing.T) {
 			s := newLLMAPI(t, releases()[0], true, settings{"iteration_ms": "40", "decoupled": decoupled})
 			s.addVersion(t)
 			if decoupled == "false" {
-				edit(
-					t,
-					s.repository+"/tensorrt_llm/config.pbtxt",
-					map[string]string{"decoupled: True": "decoupled: False"},
-				)
+				config := s.repository + "/tensorrt_llm/config.pbtxt"
+				edit(t, config, map[string]string{"decoupled: True": "decoupled: False"})
 			}
 			s.start(t)
-			e := startPool(
-				t,
-				"scrape_interval: 1s, scrape_timeout: 1s, window: 10s",
-				s.metricsAddress(),
-				"identity_interval: 2s",
-			)
-			counts := func(class, version string, want float64) func() bool {
-				return func() bool {
-					return e.page(t).
-						sum("llm_server_requests_total", "class", class, "version", version, "model", "tensorrt_llm") ==
-						want
-				}
-			}
-			s.sendVersion(t, "1", 10)
-			s.sendVersion(t, "2", 30)
-			within(t, 10*time.Second, "the first version has 10", counts("ok", "1", 10))
-			within(t, 10*time.Second, "the second version has 30", counts("ok", "2", 30))
-			p := e.page(t)
-			require.Equal(t, 40.0, p.sum("llm_server_requests_total"), "none is counted twice")
-			require.Equal(t, 40.0, p.only(t, "llm_server_request_duration_seconds_count"))
-			require.Greater(
-				t,
-				p.only(t, "llm_server_request_duration_average_seconds"),
-				0.1,
-				"the server's own times are milliseconds",
-			)
-
-			s.killStubs(t, 2)
-			require.Equal(t, 25, s.sendVersion(t, "2", 25), "clients are answered that the process is not there")
-			within(t, 10*time.Second, "all 25 failed", counts("server", "2", 25))
-			e.inState(t, "r0", "failing", 10*time.Second)
-			p = e.page(t)
-			require.Equal(t, 25.0, p.sum("llm_server_requests_failed_total", "class", "server"))
-			require.Equal(t, 65.0, p.sum("llm_server_requests_total"))
-			require.Equal(t, 25.0, p.only(t, "llm_server_requests_failed_total", "reason", "backend", "version", "2"))
-			within(
-				t,
-				longest,
-				"nothing is made of gauges that are frozen",
-				func() bool { return len(e.page(t).named("llm_server_requests_running")) == 0 },
+			const requests = "llm_server_requests_total"
+			l := watchTriton(t, s.tritonServer, time.Second, "window: 10s")
+			l.plays(
+				step{
+					name: "requests of each version are counted, none twice",
+					does: acts{func(l *life) {
+						require.Zero(l.t, s.sendVersion(l.t, "1", 10), "failed requests")
+						require.Zero(l.t, s.sendVersion(l.t, "2", 30), "failed requests")
+					}},
+					then: acts{shows(
+						has(10, requests, "class", "ok", "version", "1", "model", "tensorrt_llm"),
+						has(30, requests, "class", "ok", "version", "2", "model", "tensorrt_llm"),
+						has(40, requests),
+						has(40, "llm_server_request_duration_seconds_count"),
+						above(0.1, "llm_server_request_duration_average_seconds"), // Its own times are milliseconds.
+					)},
+				},
+				step{
+					name: "a server is failing if all requests to the newest one fail",
+					does: acts{func(l *life) {
+						s.killStubs(l.t, 2)
+						require.Equal(l.t, 25, s.sendVersion(l.t, "2", 25), "requests that are answered that it is not there")
+					}},
+					says: is("failing", avoid, 10*time.Second, ""),
+					then: acts{shows(
+						has(25, requests, "class", "server", "version", "2", "model", "tensorrt_llm"),
+						has(25, "llm_server_requests_failed_total", "class", "server"),
+						has(25, "llm_server_requests_failed_total", "reason", "backend", "version", "2"),
+						has(65, requests),
+						lacks("llm_server_requests_running"), // Nothing is made of gauges that are frozen.
+					)},
+				},
 			)
 		})
 	}
 }
 
+// sendVersion sends n questions to a version of the model, and returns how many failed.
 func (s *llmapiServer) sendVersion(t *testing.T, version string, n int) (failed int) {
 	t.Helper()
 	questions := make([]question, n)
@@ -187,8 +184,8 @@ func (s *llmapiServer) sendVersion(t *testing.T, version string, n int) (failed 
 		questions[i] = ask(5, 5, false)
 		questions[i].version = version
 	}
-	for _, status := range s.sendAll(t, questions...) {
-		if status != http.StatusOK {
+	for _, seen := range s.sendAll(t, questions...) {
+		if seen.status != http.StatusOK {
 			failed++
 		}
 	}

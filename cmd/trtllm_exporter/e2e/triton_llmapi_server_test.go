@@ -30,7 +30,7 @@ type settings map[string]string
 func newLLMAPI(t *testing.T, r release, module bool, changed settings) *llmapiServer {
 	t.Helper()
 	s := &llmapiServer{tritonServer: newTriton(t, r), repository: t.TempDir()}
-	s.models = s.repository
+	s.env = append(s.env, "MODELS="+s.repository)
 	s.addModel(t, "tensorrt_llm", 1, module, changed)
 	return s
 }
@@ -114,22 +114,21 @@ func (s *llmapiServer) iteration(t *testing.T) (last iteration) {
 
 func (s *llmapiServer) start(t *testing.T) {
 	t.Helper()
-	s.launch(t, "--model-control-mode=explicit", "--load-model=tensorrt_llm")
-	s.waitReady(t)
+	s.server.start(t, "--model-control-mode=explicit", "--load-model=tensorrt_llm")
 }
 
 // load and unload request it for a model, and wait for the index.
 func (s *llmapiServer) load(t *testing.T, model string) {
 	t.Helper()
 	s.post(t, "/v2/repository/models/"+model+"/load")
-	require.Equal(t, "READY", s.index(t)[model])
+	require.Equal(t, "READY", s.indexed(t, model), "state of %s in the index", model)
 }
 
 func (s *llmapiServer) unload(t *testing.T, model string) {
 	t.Helper()
 	s.post(t, "/v2/repository/models/"+model+"/unload")
 	within(t, 30*time.Second, model+" is unloaded", func() bool {
-		return strings.HasPrefix(s.index(t)[model], "UNAVAILABLE")
+		return strings.HasPrefix(s.indexed(t, model), "UNAVAILABLE")
 	})
 }
 

@@ -19,13 +19,18 @@ func TestMetricsModule(t *testing.T) {
 	s := newLLMAPI(t, releases()[0], true, settings{"iteration_ms": "40"})
 	s.addModel(t, "pair", 2, true, nil)
 	s.start(t)
-	play(t, []step{
+	for _, step := range []struct {
+		name string
+		run  func(t *testing.T)
+	}{
 		{"the families have their types", s.requireTypes},
 		{"every token and request is counted", s.requireCounts},
 		{"cancelled requests are not failures", s.requireCancelled},
 		{"unload and load leave nothing frozen", s.requireReload},
 		{"two instances have separate series", s.requireInstances},
-	})
+	} {
+		require.True(t, t.Run(step.name, step.run), "the next steps need this one: %s", step.name)
+	}
 	require.Zero(t, s.logged(t, ""), "the module reported nothing missing and no error")
 }
 
@@ -39,15 +44,17 @@ func TestMetricsModuleWithoutHistograms(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 8, tokens)
 	}
-	p := s.settled(t, counted{tokens: 24, ended: map[string]float64{"ok": 3}})
-	require.Equal(t, 15.0, p.only(t, "nv_llmapi_prompt_tokens_total"))
-	require.Equal(t, 3.0, p.only(t, "nv_llmapi_time_to_first_token_seconds_count"))
-	require.Equal(t, 3.0, p.only(t, "nv_llmapi_time_to_first_token_seconds_bucket", "le", "+Inf"))
-	require.Equal(t, 21.0, p.only(t, "nv_llmapi_inter_token_latency_seconds_count"))
-	require.Equal(t, 8.0, p.only(t, "nv_trt_llm_request_metrics", "request_type", "max"))
-	require.Empty(t, p.named("nv_llm_output_token_len_count"))
+	s.settled(t, counted{tokens: 24, ended: map[string]float64{"ok": 3}}).requires(
+		t,
+		has(15, "nv_llmapi_prompt_tokens_total"),
+		has(3, "nv_llmapi_time_to_first_token_seconds_count"),
+		has(3, "nv_llmapi_time_to_first_token_seconds_bucket", "le", "+Inf"),
+		has(21, "nv_llmapi_inter_token_latency_seconds_count"),
+		has(8, "nv_trt_llm_request_metrics", "request_type", "max"),
+		lacks("nv_llm_output_token_len_count"),
+		has(0, "nv_llmapi_module_errors_total"),
+	)
 	require.Equal(t, 1, s.logged(t, "no custom histograms"))
-	require.Equal(t, 0.0, p.only(t, "nv_llmapi_module_errors_total"))
 }
 
 // counted holds counters of the module since the start of the server.
@@ -71,15 +78,20 @@ func (s *llmapiServer) counted(t *testing.T) counted {
 	return c
 }
 
-// settled waits until the page has the last iteration and the expected counters.
+// settled waits until the page has the engine's last iteration and the expected counters.
 func (s *llmapiServer) settled(t *testing.T, want counted) (p page) {
 	t.Helper()
-	within(t, 10*time.Second, fmt.Sprintf("%+v is counted", want), func() bool {
+	await(t, 10*time.Second, func() string {
 		p = s.page(t)
 		got := s.counted(t)
-		return p.is(0, "nv_llmapi_requests_in_flight", "model", "tensorrt_llm") && got.tokens == want.tokens &&
-			maps.Equal(got.ended, want.ended) &&
-			s.upToDate(t, p)
+		if got.tokens != want.tokens || !maps.Equal(got.ended, want.ended) {
+			return fmt.Sprintf("the module counts: wanted %+v, got %+v", want, got)
+		}
+		return p.wrong(
+			has(0, "nv_llmapi_requests_in_flight", "model", "tensorrt_llm"),
+			has(s.iteration(t).Iter, "nv_trt_llm_general_metrics",
+				"general_type", "iteration_counter", "model", "tensorrt_llm"),
+		)
 	})
 	return p
 }
@@ -92,18 +104,6 @@ func (c counted) more(tokens float64, ended map[string]float64) counted {
 		}
 	}
 	return sum
-}
-
-func (s *llmapiServer) upToDate(t *testing.T, p page) bool {
-	t.Helper()
-	return p.is(
-		s.iteration(t).Iter,
-		"nv_trt_llm_general_metrics",
-		"general_type",
-		"iteration_counter",
-		"model",
-		"tensorrt_llm",
-	)
 }
 
 func (s *llmapiServer) requireTypes(t *testing.T) {
@@ -132,13 +132,14 @@ func (s *llmapiServer) requireCounts(t *testing.T) {
 	t.Helper()
 	before, page := s.counted(t), s.page(t)
 	questions := []question{
-		ask(
-			5,
-			9,
-			false,
-			"!stop:4",
-		), ask(5, 9, true, "!stop:4"), ask(5, 9, true, "!fail:3"), ask(5, 9, false, "!timeout:3"),
-		ask(5, 9, true, "!boom"), ask(600, 9, false), ask(5, 0, true), ask(5, 1, true),
+		ask(5, 9, false, "!stop:4"),
+		ask(5, 9, true, "!stop:4"),
+		ask(5, 9, true, "!fail:3"),
+		ask(5, 9, false, "!timeout:3"),
+		ask(5, 9, true, "!boom"),
+		ask(600, 9, false),
+		ask(5, 0, true),
+		ask(5, 1, true),
 	}
 	tokens, prompts := 4+4+2+3+1, 4*6+5
 	for i := range 6 {
@@ -152,19 +153,20 @@ func (s *llmapiServer) requireCounts(t *testing.T) {
 		"client":   2,
 		"overload": 1,
 	}))
-	grown := func(name string, pairs ...string) float64 {
-		return after.only(t, name, pairs...) - page.only(t, name, pairs...)
-	}
-	require.Equal(t, float64(prompts), grown("nv_llmapi_prompt_tokens_total"))
-	require.Equal(t, float64(tokens), grown("nv_llm_output_token_len_sum"))
-	require.Equal(t, 11.0, grown("nv_llm_output_token_len_count"), "all that the engine took")
-	require.Equal(t, 11.0, grown("nv_llm_input_token_len_count"))
-	require.Equal(t, 2.0, grown("nv_llmapi_requests_ended_total", "class", "ok", "finish_reason", "stop"))
-	require.Equal(t, 7.0, grown("nv_llmapi_requests_ended_total", "class", "ok", "finish_reason", "length"))
-	require.Equal(t, 6.0, grown("nv_llmapi_time_to_first_token_seconds_count"), "of streams that had one")
-	require.Equal(t, 3.0+1+9+11+13, grown("nv_llmapi_inter_token_latency_seconds_count"))
-	require.Equal(t, 9.0, grown("nv_llmapi_request_duration_seconds_count"))
-	require.Equal(t, 0.0, after.only(t, "nv_llmapi_module_errors_total"))
+	const ended = "nv_llmapi_requests_ended_total"
+	after.requires(
+		t,
+		page.more(prompts, "nv_llmapi_prompt_tokens_total"),
+		page.more(tokens, "nv_llm_output_token_len_sum"),
+		page.more(11, "nv_llm_output_token_len_count"), // All that the engine took.
+		page.more(11, "nv_llm_input_token_len_count"),
+		page.more(2, ended, "class", "ok", "finish_reason", "stop"),
+		page.more(7, ended, "class", "ok", "finish_reason", "length"),
+		page.more(6, "nv_llmapi_time_to_first_token_seconds_count"), // Of streams that had one.
+		page.more(3+1+9+11+13, "nv_llmapi_inter_token_latency_seconds_count"),
+		page.more(9, "nv_llmapi_request_duration_seconds_count"),
+		has(0, "nv_llmapi_module_errors_total"),
+	)
 }
 
 func (s *llmapiServer) requireCancelled(t *testing.T) {
@@ -176,7 +178,7 @@ func (s *llmapiServer) requireCancelled(t *testing.T) {
 	over := s.begin(t, stopped)
 	within(t, 5*time.Second, "tokens come", func() bool { return s.tokensMade(t) > made+10 })
 	s.sendAll(t, question{id: "a", stop: true})
-	requireAnswered(t, over)
+	over.answered(t)
 	want := before.more(s.tokensMade(t)-made, map[string]float64{"canceled": 1})
 	require.Less(t, want.tokens, before.tokens+200)
 	s.settled(t, want)
@@ -202,11 +204,9 @@ func (s *llmapiServer) requireReload(t *testing.T) {
 	t.Helper()
 	before := s.counted(t)
 	over := s.begin(t, ask(5, 40, true), ask(5, 40, false))
-	within(t, 5*time.Second, "the requests are in flight", func() bool {
-		return s.page(t).is(2, "nv_llmapi_requests_in_flight", "model", "tensorrt_llm")
-	})
+	s.shows(t, has(2, "nv_llmapi_requests_in_flight", "model", "tensorrt_llm"))
 	s.unload(t, "tensorrt_llm")
-	requireAnswered(t, over) // Requests in flight are completed.
+	over.answered(t) // Requests in flight are completed.
 	want := before.more(80, map[string]float64{"ok": 2})
 	s.requireUnloaded(t, want)
 
@@ -215,9 +215,7 @@ func (s *llmapiServer) requireReload(t *testing.T) {
 	require.Equal(t, want, s.counted(t), "counters go on from where they were")
 	s.sendAll(t, ask(5, 10, true))
 	s.settled(t, want.more(10, map[string]float64{"ok": 1}))
-	within(t, 5*time.Second, "gauges are back", func() bool {
-		return s.page(t).only(t, "nv_trt_llm_request_metrics", "request_type", "max") == 8
-	})
+	s.shows(t, has(8, "nv_trt_llm_request_metrics", "request_type", "max"))
 }
 
 // beats reports whether a model's heartbeat is recent.
@@ -252,16 +250,11 @@ func (s *llmapiServer) requireInstances(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 10, tokens)
 	}
-	within(t, 5*time.Second, "both instances' tokens are counted", func() bool {
-		return s.page(t).sum("nv_llmapi_generation_tokens_total", "model", "pair") == 60
-	})
+	s.shows(t, has(60, "nv_llmapi_generation_tokens_total", "model", "pair"))
 	for _, instance := range []string{"pair_0_0", "pair_0_1"} {
 		require.True(t, s.beats(t, "pair", "model_instance", instance))
 	}
-	require.Empty(
-		t,
-		s.page(t).named("nv_llmapi_info", "model", "tensorrt_llm", "model_instance", "tensorrt_llm_0_0"),
-		"one instance needs no label",
-	)
+	// One instance needs no label.
+	s.page(t).requires(t, lacks("nv_llmapi_info", "model", "tensorrt_llm", "model_instance", "tensorrt_llm_0_0"))
 	s.unload(t, "pair")
 }

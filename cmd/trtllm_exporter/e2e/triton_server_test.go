@@ -4,12 +4,15 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -26,12 +29,15 @@ type release struct {
 	wheel  string
 	// env is the variable with the path of an installed copy.
 	env string
-	// histograms is set if tokens are counted, and streams are served over HTTP.
+	// histograms is set if tokens are counted.
 	histograms bool
+	// overGRPC is set if streams are served over gRPC only, which do not end while it shuts down.
+	overGRPC bool
 	// wrongPath is the reason of a failed scrape of any path but /metrics.
 	wrongPath string
-	// openStreams is the number of streams in some thousand that the server may leave open, like
-	// 2.36 with gRPC.
+	// draining is what the API does while the server shuts down.
+	draining string
+	// openStreams is the number of streams in some thousand that the server may leave open.
 	openStreams int
 }
 
@@ -45,13 +51,18 @@ func releases() []release {
 			env:        "TRITON_DIR_2_51",
 			histograms: true,
 			wrongPath:  "empty",
+			// While streams are in flight it listens but closes new connections at once; then it refuses
+			// them.
+			draining: "the API closes connections without an answer",
 		},
 		{
 			triton:      "2.36.0",
 			trtllm:      "unknown",
 			wheel:       "0.4.0",
 			env:         "TRITON_DIR_2_36",
+			overGRPC:    true,
 			wrongPath:   "http_status",
+			draining:    "the API reports that the server is no longer live",
 			openStreams: 1,
 		},
 	}
@@ -85,64 +96,54 @@ func (r release) install(t *testing.T) string {
 	return strings.TrimSpace(string(out))
 }
 
-// tritonServer is a Triton with the project's models.
+// tritonServer is a Triton with the project's models. Its gRPC port is the next one after HTTP.
 type tritonServer struct {
-	*process
+	*server
+
 	release release
-	dir     string
-	// port is the HTTP port; gRPC and metrics use the next two.
-	port int
-	// models is another model repository.
-	models string
-	// flags holds the arguments of the last launch; relaunched is set after a second attempt.
-	flags      []string
-	relaunched bool
+	// relaunched is the process of a second attempt to start.
+	relaunched *process
 }
 
 // newTriton prepares a server on free ports without starting it.
 func newTriton(t *testing.T, r release) *tritonServer {
 	t.Helper()
-	s := &tritonServer{release: r, dir: r.install(t), port: freePorts(t, 3)}
+	dir, port := r.install(t), freePorts(t, 3)
+	s := &tritonServer{release: r}
+	s.server = &server{
+		name:     "triton-" + r.triton,
+		whole:    t,
+		port:     port,
+		pagePort: port + 2,
+		env: []string{
+			fmt.Sprintf("HTTP_PORT=%d", port),
+			fmt.Sprintf("GRPC_PORT=%d", port+1),
+			fmt.Sprintf("METRICS_PORT=%d", port+2),
+		},
+		program: func() []string {
+			return []string{filepath.Join(repositoryRoot(t), "tools/triton/triton.sh"), "run", dir}
+		},
+		startsWithin: time.Minute,
+		send:         s.stream,
+		open:         r.openStreams,
+	}
+	// The metrics port opens some 40 ms after that of the API.
+	s.serves = func(t *testing.T) bool {
+		s.relaunch(t)
+		return s.status(t, "/v2/health/ready") == http.StatusOK && s.showsPage(t)
+	}
 	t.Cleanup(func() { s.forgetMemory(t) }) // After the kill.
 	return s
 }
 
+// withSummaries are the flags for a page with everything.
+func withSummaries() []string { return []string{"--metrics-config", "summary_latencies=true"} }
+
 func startTriton(t *testing.T, r release) *tritonServer {
 	t.Helper()
 	s := newTriton(t, r)
-	s.start(t)
+	s.start(t, withSummaries()...)
 	return s
-}
-
-// start starts the server, also after a kill on the same ports.
-func (s *tritonServer) start(t *testing.T) {
-	t.Helper()
-	s.launch(t, "--metrics-config", "summary_latencies=true")
-	s.waitReady(t)
-}
-
-func (s *tritonServer) launch(t *testing.T, flags ...string) {
-	t.Helper()
-	s.flags, s.relaunched = flags, false
-	s.run(t)
-}
-
-func (s *tritonServer) run(t *testing.T) {
-	t.Helper()
-	script := filepath.Join(repositoryRoot(t), "tools/triton/triton.sh")
-	ports := []string{
-		fmt.Sprintf("HTTP_PORT=%d", s.port), fmt.Sprintf("GRPC_PORT=%d", s.port+1),
-		fmt.Sprintf("METRICS_PORT=%d", s.port+2),
-	}
-	if s.models != "" {
-		ports = append(ports, "MODELS="+s.models)
-	}
-	s.process = startProcess(
-		t,
-		"triton-"+s.release.triton,
-		ports,
-		script,
-		append([]string{"run", s.dir}, s.flags...)...)
 }
 
 // relaunch restarts a server that died while loading its models, before it opened a port:
@@ -154,52 +155,89 @@ func (s *tritonServer) relaunch(t *testing.T) {
 	if !ended && !strings.Contains(s.tail(60), "Non-graceful termination detected") {
 		return
 	}
-	require.False(t, ended && s.relaunched, "Triton ended by itself, twice")
+	require.False(t, ended && s.relaunched == s.process, "Triton ended by itself, twice")
 	t.Logf("Triton died while it loaded its models (ended: %t) and is started again; its "+
 		"last output:\n%s", ended, s.tail(20))
 	s.kill(t)
 	s.forgetMemory(t)
-	s.relaunched = true
-	s.run(t)
+	s.launch(s.flags...)
+	s.relaunched = s.process
 }
 
-// waitReady waits until API and page answer; the metrics port opens some 40 ms later.
-func (s *tritonServer) waitReady(t *testing.T) time.Time {
+func (s *tritonServer) showsPage(t *testing.T) bool {
 	t.Helper()
-	return within(t, time.Minute, "Triton is ready", func() bool {
-		s.relaunch(t)
-		return answers(t.Context(), s.url("/v2/health/ready")) && s.answers(t)
-	})
-}
-
-func (s *tritonServer) answers(t *testing.T) bool {
-	t.Helper()
-	return answers(t.Context(), s.pageURL())
+	return responds(t.Context(), "http://"+s.address()+"/metrics")
 }
 
 // forgetMemory removes the shared memory of a killed server.
 func (s *tritonServer) forgetMemory(t *testing.T) {
 	t.Helper()
-	files, err := filepath.Glob(fmt.Sprintf("/dev/shm/triton_%d_*", s.port+2))
+	files, err := filepath.Glob(fmt.Sprintf("/dev/shm/triton_%d_*", s.pagePort))
 	require.NoError(t, err)
 	for _, name := range files {
 		require.NoError(t, os.Remove(name))
 	}
 }
 
-func (s *tritonServer) url(path string) string {
-	return fmt.Sprintf("http://127.0.0.1:%d%s", s.port, path)
+// post sends a request without a body, which must succeed.
+func (s *tritonServer) post(t *testing.T, path string) []byte {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	response, err := postJSON(ctx, s.url(path), "")
+	require.NoError(t, err)
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, response.StatusCode, "%s: %s", path, body)
+	return body
 }
 
-// metricsAddress returns host:port of the server's page.
-func (s *tritonServer) metricsAddress() string { return fmt.Sprintf("127.0.0.1:%d", s.port+2) }
-
-func (s *tritonServer) pageURL() string { return "http://" + s.metricsAddress() + "/metrics" }
-
-func (s *tritonServer) page(t *testing.T) page {
+// indexed returns the state of a model in the repository index, with its reason.
+func (s *tritonServer) indexed(t *testing.T, model string) string {
 	t.Helper()
-	status, body, err := get(t.Context(), s.pageURL())
-	require.NoError(t, err)
-	require.Equal(t, http.StatusOK, status)
-	return parsePage(t, body)
+	var rows []struct{ Name, State, Reason string }
+	require.NoError(t, json.Unmarshal(s.post(t, "/v2/repository/index"), &rows))
+	for _, row := range rows {
+		if row.Name == model {
+			return strings.TrimSpace(row.State + " " + row.Reason)
+		}
+	}
+	return ""
+}
+
+// modelProcesses is the number of processes of the project's models, two of them for
+// tensorrt_llm_bls.
+const modelProcesses = 5
+
+// killStubs kills the processes of the server's Python models, or of one of them, and requires that
+// number.
+func (s *tritonServer) killStubs(t *testing.T, processes int, of ...string) {
+	t.Helper()
+	region, killed := fmt.Sprintf("triton_%d_", s.pagePort), 0
+	for pid, line := range commandLines(t) {
+		if strings.Contains(line, "triton_python_backend_stub") && strings.Contains(line, region) &&
+			strings.Contains(line, strings.Join(of, "")+"/") {
+			require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
+			killed++
+		}
+	}
+	require.Equal(t, processes, killed, "killed processes of models")
+}
+
+// waitActive waits until the executor says that it has at least that many requests, waitIdle that it
+// has none.
+func (s *tritonServer) waitActive(t *testing.T, n int) {
+	t.Helper()
+	within(t, 10*time.Second, fmt.Sprintf("%d requests are active", n), func() bool { return s.active(t) >= n })
+}
+
+func (s *tritonServer) waitIdle(t *testing.T) {
+	t.Helper()
+	within(t, 10*time.Second, "the executor is idle", func() bool { return s.active(t) == 0 })
+}
+
+func (s *tritonServer) active(t *testing.T) int {
+	t.Helper()
+	return int(s.page(t).only(t, "nv_trt_llm_request_metrics", "request_type", "active"))
 }

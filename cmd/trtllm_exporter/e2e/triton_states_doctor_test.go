@@ -25,8 +25,7 @@ func TestTritonDoctor(t *testing.T) {
 				always = []string{"tokens", "ttft", "tpot", "cancel", "gpu"}
 			}
 			s := newTriton(t, r)
-			s.launch(t, "--metrics-config", "counter_latencies=false")
-			s.waitReady(t)
+			s.start(t, "--metrics-config", "counter_latencies=false")
 			without := doctor(t, s)
 			require.ElementsMatch(
 				t,
@@ -39,21 +38,15 @@ func TestTritonDoctor(t *testing.T) {
 			require.Contains(t, without.stdout, "whether its requests fail is unknown: the counters of durations "+
 				"are off, and with them every other counter stops")
 			// The server really does not expose it.
-			_, err := s.stream(t.Context(), "ensemble", 3, 5)
-			require.NoError(t, err)
-			require.Zero(t, s.page(t).only(t, "nv_inference_request_success", "model", "ensemble"))
+			require.Empty(t, s.once(t, request{words: 3, tokens: 5}).failure)
+			s.page(t).requires(t, has(0, "nv_inference_request_success", "model", "ensemble"))
 
 			s.kill(t)
-			s.launch(t, flagsOf(without, "e2e", "quantiles")...)
-			s.waitReady(t)
-			_, err = s.stream(t.Context(), "ensemble", 3, 5)
-			require.NoError(t, err)
-			within(
-				t,
-				longest,
-				"the engine has run",
-				func() bool { return !slices.Contains(missing(doctor(t, s)), "kv_cache") },
-			)
+			s.start(t, flagsOf(without, "e2e", "quantiles")...)
+			require.Empty(t, s.once(t, request{words: 3, tokens: 5}).failure)
+			within(t, patience, "the engine has run", func() bool {
+				return !slices.Contains(missing(doctor(t, s)), "kv_cache")
+			})
 			with := doctor(t, s)
 			require.ElementsMatch(t, always, missing(with), with.stdout)
 			require.Regexp(t, `(?m)^TensorRT-LLM +`+r.trtllm+" ", with.stdout)
@@ -74,7 +67,7 @@ type findings struct {
 
 func doctor(t *testing.T, s *tritonServer) findings {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), exporterBinary(t), "doctor", "http://"+s.metricsAddress())
+	cmd := exec.CommandContext(t.Context(), exporterBinary(t), "doctor", "http://"+s.address())
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()

@@ -4,17 +4,23 @@ package e2e
 
 import (
 	"context"
-	"maps"
+	"fmt"
 	"net/http"
 	"regexp"
-	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
+)
+
+const (
+	// questionInterval is the time within which every state must be detected. Health is requested
+	// once per scrape interval, everything else once in this time.
+	questionInterval = 2 * time.Second
+	// detected is that time on a busy machine.
+	detected = 2 * questionInterval
 )
 
 // TestTritonStates requires that each state is detected within an interval of the
@@ -26,296 +32,382 @@ func TestTritonStates(t *testing.T) {
 		name    string
 		release release
 		flags   []string
-		run     func(t *testing.T, s *tritonServer, w *watched)
+		// steps follow the start of the server.
+		steps func(l *life, s *tritonServer) []step
 		// The only states of the replica.
 		states []string
 	}{
-		{"the processes of its models die", newest, nil, testStubsDie, []string{"unknown", "ready", "failing"}},
+		{"the processes of its models die", newest, nil, stubsDie, []string{"unknown", "ready", "failing"}},
 		{
 			"a model is unloaded and reloaded", newest,
 			[]string{"--model-control-mode=explicit", "--load-model=*"},
-			testReload,
+			reloads,
 			[]string{"unknown", "ready", "not_ready", "unserved", "not_ready", "ready"},
 		},
-		{"it ends with a stream in flight", newest, nil, testDrain, []string{"unknown", "ready", "draining", "down"}},
-		{"an old one ends", oldest, nil, testDrain, []string{"unknown", "ready", "draining", "down"}},
+		{"it ends with a stream in flight", newest, nil, drains, []string{"unknown", "ready", "draining", "down"}},
+		{"an old one ends", oldest, nil, drains, []string{"unknown", "ready", "draining", "down"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			s := newTriton(t, c.release)
-			w := watchStates(t, s)
-			s.launch(t, c.flags...)
-			started := time.Now()
-			// While models load, neither port listens.
-			require.Zero(t, s.status(t, "/v2/health/ready"))
-			require.False(t, s.answers(t))
-			r := w.waitFor(t, "unknown", started)
-			require.Equal(t, "nothing listens, and this exporter has never seen it up; servers open their ports "+
-				"when their models are loaded", r.Reason)
-			ready := s.waitReady(t)
-			r = w.waitFor(t, "ready", ready)
-			require.Equal(t, "the API answers 200", r.Reason)
-			w.models(t, ready, map[string]string{
-				"ensemble":         "ready",
-				"preprocessing":    "ready",
-				"tensorrt_llm":     "ready",
-				"postprocessing":   "ready",
-				"tensorrt_llm_bls": "ready",
-			})
-			require.Len(
-				t,
-				w.page(t).
-					named("llm_server_info", "engine_version", c.release.triton, "trtllm_version", c.release.trtllm),
-				1,
-			)
-			c.run(t, s, w)
-			require.Equal(t, c.states, w.history(t))
+			// A model whose process died answers one request a second.
+			l := watchTriton(t, s, scrapeInterval, "failing_min: 3")
+			l.always = func(p page) {
+				requireWithinCapacity(l.t, p)
+				p.requires(l.t, has(0, "trtllm_exporter_target_restarts_total"))
+			}
+			l.plays(append(starts(s, c.flags...), c.steps(l, s)...)...)
+			require.Equal(t, c.states, l.exporter.history(t, "r0"), "states of the replica")
 		})
 	}
 }
 
-// testStubsDie requires that a server whose requests all fail is failing, although it reports
-// ready.
-func testStubsDie(t *testing.T, s *tritonServer, w *watched) {
+// watchTriton starts an exporter for a server that may not run yet.
+func watchTriton(t *testing.T, s *tritonServer, interval time.Duration, global string, keys ...string) *life {
 	t.Helper()
-	s.startLoad(t, 4, 5, 20).requireComplete(t)
-	s.waitIdle(t)
-	s.startLoad(t, 1, 5, 2000)
-	s.waitBusy(t, 1)
-	within(t, longest, "it runs", func() bool { return w.see(t).sum("llm_server_requests_running") == 1 })
-	s.killStubs(t, modelProcesses)
-	_, err := s.stream(t.Context(), "ensemble", 3, 2)
-	require.ErrorContains(t, err, "is not healthy")
-	failing := time.Now()
-	repeat(t, 100*time.Millisecond, func(ctx context.Context) {
-		_, _ = s.stream(ctx, "ensemble", 3, 2) // All fail; the first was examined.
-	})
-	r := w.waitFor(t, "failing", failing)
-	require.Equal(t, "all requests to ensemble are failing, although its API reports ready", r.Reason)
-	for _, path := range []string{
-		"/v2/health/live", "/v2/health/ready", "/v2/models/ensemble/ready", "/v2/models/tensorrt_llm/ready",
-	} {
-		require.Equal(t, http.StatusOK, s.status(t, path), "readiness is wrong")
-	}
-	p := w.see(t)
-	require.Equal(t, 1.0, p.only(t, "llm_server_ready"))
-	require.Positive(t, p.only(t, "llm_server_requests_failed_total", "model", "ensemble", "reason", "other"))
-	require.Equal(t, 80.0, p.only(t, "llm_server_generation_tokens_total"), "tokens generated before")
-	require.Equal(
-		t,
-		1.0,
-		s.page(t).only(t, "nv_trt_llm_request_metrics", "request_type", "scheduled"),
-		"the server's gauge is frozen",
-	)
-	within(t, longest, "nothing is made of it", func() bool { return len(executorGauges(w.see(t))) == 0 })
-	require.Equal(t, 1.0, w.see(t).only(t, "llm_server_source_anomaly", "check", "stale_gauges"))
-	for end := time.Now().Add(questionInterval); time.Now().Before(end); pause(t.Context(), scrapeInterval/2) {
-		w.see(t)
-		require.Equal(t, []string{"failing"}, w.shown(t), "it stays so while requests fail")
+	keys = append([]string{"identity_interval: " + questionInterval.String()}, keys...)
+	return watch(t, startPool(t, interval, global, s.address(), keys...), s.server)
+}
+
+// starts returns the beginning of every life.
+func starts(s *tritonServer, flags ...string) []step {
+	return []step{
+		{
+			name: "a server that loads its models, with both ports closed, is unknown",
+			does: acts{launch(s.server, flags...), func(l *life) {
+				require.Zero(l.t, s.status(l.t, "/v2/health/ready"))
+				require.False(l.t, s.showsPage(l.t))
+			}},
+			says: is("unknown", avoid, detected, "nothing listens, and this exporter has never seen it up; "+
+				"servers open their ports when their models are loaded"),
+		},
+		{
+			name: "a server that has loaded them is ready",
+			does: acts{serve(s.server)},
+			says: is("ready", keep, detected, "the API answers 200"),
+			then: acts{
+				models(detected, map[string]string{
+					"ensemble":         "ready",
+					"preprocessing":    "ready",
+					"tensorrt_llm":     "ready",
+					"postprocessing":   "ready",
+					"tensorrt_llm_bls": "ready",
+				}),
+				shows(has(1, "llm_server_info",
+					"engine_version", s.release.triton, "trtllm_version", s.release.trtllm)),
+			},
+		},
 	}
 }
 
-func executors(p page) []string {
+// stubsDie returns what happens when all requests to a server fail that reports ready.
+func stubsDie(_ *life, s *tritonServer) []step {
+	short := request{words: 3, tokens: 2}
+	return []step{
+		{
+			name: "it serves, and a long stream runs",
+			does: acts{load(4, 5, 20), complete, idle(s)},
+			then: acts{func(l *life) { s.crowd(l.whole, 1, request{words: 5, tokens: 2000}) }, running(1)},
+		},
+		{
+			name: "the processes of its models die: it is failing, although it reports ready",
+			does: acts{
+				func(l *life) { s.killStubs(l.t, modelProcesses) },
+				func(l *life) { require.Contains(l.t, s.once(l.t, short).failure, "is not healthy") },
+				func(l *life) {
+					repeat(l.whole, 100*time.Millisecond, func(ctx context.Context) { _, _ = s.stream(ctx, 0, short) })
+				},
+			},
+			says: is("failing", avoid, detected,
+				"all requests to ensemble are failing, although its API reports ready"),
+			then: acts{
+				answering(s.server, "/v2/health/live", http.StatusOK),
+				answering(s.server, "/v2/health/ready", http.StatusOK),
+				answering(s.server, "/v2/models/ensemble/ready", http.StatusOK),
+				answering(s.server, "/v2/models/tensorrt_llm/ready", http.StatusOK),
+				shows(
+					has(1, "llm_server_ready"),
+					has(80, "llm_server_generation_tokens_total"),
+					above(0, "llm_server_requests_failed_total", "model", "ensemble", "reason", "other"),
+				),
+			},
+		},
+		{
+			name: "nothing is made of gauges that are frozen",
+			does: acts{func(l *life) {
+				s.page(l.t).requires(l.t, has(1, "nv_trt_llm_request_metrics", "request_type", "scheduled"))
+				await(l.t, patience, func() string { return strings.Join(executorGauges(l.page()), " ") })
+			}},
+			then: acts{shows(has(1, "llm_server_source_anomaly", "check", "stale_gauges"))},
+		},
+		{
+			name: "it is failing as long as requests fail",
+			does: acts{func(l *life) {
+				for end := time.Now().Add(questionInterval); time.Now().Before(end); pause(l.t.Context(), scrapeInterval/2) {
+					require.Equal(l.t, "failing", l.shown("r0"), "state")
+				}
+			}},
+		},
+	}
+}
+
+// once sends a request, which must get an answer.
+func (s *tritonServer) once(t *testing.T, r request) outcome {
+	t.Helper()
+	seen, err := s.stream(t.Context(), 0, r)
+	require.NoError(t, err)
+	return seen
+}
+
+func idle(s *tritonServer) act { return func(l *life) { s.waitIdle(l.t) } }
+
+// executors returns the names of series on a page that tell the state of the executor.
+func executors(p page) (names []string) {
 	begins := regexp.MustCompile(
 		"^llm_server_(batch_size|disaggregated|engine_|generation_|inter_token|iteration_|kv_cache_|prompt_|queue_depth|" +
 			"request_generation_tokens|request_prompt_tokens|requests_active|requests_decode|requests_fill|requests_limit|" +
 			"requests_paused|requests_prefill|requests_running|requests_waiting|saturat|tokens_)",
 	)
-	found := map[string]bool{}
 	for _, s := range p.samples {
 		if name := s.labels.Get(model.MetricNameLabel); begins.MatchString(name) {
-			found[name] = true
+			names = append(names, name)
 		}
 	}
-	return slices.Collect(maps.Keys(found))
+	return names
 }
 
-// testReload unloads a model, which leaves half of its series on the page, and loads it again.
-func testReload(t *testing.T, s *tritonServer, w *watched) {
-	t.Helper()
-	const streams, tokens = 6, 50
-	for range 3 {
-		_, err := s.stream(t.Context(), "tensorrt_llm_bls", 3, 5)
-		require.NoError(t, err)
-	}
-	s.startLoad(t, streams, 10, tokens).requireComplete(t)
-	within(t, longest, "the tokens are counted", func() bool {
-		return w.see(t).only(t, "llm_server_generation_tokens_total") == streams*tokens+15
-	})
-	require.NotEmpty(t, executors(w.page(t)))
-
-	// A stream in flight delays the unload for three seconds.
-	l := s.startLoad(t, 1, 10, 300)
-	s.waitBusy(t, 1)
-	s.post(t, "/v2/repository/models/tensorrt_llm/unload")
-	going := time.Now()
-	require.Equal(t, "UNLOADING", s.index(t)["tensorrt_llm"])
-	require.Equal(t, http.StatusBadRequest, s.status(t, "/v2/health/ready"))
-	r := w.waitFor(t, "not_ready", going)
-	require.Contains(t, r.Reason, "tensorrt_llm (unloading)")
-	w.models(t, going, map[string]string{"tensorrt_llm": "unloading", "preprocessing": "ready"})
-	l.requireComplete(t)
-	reloaded := within(
-		t,
-		longest,
-		"the server is ready again",
-		func() bool { return s.status(t, "/v2/health/ready") == http.StatusOK },
-	)
-	require.Equal(t, "UNAVAILABLE unloaded", s.index(t)["tensorrt_llm"])
-	require.Equal(t, "UNAVAILABLE unloaded", s.index(t)["ensemble"])
-	r = w.waitFor(t, "unserved", reloaded)
-	require.Equal(t, "the server is ready but its LLM is not loaded: tensorrt_llm", r.Reason)
-	p := w.models(t, reloaded, map[string]string{
-		"ensemble":         "unavailable",
-		"tensorrt_llm":     "unavailable",
-		"preprocessing":    "ready",
-		"tensorrt_llm_bls": "ready",
-	})
-	requireFrozen(t, s, w, p)
-
-	s.post(t, "/v2/repository/models/tensorrt_llm/load") // It returns when the model is loaded.
-	back := time.Now()
-	require.Equal(t, http.StatusOK, s.status(t, "/v2/health/ready"))
-	w.waitFor(t, "ready", back)
-	w.models(t, back, map[string]string{"ensemble": "ready", "tensorrt_llm": "ready"})
-	requireBack(t, s, w, streams, tokens)
-}
-
-func requireFrozen(t *testing.T, s *tritonServer, w *watched, p page) {
-	t.Helper()
-	server := s.page(t)
-	require.Empty(t, server.named("nv_inference_request_success", "model", "tensorrt_llm"))
-	remaining := p.named("nv_trt_llm_request_metrics", "model", "tensorrt_llm")
-	require.Len(
-		t,
-		remaining,
-		len(server.named("nv_trt_llm_request_metrics", "model", "tensorrt_llm")),
-		"everything that the server exposes is passed on",
-	)
-	require.NotEmpty(t, remaining)
-	require.NotEmpty(t, p.named("nv_inference_request_failure", "model", "tensorrt_llm"))
-	require.Empty(t, executors(p), "nothing is derived from an unloaded model")
-	for _, capability := range w.report(t).Caps {
-		switch capability.Name {
-		case "tokens", "running", "kv_cache":
-			require.False(t, capability.OK, capability.Name)
-			require.Equal(t, "model tensorrt_llm is not loaded", capability.Reason)
+// executorGauges returns those of its current state.
+func executorGauges(p page) (names []string) {
+	for _, name := range executors(p) {
+		if strings.HasPrefix(name, "llm_server_requests_") || strings.HasPrefix(name, "llm_server_saturat") ||
+			name == "llm_server_queue_depth" {
+			names = append(names, name)
 		}
 	}
+	return names
 }
 
-// requireBack requires that the server's counters start from 0, and the model's histograms
-// continue.
-func requireBack(t *testing.T, s *tritonServer, w *watched, streams, tokens int) {
-	t.Helper()
-	l := s.startLoad(t, streams, 10, tokens)
-	for !l.over() {
-		w.see(t)
-		pause(t.Context(), scrapeInterval/4)
+// models waits until the page shows these states of models, within a time after what happened.
+func models(limit time.Duration, want map[string]string) act {
+	return func(l *life) {
+		var wanted []value
+		for name, state := range want {
+			wanted = append(wanted,
+				has(1, "llm_server_model_state", "model", name, "state", state),
+				has(1, "llm_server_model_state", "model", name), // No other state holds.
+				has(map[bool]float64{true: 1}[state == "ready"], "llm_server_model_ready", "model", name))
+		}
+		await(l.t, time.Until(l.happened)+limit, func() string { return l.page().wrong(wanted...) })
 	}
-	l.requireComplete(t)
-	total := float64(2*streams*tokens + 300 + 15)
-	within(
-		t,
-		longest,
-		"the token counter continues",
-		func() bool { return w.see(t).is(total, "llm_server_generation_tokens_total") },
-	)
-	p := w.see(t)
-	server := s.page(t)
-	require.Equal(
-		t,
-		float64(streams),
-		server.only(t, "nv_inference_request_success", "model", "ensemble"),
-		"the server's counters started from 0",
-	)
-	require.Equal(t, total, server.only(t, "nv_llm_output_token_len_sum"), "those of the model continued")
-	require.Equal(t, float64(streams), p.only(t, "llm_server_requests_total", "model", "ensemble", "class", "ok"))
-	require.Equal(
-		t,
-		3.0,
-		p.only(t, "llm_server_requests_total", "model", "tensorrt_llm_bls", "class", "unknown"),
-		"the other entry, which hands requests over, was never unloaded",
-	)
-	require.NotEmpty(t, executors(p))
-	for _, name := range []string{
-		"llm_server_generation_tokens_per_second", "llm_server_queue_depth", "llm_server_requests_running",
-		"llm_server_kv_cache_utilization_ratio",
-	} {
-		require.Len(t, p.named(name), 1, "%s returns", name)
-	}
-	// The last request before the unload may have ended between two pages.
-	require.InDelta(t, 2*streams+1, increase(w.requests), 1, "increase across the reset: %v", w.requests)
 }
 
-// testDrain requires that a server drains after SIGTERM until its streams have ended.
-func testDrain(t *testing.T, s *tritonServer, w *watched) {
-	t.Helper()
-	s.startLoad(t, 4, 5, 20).requireComplete(t)
-	s.waitIdle(t)
-	streams := 0
-	if s.release.histograms { // The gRPC streams of 2.36 never end in that case.
-		streams = 2
+// reloads returns what happens when a model is unloaded, which leaves half of its series on the page,
+// and loaded again.
+func reloads(l *life, s *tritonServer) []step {
+	const streams, tokens, before = 6, 50, 3*5 + 6*50
+	var completed []float64
+	always := l.always
+	l.always = func(p page) {
+		always(p)
+		for _, s := range p.named("llm_server_requests_total", "model", "ensemble", "class", "ok") {
+			completed = append(completed, s.value)
+		}
 	}
-	l := s.startLoad(t, streams, 10, 400)
-	s.waitBusy(t, streams)
-	full := len(w.see(t).raw())
-	require.NoError(t, syscall.Kill(s.cmd.Process.Pid, syscall.SIGTERM))
-	stopped := time.Now()
-	within(
-		t,
-		questionInterval,
-		"the API is ready no longer",
-		func() bool { return s.status(t, "/v2/health/ready") != http.StatusOK },
-	)
-	require.True(t, s.answers(t))
-	r := w.waitFor(t, "draining", stopped)
-	// While streams are in flight 2.51 listens but closes new connections at once; then it
-	// refuses them. 2.36 answers until the end.
-	why := "the API closes connections without an answer"
-	if s.status(t, "/v2/health/live") != 0 {
-		why = "the API reports that the server is no longer live"
-		require.Equal(t, "2.36.0", s.release.triton)
+	return []step{
+		{
+			name: "tokens are counted",
+			does: acts{func(l *life) {
+				for range 3 {
+					require.Empty(l.t, s.once(l.t, request{words: 3, tokens: 5, model: "tensorrt_llm_bls"}).failure)
+				}
+			}, load(streams, 10, tokens), complete},
+			then: acts{
+				shows(has(before, "llm_server_generation_tokens_total")),
+				func(l *life) { require.NotEmpty(l.t, executors(l.page())) },
+			},
+		},
+		{
+			name: "a model that is being unloaded, which a stream delays for three seconds, is not ready",
+			does: acts{load(1, 10, 300), func(l *life) {
+				s.waitActive(l.t, 1)
+				s.post(l.t, "/v2/repository/models/tensorrt_llm/unload")
+				l.happened = time.Now()
+				require.Equal(l.t, "UNLOADING", s.indexed(l.t, "tensorrt_llm"))
+				require.Equal(l.t, http.StatusBadRequest, s.status(l.t, "/v2/health/ready"))
+			}},
+			says: is("not_ready", avoid, detected, "tensorrt_llm (unloading)"),
+			then: acts{models(detected, map[string]string{"tensorrt_llm": "unloading", "preprocessing": "ready"})},
+		},
+		{
+			name: "a server without its LLM is unserved, although it reports ready",
+			does: acts{complete, answering(s.server, "/v2/health/ready", http.StatusOK)},
+			says: is("unserved", avoid, detected,
+				"the server is ready but its LLM is not loaded: tensorrt_llm"),
+			then: acts{
+				func(l *life) {
+					require.Equal(l.t, "UNAVAILABLE unloaded", s.indexed(l.t, "tensorrt_llm"))
+					require.Equal(l.t, "UNAVAILABLE unloaded", s.indexed(l.t, "ensemble"))
+				},
+				models(detected, map[string]string{
+					"ensemble":         "unavailable",
+					"tensorrt_llm":     "unavailable",
+					"preprocessing":    "ready",
+					"tensorrt_llm_bls": "ready",
+				}),
+				nothingDerived(s),
+			},
+		},
+		{
+			name: "a server with its LLM is ready",
+			does: acts{func(l *life) {
+				s.post(l.t, "/v2/repository/models/tensorrt_llm/load") // It returns when the model is loaded.
+				l.happened = time.Now()
+				require.Equal(l.t, http.StatusOK, s.status(l.t, "/v2/health/ready"))
+			}},
+			says: is("ready", keep, detected, "the API answers 200"),
+			then: acts{models(detected, map[string]string{"ensemble": "ready", "tensorrt_llm": "ready"})},
+		},
+		{
+			name: "the server's counters start from 0, and those of the model go on",
+			does: acts{load(streams, 10, tokens), func(l *life) {
+				for !l.load[0].over() {
+					l.page()
+					pause(l.t.Context(), scrapeInterval/4)
+				}
+			}, complete},
+			then: acts{
+				shows(
+					has(before+300+streams*tokens, "llm_server_generation_tokens_total"),
+					has(streams, "llm_server_requests_total", "model", "ensemble", "class", "ok"),
+					// The other entry, which hands requests over, was never unloaded.
+					has(3, "llm_server_requests_total", "model", "tensorrt_llm_bls", "class", "unknown"),
+					some("llm_server_generation_tokens_per_second"),
+					some("llm_server_queue_depth"),
+					some("llm_server_requests_running"),
+					some("llm_server_kv_cache_utilization_ratio"),
+				),
+				func(l *life) {
+					s.page(l.t).requires(
+						l.t,
+						has(streams, "nv_inference_request_success", "model", "ensemble"),
+						has(before+300+streams*tokens, "nv_llm_output_token_len_sum"),
+					)
+					// The last request before the unload may have ended between two pages.
+					require.InDelta(l.t, 2*streams+1, increase(completed), 1, "increase across the reset: %v", completed)
+				},
+			},
+		},
 	}
-	require.Equal(t, why+" while the page still answers: the server is shutting down", r.Reason)
+}
+
+// nothingDerived requires that what the server exposes of an unloaded model is passed on, and that
+// nothing is derived from it.
+func nothingDerived(s *tritonServer) act {
+	return func(l *life) {
+		const executor = "nv_trt_llm_request_metrics"
+		server, p := s.page(l.t), l.page()
+		server.requires(l.t, lacks("nv_inference_request_success", "model", "tensorrt_llm"))
+		p.requires(
+			l.t,
+			some("nv_inference_request_failure", "model", "tensorrt_llm"),
+			some(executor, "model", "tensorrt_llm"),
+		)
+		remaining := server.named(executor, "model", "tensorrt_llm")
+		require.Len(l.t, p.named(executor, "model", "tensorrt_llm"), len(remaining), executor)
+		require.Empty(l.t, executors(p), "series from an unloaded model")
+		found := 0
+		for _, capability := range l.exporter.report(l.t).Caps {
+			switch capability.Name {
+			case "tokens", "running", "kv_cache":
+				found++
+				require.False(l.t, capability.OK, capability.Name)
+				require.Equal(l.t, "model tensorrt_llm is not loaded", capability.Reason)
+			}
+		}
+		require.Equal(l.t, 3, found, "capabilities")
+	}
+}
+
+// increase returns the increase of a counter like Prometheus.
+func increase(values []float64) (total float64) {
+	for i := 1; i < len(values); i++ {
+		total += values[i]
+		if values[i] >= values[i-1] { // A counter that decreases started from 0.
+			total -= values[i-1]
+		}
+	}
+	return total
+}
+
+// drains returns what happens after SIGTERM, until the streams in flight have ended.
+func drains(_ *life, s *tritonServer) []step {
+	streams := 2
+	if s.release.overGRPC { // They would never end.
+		streams = 0
+	}
+	var full int
 	var sizes []int
-	for s.answers(t) {
-		p := w.see(t)
-		if p.only(t, "trtllm_exporter_target_up") == 1 {
-			sizes = append(sizes, len(p.raw()))
-			require.Zero(
-				t,
-				p.only(t, "trtllm_exporter_target_counter_resets_total"),
-				"a counter missing on the page was not reset",
-			)
-		}
-		pause(t.Context(), scrapeInterval/5)
+	return []step{
+		{
+			name: "it serves, and streams run",
+			does: acts{load(4, 5, 20), complete, idle(s), load(streams, 10, 400)},
+			then: acts{func(l *life) {
+				s.waitActive(l.t, streams)
+				full = len(l.page().raw())
+			}},
+		},
+		{
+			name: "it is draining after SIGTERM, when its API is ready no longer and its page still answers",
+			does: acts{terminate(s.server), func(l *life) {
+				within(l.t, questionInterval, "the API is ready no longer", func() bool {
+					return s.status(l.t, "/v2/health/ready") != http.StatusOK
+				})
+				require.True(l.t, s.showsPage(l.t), "the page answers")
+			}},
+			says: is("draining", avoid, detected,
+				s.release.draining+" while the page still answers: the server is shutting down"),
+		},
+		{
+			name: "it is down when its streams have ended, as soon as without an exporter",
+			does: acts{func(l *life) {
+				stopped := l.happened
+				sizes = sizesUntilEnd(l, s)
+				l.happened = time.Now()
+				complete(l)
+				// Streams take four seconds and unloading five; requests of the exporter that delayed the
+				// exit would do so until the server's timeout of 30 s.
+				require.Less(l.t, l.happened.Sub(stopped), 20*time.Second)
+			}},
+			says: is("down", avoid, detected,
+				"nothing listens any more: the server has stopped or is restarting"),
+			then: acts{func(l *life) {
+				require.Empty(l.t, l.page().raw())
+				requireShrinking(l.t, sizes, full, streams > 0)
+			}},
+		},
 	}
-	ended := time.Now()
-	l.requireComplete(t) // The streams were complete.
-	// Streams take four seconds and unloading five: the exporter does not delay the exit
-	// until its timeout of 30 s.
-	require.Less(t, ended.Sub(stopped), longest)
-	w.waitFor(t, "down", ended)
-	// A last request of the exporter may hang.
-	within(t, questionInterval, "nothing listens", func() bool {
-		return strings.Contains(w.report(t).Reason, "nothing listens any more: the server has stopped or is restarting")
-	})
-	require.Empty(t, w.page(t).raw())
+}
+
+// sizesUntilEnd returns the numbers of the server's series on the exporter's page until it has ended.
+func sizesUntilEnd(l *life, s *tritonServer) (sizes []int) {
+	for ; s.showsPage(l.t); pause(l.t.Context(), scrapeInterval/5) {
+		p := l.page()
+		if p.only(l.t, "trtllm_exporter_target_up") == 1 {
+			sizes = append(sizes, len(p.raw()))
+			// A counter that is missing on the page was not reset.
+			p.requires(l.t, has(0, "trtllm_exporter_target_counter_resets_total"))
+		}
+	}
+	return sizes
+}
+
+// requireShrinking requires that a page shrinks only, and not before streams have ended.
+func requireShrinking(t *testing.T, sizes []int, full int, withStreams bool) {
+	t.Helper()
 	require.NotEmpty(t, sizes)
-	if streams > 0 {
+	if withStreams {
 		require.Equal(t, full, sizes[0], "nothing is unloaded while streams are in flight")
 	}
-	for i := range sizes[1:] {
-		require.LessOrEqual(t, sizes[i+1], sizes[i], "the page only shrinks: %v", sizes)
-	}
-	require.Less(t, sizes[len(sizes)-1], full, "and did: %v", sizes)
-}
-
-// executorGauges returns the gauges of the executor's current state on a page.
-func executorGauges(p page) []string {
-	return slices.DeleteFunc(executors(p), func(name string) bool {
-		return !strings.HasPrefix(name, "llm_server_requests_") && name != "llm_server_queue_depth" &&
-			!strings.HasPrefix(name, "llm_server_saturat")
-	})
+	require.IsNonIncreasing(t, sizes)
+	require.Less(t, sizes[len(sizes)-1], full, fmt.Sprint(sizes))
 }

@@ -50,14 +50,15 @@ func TestModelExecutor(t *testing.T) {
 
 func testIdle(t *testing.T, s *tritonServer) {
 	t.Helper()
-	s.requireSameWhenIdle(t, startExporter(t, s.metricsAddress()))
+	s.requireSameWhenIdle(t, startExporter(t, s.address()))
 }
 
 func testBusy(t *testing.T, s *tritonServer) {
 	t.Helper()
-	e := startExporter(t, s.metricsAddress())
-	l := s.startLoad(t, 24, 40, 100)
-	s.waitBusy(t, l.streams)
+	e := startExporter(t, s.address())
+	const streams = 24
+	l := s.crowd(t, streams, request{words: 40, tokens: 100})
+	s.waitActive(t, streams)
 	rounds := 0
 	for !l.over() {
 		before := s.page(t)

@@ -4,9 +4,7 @@ package e2e
 
 import (
 	"context"
-	"errors"
 	"net/http"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -24,63 +22,46 @@ func TestFullQueueRejectsRequests(t *testing.T) {
 		},
 	}))
 	s := startTriton(t, releases()[0])
-	e := startExporter(t, s.metricsAddress())
+	e := startExporter(t, s.address())
 	const each = 20
+	const requests, failed = "llm_server_model_requests_total", "llm_server_requests_failed_total"
 
-	served, refused := burst(t, each, func(ctx context.Context) error {
-		_, err := s.stream(ctx, "ensemble", 3, 2)
-		return err
+	served, refused := burst(t, each, func(ctx context.Context) (outcome, error) {
+		return s.stream(ctx, 0, request{words: 3, tokens: 2})
 	})
-	pause(t.Context(), 4*scrapeInterval)
-	p := e.page(t)
-	failed := func(reason string) float64 {
-		return p.only(t, "llm_server_requests_failed_total", "model", "ensemble", "reason", reason)
-	}
 	share := refused / (served + refused)
-	require.InDelta(
+	ratio := func(p page) {
+		require.InDelta(t, share, p.only(t, "llm_server_request_error_ratio", "model_id", "ensemble", "class", "server"), 1e-9)
+	}
+	p := e.shows(
 		t,
-		share,
-		p.only(t, "llm_server_request_error_ratio", "model_id", "ensemble", "class", "server"),
-		1e-9,
+		has(2*refused, failed, "model", "ensemble", "reason", "other"), // As the server has it.
+		has(0, failed, "model", "ensemble", "reason", "rejected"),
+		has(served, requests, "model", "preprocessing"),
 	)
-	require.Equal(t, 2*refused, failed("other"), "as the server has it")
-	require.Zero(t, failed("rejected"))
-	require.Equal(t, served, p.only(t, "llm_server_model_requests_total", "model", "preprocessing"))
+	ratio(p)
 
-	alone, lost := burst(t, each, func(ctx context.Context) error { return s.preprocess(ctx) })
+	alone, lost := burst(t, each, s.preprocess)
 	require.Positive(t, lost)
 	pause(t.Context(), 4*scrapeInterval)
 	p = e.page(t)
-	require.Equal(
-		t,
-		served+alone,
-		p.only(t, "llm_server_model_requests_total", "model", "preprocessing"),
-		"rejected requests are not counted",
-	)
+	// Rejected requests are not counted.
+	p.requires(t, has(served+alone, requests, "model", "preprocessing"))
 	for _, series := range p.named("llm_server_model_requests_failed_total", "model", "preprocessing") {
 		require.Zero(t, series.value, series.labels)
 	}
-	require.InDelta(
-		t,
-		share,
-		p.only(t, "llm_server_request_error_ratio", "model_id", "ensemble", "class", "server"),
-		1e-9,
-		"the entry had no more requests",
-	)
+	ratio(p) // The entry had no more requests.
 }
 
 // burst returns how many of n concurrent requests were served, and how many were rejected.
-func burst(t *testing.T, n int, send func(context.Context) error) (served, refused float64) {
+func burst(t *testing.T, n int, send func(context.Context) (outcome, error)) (served, refused float64) {
 	t.Helper()
-	c := startCrowd(t, n, func(ctx context.Context, _ int) (struct{}, error) { return struct{}{}, send(ctx) })
-	c.wait()
-	for _, err := range c.errs {
-		require.True(
-			t,
-			strings.Contains(err.Error(), "Exceeds maximum queue size") || strings.Contains(err.Error(), "503"),
-			err,
-		)
-		refused++
+	c := startCrowd(t, n, func(ctx context.Context, _ int) (outcome, error) { return send(ctx) })
+	for _, seen := range c.answered(t) {
+		if seen.failed() {
+			require.Regexp(t, "Exceeds maximum queue size|503", seen.failure)
+			refused++
+		}
 	}
 	served = float64(n) - refused
 	require.Positive(t, served)
@@ -88,15 +69,15 @@ func burst(t *testing.T, n int, send func(context.Context) error) (served, refus
 	return served, refused
 }
 
-func (s *tritonServer) preprocess(ctx context.Context) error {
+func (s *tritonServer) preprocess(ctx context.Context) (seen outcome, err error) {
 	const body = `{"inputs":[{"name":"QUERY","datatype":"BYTES","shape":[1,1],"data":["a b"]},{"name":"REQUEST_OUTPUT_LEN","datatype":"INT32","shape":[1,1],"data":[2]}]}`
 	response, err := postJSON(ctx, s.url("/v2/models/preprocessing/infer"), body)
 	if err != nil {
-		return err
+		return seen, err
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return errors.New(response.Status)
+		seen.failure = response.Status
 	}
-	return nil
+	return seen, nil
 }

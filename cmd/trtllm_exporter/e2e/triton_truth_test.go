@@ -3,13 +3,11 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
-	"net/http"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -21,83 +19,130 @@ import (
 // do not slow each other down.
 const paceOfTruth = 40 * time.Millisecond
 
-type played struct {
-	name, replica string
-	server        *tritonServer
-	client        *openLoop
+// tritonCounting describes a Triton with a streaming ensemble, which counts each failure twice.
+func tritonCounting() *counting {
+	return &counting{
+		kind: "triton",
+		requests: mix{
+			fewestWords: 5, mostWords: 40, fewestTokens: 4, mostTokens: 20, failingPercent: 8, flaws: 3,
+		},
+		entry:   "/ensemble",
+		failure: "server",
+		failures: map[string]float64{
+			"requests_total/ensemble/server":              2,
+			"requests_failed_total/ensemble/other/server": 2,
+		},
+		hidesQueue: true,
+		queue:      "queue depth, not saturated",
+		queueAge:   func(*compare) time.Duration { return paceOfTruth },
+		between:    func(_ *ledger, late time.Duration) time.Duration { return late },
+		underWay:   func(time.Duration) time.Duration { return 40 * time.Millisecond },
+		probes:     true,
+		compare: func(c *compare) {
+			l := c.ledger
+			c.counted("generation_tokens_per_second", "tokens/s", "tokens/s", l.answered)
+			c.generated()
+			c.counted("prompt_tokens_per_second", "prompt tokens/s", "tokens/s", l.asked)
+			c.counted("requests_per_second/ensemble", "requests/s", "requests/s", l.finished, l.failed)
+			c.errors()
+			c.latency()
+			c.gauges()
+			c.hidden()
+			c.unknown()
+		},
+	}
 }
 
 // TestTritonDerivedValuesAreTrue applies three levels of load at the same time.
 func TestTritonDerivedValuesAreTrue(t *testing.T) {
 	t.Setenv("MODELS", slowedModels(t))
-	var all []*played
-	var targets strings.Builder
-	requests := requestsOfTruth()
-	capacity := slots / paceOfTruth.Seconds() / requests.meanTokens()
-	for n, level := range []level{{"light", 0.3}, {"near the limit", 0.8}, {"above the limit", 1.15}} {
-		server := startTriton(t, releases()[0])
-		client := &openLoop{send: server.send, plan: requests.poisson(uint64(n+1), capacity*level.share, *loadFor)}
-		all = append(all, &played{level.name, strings.ReplaceAll(level.name, " ", "-"), server, client})
-		fmt.Fprintf(
-			&targets,
-			"      - { targets: [%q], labels: { replica_id: %s } }\n",
-			server.metricsAddress(),
-			all[n].replica,
-		)
+	k := tritonCounting()
+	capacity := slots / paceOfTruth.Seconds() / k.requests.meanTokens()
+	var levels []level
+	for n, share := range []float64{0.3, 0.8, 1.15} {
+		s := startTriton(t, releases()[0])
+		name := []string{"light", "near the limit", "above the limit"}[n]
+		levels = append(levels, level{
+			name:    name,
+			replica: strings.ReplaceAll(name, " ", "-"),
+			client:  &openLoop{server: s.server, plan: k.requests.poisson(uint64(n+1), capacity*share, *loadFor)},
+		})
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 3**loadFor+time.Minute)
-	defer cancel()
-	var sending sync.WaitGroup
-	for _, p := range all {
-		sending.Go(func() { p.client.run(ctx) })
-	}
-	pause(ctx, warmUp)
-	w := watchFromTheFirst(t, "global: { scrape_interval: 1s, scrape_timeout: 1s }\npools:\n  - pool_id: truth\n"+
-		"    static_configs:\n"+targets.String(), len(all))
-	var ready []*probed
-	for _, p := range all {
-		ready = append(
-			ready,
-			startProbe(t, w.exporter, "/-/replicas/truth/"+p.replica+"/ready"),
-			startProbe(t, w.exporter, "/-/replicas/truth/"+p.replica+"/live"),
-		)
-	}
-	sending.Wait()
-	ended := time.Now()
-	for _, p := range all {
-		p.client.under.Wait()
-		require.Empty(t, p.client.problems)
-	}
-	pause(ctx, 4*time.Second) // Its last requests reach the exporter's page.
-	for _, p := range ready {
-		p.never(t, http.StatusServiceUnavailable)
-	}
-	w.stop()
-
-	var rows []comparison
-	for _, p := range all {
-		t.Run(p.name, func(t *testing.T) { rows = append(rows, p.compare(t, w, ended)...) })
-	}
+	rows := k.measure(t, levels...)
 	if !t.Failed() {
-		requireDocumented(t, "triton", rows, *updateTruth)
+		requireDocumented(t, k.kind, rows, *updateTruth)
 	}
 }
 
-func (p *played) compare(t *testing.T, w *watch, ended time.Time) []comparison {
-	t.Helper()
-	c, last, late := newCompare(t, w, p.replica, p.name, p.client, ended)
-	c.entry, c.failure, c.edge, c.age, c.underWay = "/ensemble", "server", countedWithin+late, gaugeAge+2*late, 40*time.Millisecond
-	l := c.ledger
-	c.counted("generation_tokens_per_second", "tokens/s", "tokens/s", l.answered)
-	c.generated()
-	c.counted("prompt_tokens_per_second", "prompt tokens/s", "tokens/s", l.asked)
-	c.counted("requests_per_second"+c.entry, "requests/s", "requests/s", l.finished, l.failed)
-	c.errors()
-	c.latency()
-	c.gauges()
-	c.unknown()
-	c.totals(last)
-	return c.logged()
+// hidden requires that the whole queue of a saturated executor, with the hidden part, is larger than
+// the shown one and not larger than the real one: while the queue grows, the estimate reflects the
+// requests that ended.
+func (c *compare) hidden() {
+	c.t.Helper()
+	var shown, whole tallied
+	for _, r := range c.readings {
+		if r.value(c.t, "saturated") != 1 {
+			continue
+		}
+		require.Equal(c.t, float64(activeLimit), r.value(c.t, "requests_active"), "what a full executor took in")
+		mean, _, waits := c.ledger.sampledAt(r.scraped, c.age, c.underWay)
+		got := r.value(c.t, "queue_depth")
+		shown.add(mean.waiting, got, max(0, got-waits.most))
+		all := got + r.value(c.t, "queue_hidden_requests_estimate")
+		whole.add(mean.waiting, all, math.Abs(all-mean.waiting))
+	}
+	if shown.n < fewestGauges {
+		return
+	}
+	n := float64(whole.n)
+	estimated, truth := whole.exporter/n, whole.client/n
+	require.Greater(c.t, estimated, shown.exporter/n, "%s: the hidden part of the queue", c.level)
+	require.LessOrEqual(c.t, estimated, 1.15*truth, "%s: mean of the whole queue", c.level)
+	row := whole.row(c.level, "queue depth, with the hidden part", "C", "requests", "15 too many", "%")
+	row.error = digits(100 * math.Abs(truth-estimated) / truth)
+	c.rows = append(c.rows,
+		shown.row(c.level, "queue depth, saturated", "B", "requests", "0", "requests too many"), row)
+}
+
+// generated compares tokens/s with the tokens in the same window, whose requests may have
+// begun before it or not ended in it: a batch at each edge.
+func (c *compare) generated() {
+	c.t.Helper()
+	batch := float64(slots * c.kind.requests.mostTokens)
+	var sum tallied
+	widest := 0.0
+	c.windows(func(first, last reading, seconds float64) {
+		arrived := c.ledger.received.around(first, last, c.edge)
+		client := c.ledger.received.between(first.scraped, last.scraped)
+		got := last.value(c.t, "generation_tokens_per_second") * seconds
+		require.True(c.t, span{
+			arrived.least - batch, arrived.most + batch,
+		}.holds(got), "%s: %g tokens by the exporter, %g arrived", c.level, got, client)
+		sum.add(client/seconds, got/seconds, percent(client, got))
+		widest = max(widest, 100*(arrived.most+batch-client)/client)
+	})
+	c.rows = append(
+		c.rows,
+		sum.row(c.level, "tokens/s, including running requests", "A", "tokens/s", digits(widest), "%"),
+	)
+}
+
+// unknown requires that everything that this release does not expose is absent.
+func (c *compare) unknown() {
+	c.t.Helper()
+	for _, r := range c.readings {
+		for _, family := range []string{"model_request_", "model_compute_"} {
+			r.requireAbsent(c.t, family, "tensorrt_llm", "a decoupled Python model's times end when it hands over")
+		}
+		for _, family := range []string{
+			"time_to_first_token", "inter_token", "time_per_output_token", "request_queue_",
+			"request_duration_seconds",
+		} {
+			r.requireAbsent(c.t, family, "", "this release has no histogram of it")
+		}
+	}
+	last := c.readings[len(c.readings)-1]
+	require.Equal(c.t, 1.0, last.value(c.t, "source_anomaly/tensorrt_llm"))
 }
 
 // slowedModels returns a copy of the models with paceOfTruth.

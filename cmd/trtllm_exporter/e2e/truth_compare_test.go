@@ -5,6 +5,7 @@ package e2e
 import (
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,8 +17,8 @@ const (
 	// same event on a machine that is never late: the transfer over loopback and the reading of
 	// the page.
 	countedWithin = 200 * time.Millisecond
-	// gaugeAge is the age of the executor's gauges on such a machine: the period of its statistics,
-	// two iterations.
+	// gaugeAge is the age of gauges on the page of such a machine. For Triton's executor it is the
+	// period of its statistics, two iterations.
 	gaugeAge = 250 * time.Millisecond
 	// mostLate is the longest delay of a machine whose client is still right.
 	mostLate = time.Second
@@ -59,47 +60,15 @@ func digits(v float64) string {
 // compare compares the readings of a level with the client.
 type compare struct {
 	t        *testing.T
+	kind     *counting
 	level    string
 	readings []reading
 	ledger   *ledger
 	rows     []comparison
-	// entry ends the keys of readings of the client's model; failure is the class of failed
-	// requests.
-	entry, failure string
 	// edge is the longest time between counting by server and client, age that of gauges;
 	// underWay is the longest time of a request on its way to the executor and back, which the
 	// server does not count.
 	edge, age, underWay time.Duration
-}
-
-// newCompare compares the readings of a replica while its client sent requests. It also returns the
-// last reading, and the delay of the machine.
-func newCompare(
-	t *testing.T,
-	w *watch,
-	replica, level string,
-	client *openLoop,
-	ended time.Time,
-) (c *compare, last reading, late time.Duration) {
-	t.Helper()
-	readings := w.of(t, replica, int(loadFor.Seconds()/2))
-	during := readings[:1:1]
-	for _, r := range readings[1:] { // The first one has no window yet.
-		if r.scraped.Before(ended) {
-			during = append(during, r)
-		}
-	}
-	c = &compare{t: t, level: level, readings: during, ledger: newLedger(client.outcomes)}
-	late = c.ledger.late()
-	require.Less(t, late, mostLate, "the machine is too busy")
-	return c, readings[len(readings)-1], late
-}
-
-func (c *compare) logged() []comparison {
-	for _, r := range c.rows {
-		c.t.Log(r)
-	}
-	return c.rows
 }
 
 // windows calls check with the first and the last reading of each window of at least
@@ -154,7 +123,7 @@ func (c *compare) errors() {
 		may := span{failed.least / (failed.least + finished.most), failed.most / (failed.most + finished.least)}
 		lost := c.ledger.failed.between(first.scraped, last.scraped)
 		client := lost / (lost + c.ledger.finished.between(first.scraped, last.scraped))
-		got := last.value(c.t, "request_error_ratio"+c.entry+"/"+c.failure)
+		got := last.value(c.t, "request_error_ratio"+c.kind.entry+"/"+c.kind.failure)
 		require.True(
 			c.t,
 			may.holds(got),
@@ -189,7 +158,7 @@ func (c *compare) mean(family, metric string, sum, count steps, off span) {
 	c.windows(func(first, last reading, _ float64) {
 		client, may := mean(sum, count, first.scraped, last.scraped, c.edge)
 		may = span{may.least - off.least, may.most + off.most}
-		got := last.value(c.t, family+c.entry)
+		got := last.value(c.t, family+c.kind.entry)
 		require.True(
 			c.t,
 			may.holds(got),
@@ -223,4 +192,61 @@ func (c *compare) average(all *tallied, off float64, onTheWay time.Duration, met
 	row := all.row(c.level, metric, "B", "requests", digits(allowed), "requests")
 	row.error = digits(math.Abs(client - exporter))
 	c.rows = append(c.rows, row)
+}
+
+// gauges requires that running and waiting requests on nearly each page are values that were true
+// when the gauges may have been sampled, and that their means are near the client's. Gauges that
+// are updated every few steps are compared by mean only: a prompt's request does not run for
+// them, and without prompts they are old.
+func (c *compare) gauges() {
+	c.t.Helper()
+	var running, waiting tallied
+	var stale []string
+	check := func(r reading, family string, got float64, may span) {
+		if !may.holds(got) {
+			stale = append(stale,
+				fmt.Sprintf("%s at %s: %s %g, of the client's requests %+v", c.level, r.scraped, family, got, may))
+		}
+	}
+	for _, r := range c.readings {
+		mean, runs, waits := c.ledger.sampledAt(r.scraped, c.age, c.underWay)
+		got := r.value(c.t, "requests_running")
+		check(r, "running", got, runs)
+		running.add(mean.running, got, math.Abs(got-mean.running))
+		got = r.value(c.t, "queue_depth")
+		if c.kind.hidesQueue && r.value(c.t, "saturated") == 1 {
+			check(r, "queue depth while saturated", got, span{activeLimit - slots, waits.most})
+			continue
+		}
+		check(r, "queue depth", got, waits)
+		waiting.add(mean.waiting, got, math.Abs(got-mean.waiting))
+	}
+	off := 0.0
+	if c.kind.gaugeSteps > 0 {
+		off = 1
+	} else {
+		require.LessOrEqual(c.t, float64(len(stale)), mostStale*2*float64(len(c.readings)), "%s", strings.Join(stale, "\n"))
+	}
+	c.average(&running, off, c.underWay/4, "running requests")
+	c.average(&waiting, 0, c.underWay+c.kind.queueAge(c), c.kind.queue)
+}
+
+// totals requires that after the last request the counters equal the client's exactly; before holds
+// their values before the first.
+func (c *compare) totals(last reading, before map[string]float64) {
+	c.t.Helper()
+	end, l := time.Now(), c.ledger
+	wanted := map[string]float64{
+		"generation_tokens_total":               l.answered.until(end),
+		"prompt_tokens_total":                   l.asked.until(end),
+		"requests_total" + c.kind.entry + "/ok": l.finished.until(end),
+		"queue_depth":                           0,
+		"requests_running":                      0,
+	}
+	for family, times := range c.kind.failures {
+		wanted[family] = times * l.failed.until(end)
+	}
+	for family, want := range wanted {
+		require.Equal(c.t, want, last.value(c.t, family)-before["llm_server_"+family], family)
+	}
 }

@@ -21,8 +21,8 @@ type comparison struct {
 	error, allowed, errorUnit string
 }
 
-// documented returns docs/dev/accuracy.md before, in and after the table of a server.
-func documented(t *testing.T, server string) (file, head, table, tail string) {
+// documentedTable returns docs/dev/accuracy.md before, in and after the table of a server.
+func documentedTable(t *testing.T, server string) (file, head, table, tail string) {
 	t.Helper()
 	file = filepath.Join(repositoryRoot(t), "docs/dev/accuracy.md")
 	text, err := os.ReadFile(file)
@@ -77,7 +77,7 @@ func tableOf(rows []comparison) string {
 // them.
 func requireDocumented(t *testing.T, server string, rows []comparison, update bool) {
 	t.Helper()
-	file, head, table, tail := documented(t, server)
+	file, head, table, tail := documentedTable(t, server)
 	if update {
 		table = tableOf(rows)
 		require.NoError(t, os.WriteFile(file, []byte(head+table+tail), 0o600))

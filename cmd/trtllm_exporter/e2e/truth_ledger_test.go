@@ -48,7 +48,7 @@ type growth struct {
 func stepsOf(outcomes []outcome, failed bool, growths func(o *outcome) []growth) steps {
 	var all []growth
 	for i := range outcomes {
-		if o := &outcomes[i]; o.failed == failed {
+		if o := &outcomes[i]; o.failed() == failed {
 			all = append(all, growths(o)...)
 		}
 	}
@@ -101,13 +101,18 @@ func newLedger(outcomes []outcome) *ledger {
 	one, oneToken := func(*outcome) float64 { return 1 }, func(time.Duration) float64 { return 1 }
 	words := func(o *outcome) float64 { return float64(o.plan.words) }
 	return &ledger{
-		outcomes: outcomes, finished: ended(false, one), failed: ended(true, one),
-		answered: ended(false, func(o *outcome) float64 { return float64(len(o.tokens)) }), asked: ended(false, words),
-		lived: ended(false, func(o *outcome) float64 { return o.ended.Sub(o.sent).Seconds() }),
-		begun: first(
-			one,
-		), waited: first(func(o *outcome) float64 { return o.tokens[0].Sub(o.sent).Seconds() }), prompted: first(words),
-		received: each(0, oneToken), decoded: each(1, oneToken), spaced: each(1, time.Duration.Seconds),
+		outcomes: outcomes,
+		finished: ended(false, one),
+		failed:   ended(true, one),
+		answered: ended(false, func(o *outcome) float64 { return float64(len(o.tokens)) }),
+		asked:    ended(false, words),
+		lived:    ended(false, func(o *outcome) float64 { return o.ended.Sub(o.sent).Seconds() }),
+		begun:    first(one),
+		waited:   first(func(o *outcome) float64 { return o.tokens[0].Sub(o.sent).Seconds() }),
+		prompted: first(words),
+		received: each(0, oneToken),
+		decoded:  each(1, oneToken),
+		spaced:   each(1, time.Duration.Seconds),
 	}
 }
 
@@ -115,7 +120,7 @@ func newLedger(outcomes []outcome) *ledger {
 func (l *ledger) late() time.Duration {
 	worst := time.Duration(0)
 	for i := range l.outcomes {
-		if o := &l.outcomes[i]; o.failed {
+		if o := &l.outcomes[i]; o.failed() {
 			worst = max(worst, o.ended.Sub(o.sent))
 		}
 	}
@@ -171,7 +176,7 @@ func (l *ledger) at(t time.Time) occupancy {
 	flight, inSlot := 0, 0
 	for i := range l.outcomes {
 		o := &l.outcomes[i]
-		if o.failed || o.sent.After(t) || !o.ended.After(t) {
+		if o.failed() || o.sent.After(t) || !o.ended.After(t) {
 			continue
 		}
 		flight++

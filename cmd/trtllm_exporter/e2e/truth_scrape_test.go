@@ -3,10 +3,7 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -15,7 +12,6 @@ import (
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
-	"github.com/prometheus/prometheus/model/textparse"
 	"github.com/stretchr/testify/require"
 )
 
@@ -28,9 +24,9 @@ type reading struct {
 	values map[string]float64
 }
 
-// watch reads the exporter's page until it is stopped, and keeps a reading of each scrape of each
+// watcher reads the exporter's page until it is stopped, and keeps a reading of each scrape of each
 // replica.
-type watch struct {
+type watcher struct {
 	mu       sync.Mutex
 	readings map[string][]reading
 	problem  error
@@ -40,7 +36,7 @@ type watch struct {
 
 // watchFromTheFirst starts exporters until the first scrape of one, where windows start, was
 // observed.
-func watchFromTheFirst(t *testing.T, config string, replicas int) *watch {
+func watchFromTheFirst(t *testing.T, config string, replicas int) *watcher {
 	t.Helper()
 	for range 5 {
 		e := launchExporter(t, nil, exporterBinary(t), "--config.file", configFile(t, config))
@@ -68,9 +64,9 @@ const (
 	readEvery = 250 * time.Millisecond
 )
 
-func startWatch(t *testing.T, e *exporter, replicas int) *watch {
+func startWatch(t *testing.T, e *exporter, replicas int) *watcher {
 	t.Helper()
-	w := &watch{readings: map[string][]reading{}, exporter: e}
+	w := &watcher{readings: map[string][]reading{}, exporter: e}
 	w.stop = repeat(t, 0, func(ctx context.Context) {
 		_, body, err := get(ctx, e.url("/metrics"))
 		if err == nil {
@@ -90,7 +86,7 @@ func startWatch(t *testing.T, e *exporter, replicas int) *watch {
 
 // begun returns the number of replicas with two readings, and whether the first one of each was
 // its first scrape.
-func (w *watch) begun() (replicas int, whole bool) {
+func (w *watcher) begun() (replicas int, whole bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	whole = true
@@ -104,7 +100,7 @@ func (w *watch) begun() (replicas int, whole bool) {
 }
 
 // read returns the derived values of a page and the times of their scrapes.
-func (w *watch) read(body []byte) error {
+func (w *watcher) read(body []byte) error {
 	found, err := byReplica(body)
 	if err != nil {
 		return err
@@ -129,35 +125,21 @@ func (w *watch) read(body []byte) error {
 	return nil
 }
 
-// byReplica returns the derived values of a page, and the exporter's own, by replica, without
-// parsing the rest.
+// byReplica returns the derived values of a page, and the exporter's own, by replica.
 func byReplica(body []byte) (map[string]map[string]float64, error) {
+	p, err := parse(body)
 	found := map[string]map[string]float64{}
-	parser := textparse.NewPromParser(body, labels.NewSymbolTable(), false)
-	for {
-		entry, err := parser.Next()
-		if errors.Is(err, io.EOF) {
-			return found, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		if entry != textparse.EntrySeries {
+	for _, s := range p.samples {
+		name, replica := s.labels.Get(model.MetricNameLabel), s.labels.Get("replica_id")
+		if !strings.HasPrefix(name, "llm_server_") && !strings.HasPrefix(name, "trtllm_exporter_target_") {
 			continue
 		}
-		series, _, value := parser.Series()
-		if !bytes.HasPrefix(series, []byte("llm_server_")) &&
-			!bytes.HasPrefix(series, []byte("trtllm_exporter_target_")) {
-			continue
-		}
-		var l labels.Labels
-		parser.Labels(&l)
-		replica := l.Get("replica_id")
 		if found[replica] == nil {
 			found[replica] = map[string]float64{}
 		}
-		found[replica][seriesKey(l)] = value
+		found[replica][seriesKey(s.labels)] = s.value
 	}
+	return found, err
 }
 
 // seriesKey returns the name of a series in a reading.
@@ -172,7 +154,7 @@ func seriesKey(l labels.Labels) string {
 }
 
 // of returns the readings of a replica, which must exist for every second.
-func (w *watch) of(t *testing.T, replica string, atLeast int) []reading {
+func (w *watcher) of(t *testing.T, replica string, atLeast int) []reading {
 	t.Helper()
 	w.stop()
 	require.NoError(t, w.problem)
@@ -192,15 +174,10 @@ func (r reading) value(t *testing.T, name string) float64 {
 func (r reading) requireAbsent(t *testing.T, prefix, of, why string) {
 	t.Helper()
 	for series := range r.values {
-		parts := strings.Split(series, "/")
-		looked := of == "" || slices.Contains(parts[1:], of)
-		require.False(
-			t,
-			looked && strings.HasPrefix(parts[0], "llm_server_"+prefix),
-			"%s is on the page: %s",
-			series,
-			why,
-		)
+		name, keys, _ := strings.Cut(series, "/")
+		if of == "" || slices.Contains(strings.Split(keys, "/"), of) {
+			require.False(t, strings.HasPrefix(name, "llm_server_"+prefix), "%s is on the page: %s", series, why)
+		}
 	}
 }
 

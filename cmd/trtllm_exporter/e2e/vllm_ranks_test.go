@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -16,72 +15,92 @@ import (
 // TestVLLMStoppedRank stops one of two engines behind one API: tokens still arrive, and the
 // server reports healthy.
 func TestVLLMStoppedRank(t *testing.T) {
+	const (
+		n, words = 2 * slots, 20
+		tokens   = 2400 // The other rank must have work while the stall is detected.
+		first    = vllmCore + "_DP0"
+		second   = vllmCore + "_DP1"
+	)
 	s := newEngine(t, "vllm")
 	s.start(t, "--data-parallel-size", "2")
-	l := watchLife(t, s)
-	l.serves(t)
-	stated := 0.0 // Each rank reports only itself.
-	for _, rank := range l.page(t).named("vllm:cache_config_info") {
-		each, err := strconv.ParseFloat(rank.labels.Get("kv_cache_size_tokens"), 64)
-		require.NoError(t, err)
-		stated += each
-	}
-	require.InDelta(
-		t,
-		stated,
-		l.page(t).only(t, "llm_server_kv_cache_capacity_tokens"),
-		2*256,
-		"but for one block of each",
+	l := watchEngine(t, s)
+	var before page
+	bothRun := shows(
+		above(0, "vllm:num_requests_running", "exported_engine", "0"),
+		above(0, "vllm:num_requests_running", "exported_engine", "1"),
 	)
-	const tokens = 2400 // The other rank must have work while the stall is detected.
-	c := s.startCrowd(t, 2*slots, arrival{words: 20, tokens: tokens})
-	running := func(rank string) float64 {
-		return l.page(t).sum("vllm:num_requests_running", "exported_engine", rank)
-	}
-	within(t, engineLongest, "both engines work", func() bool { return running("0") > 0 && running("1") > 0 })
-	l.shows(t, 2*slots, "llm_server_requests_running")
-
-	stopped := s.part(t, vllmCore+"_DP1")
-	signalPart(t, stopped, syscall.SIGSTOP)
-	moved := l.lastMove(t, "1")
-	r := l.report(t)
-	require.Equal(t, "ready", r.State, "requests need not reach that rank, so that its gauge is one sign")
-	require.Contains(t, r.Reason, "nothing has moved since")
-	t.Logf("suspected %s after its counts moved last", time.Since(moved).Round(time.Millisecond))
-	before := l.page(t).sum("llm_server_generation_tokens_total")
-	require.Positive(t, running("0"), "the other engine has requests yet: give them more tokens")
-	within(t, engineLongest, "tokens come from the other engine", func() bool {
-		return l.page(t).sum("llm_server_generation_tokens_total") > before
-	})
-	require.True(t, l.report(t).Suspected)
-	require.Equal(t, http.StatusOK, s.status(t, "/health"))
-	signalPart(t, stopped, syscall.SIGCONT)
-	within(t, engineLongest, "the suspicion ends", func() bool { return !l.report(t).Suspected })
-	c.requireComplete(t)
-	l.shows(t, 2*slots*tokens, "llm_server_generation_tokens_total", "model_id", engineModel)
-	l.shows(t, 2*slots*20, "llm_server_prompt_tokens_total", "model_id", engineModel)
-	l.shows(t, 2*slots, "llm_server_requests_total", "class", "ok")
-	require.LessOrEqual(t, l.page(t).only(t, "llm_server_kv_cache_utilization_ratio"), 1.0)
-
-	killed := signalPart(t, s.part(t, vllmCore+"_DP0"), syscall.SIGKILL)
-	l.waitFor(t, "down", killed, engineLongest)
-	require.Subset(t, []string{"ready", "not_ready", "blind", "down"}, l.history(t), "no other state was ever shown")
+	l.plays(
+		step{
+			name: "a server of two ranks is ready",
+			says: engineReady(),
+			then: acts{capacityOfRanks},
+		},
+		step{
+			name: "a stopped rank is one sign only, since requests need not reach it",
+			does: acts{load(n, words, tokens), running(n), bothRun, freeze(s, second), lastMove},
+			says: is(suspected, keep, 0, "nothing has moved since"),
+			then: acts{func(l *life) { before = l.page() }},
+		},
+		step{
+			name: "so it is while tokens come from the other one and the server reports healthy",
+			does: acts{func(l *life) {
+				const generated = "llm_server_generation_tokens_total"
+				require.Positive(l.t, before.sum("vllm:num_requests_running", "exported_engine", "0"),
+					"the other rank has requests yet: give them more tokens")
+				l.shows(above(before.sum(generated), generated))
+				require.True(l.t, l.exporter.report(l.t).Suspected, "suspected")
+				require.Equal(l.t, http.StatusOK, s.status(l.t, "/health"))
+			}},
+		},
+		step{
+			name: "the suspicion ends when it goes on",
+			does: acts{thaw(s, second)},
+			says: is("ready", keep, 0, ""),
+			then: acts{
+				complete,
+				shows(
+					has(n*tokens, "llm_server_generation_tokens_total", "model_id", tinyLlama),
+					has(n*words, "llm_server_prompt_tokens_total", "model_id", tinyLlama),
+					has(n, "llm_server_requests_total", "class", "ok"),
+				),
+				func(l *life) {
+					require.LessOrEqual(l.t, l.page().only(l.t, "llm_server_kv_cache_utilization_ratio"), 1.0)
+				},
+			},
+		},
+		step{
+			name: "a server with a killed rank is down",
+			does: acts{kill(s, first)},
+			says: is("down", avoid, 46*time.Second, ""),
+		},
+	)
+	require.Subset(t, []string{"ready", "not_ready", "blind", "down"}, l.exporter.history(t, "r0"),
+		"no other state was ever shown")
 }
 
-// lastMove waits until the replica is suspected, and returns when a counter of an engine last
-// changed on the server's page: the API may count late what it got from an engine before the
-// stop.
-func (l *life) lastMove(t *testing.T, engine string) time.Time {
-	t.Helper()
-	begun := time.Now()
-	last, before := begun, ""
-	within(t, 2*engineLongest, "a suspicion", func() bool {
-		report, p := l.report(t), l.page(t)
+// capacityOfRanks requires the sum of what the ranks state, each of itself, but for one block of each.
+func capacityOfRanks(l *life) {
+	stated := 0.0
+	p := l.page()
+	for _, rank := range p.named("vllm:cache_config_info") {
+		each, err := strconv.ParseFloat(rank.labels.Get("kv_cache_size_tokens"), 64)
+		require.NoError(l.t, err)
+		stated += each
+	}
+	require.InDelta(l.t, stated, p.only(l.t, "llm_server_kv_cache_capacity_tokens"), 2*256)
+}
+
+// lastMove waits until the replica is suspected, and logs how long after a counter of the second rank
+// last changed on the server's page: the API may count late what it got from a rank before the stop.
+func lastMove(l *life) {
+	last, before := l.happened, ""
+	within(l.t, 2*patience, "it is suspected", func() bool {
+		report, p := l.exporter.report(l.t), l.page()
 		var counted []string
 		for _, name := range []string{
 			"vllm:generation_tokens_total", "vllm:prompt_tokens_total", "vllm:iteration_tokens_total_count",
 		} {
-			for _, s := range p.named(name, "exported_engine", engine) {
+			for _, s := range p.named(name, "exported_engine", "1") {
 				counted = append(counted, s.text)
 			}
 		}
@@ -90,7 +109,6 @@ func (l *life) lastMove(t *testing.T, engine string) time.Time {
 		}
 		return report.Suspected
 	})
-	t.Logf("what engine %s had done was counted until %s "+
-		"after it stopped", engine, last.Sub(begun).Round(time.Millisecond))
-	return last
+	l.t.Logf("what the rank had done was counted until %s after it stopped, and it was suspected %s after that",
+		last.Sub(l.happened).Round(time.Millisecond), time.Since(last).Round(time.Millisecond))
 }

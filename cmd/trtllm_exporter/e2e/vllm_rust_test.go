@@ -19,21 +19,22 @@ func TestVLLMRustFrontend(t *testing.T) {
 	}
 	t.Setenv("VLLM_USE_RUST_FRONTEND", "1")
 	s.start(t)
-	l := watchLife(t, s)
-	l.serves(t)
-	require.Equal(t, "vllm", l.report(t).Engine)
-	l.shows(t, 0, "llm_server_requests_running")
-	l.shows(t, 0, "llm_server_capability", "capability", "tpot") // Families of requests appear with the first one.
+	l := watchEngine(t, s)
+	l.hears(engineReady())
+	require.Equal(t, "vllm", l.exporter.report(t).Engine)
+	tpot := func(there float64) value { return has(there, "llm_server_capability", "capability", "tpot") }
+	l.shows(has(0, "llm_server_requests_running"), tpot(0)) // Families of requests appear with the first one.
 
-	const ended, tokens = 4, 40
-	s.startCrowd(t, ended, arrival{words: 20, tokens: tokens}).requireComplete(t)
-	c := s.startCrowd(t, slots+2, arrival{words: 20, tokens: 2000})
-	l.showsAtOnce(t, map[string]float64{"llm_server_requests_running": slots, "llm_server_queue_depth": 2})
-	c.stop()
-	c.wait()
-	l.shows(t, slots+2, "llm_server_requests_total", "class", "canceled")
-	l.shows(t, ended, "llm_server_requests_total", "class", "ok")
-	l.shows(t, 0, "llm_server_requests_total", "class", "client")
-	l.shows(t, 1, "llm_server_capability", "capability", "tpot")
-	l.absent(t, "llm_server_kv_cache_capacity_tokens")
+	const ended = 4
+	s.crowd(t, ended, request{words: 20, tokens: 40}).requireComplete(t)
+	c := s.crowd(t, slots+2, request{words: 20, tokens: 2000})
+	l.shows(has(slots, "llm_server_requests_running"), has(2, "llm_server_queue_depth"))
+	c.leave()
+	l.shows(
+		has(slots+2, "llm_server_requests_total", "class", "canceled"),
+		has(ended, "llm_server_requests_total", "class", "ok"),
+		has(0, "llm_server_requests_total", "class", "client"),
+		tpot(1),
+		lacks("llm_server_kv_cache_capacity_tokens"),
+	)
 }
