@@ -48,6 +48,7 @@ func newDeployment(t *testing.T) *deployment {
 			startsWithin: time.Minute,
 		}
 		s.serves = func(t *testing.T) bool {
+			t.Helper()
 			require.False(t, s.ended(), "%s ended by itself", name)
 			return s.status(t, "/health") != 0
 		}

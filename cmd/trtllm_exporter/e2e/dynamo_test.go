@@ -47,7 +47,7 @@ func TestDynamo(t *testing.T) {
 		},
 		step{
 			name: "two workers and their frontend add up",
-			does: acts{d.spread, d.both},
+			does: acts{d.spread, both},
 		},
 		step{
 			name: "a killed worker is down, while another one serves",
@@ -123,7 +123,7 @@ func (d *deployment) canary(l *life) {
 const bothRun, bothWait, bothTokens = 2 * dynamoSlots, 8, 250
 
 // both requires that quantities of two workers come from one tier and are sums.
-func (d *deployment) both(l *life) {
+func both(l *life) {
 	const leaving, tokens = 4, "llm_server_generation_tokens_total"
 	frontend, worker := []string{"tier", "frontend"}, []string{"tier", "worker"}
 	before := l.page()

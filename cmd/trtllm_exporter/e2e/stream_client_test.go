@@ -16,6 +16,8 @@ import (
 	"strings"
 	"time"
 
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
@@ -100,8 +102,7 @@ func (s *tritonServer) generate(ctx context.Context, model, prompt string, maxTo
 const endGrace = 5 * time.Second
 
 // inferStream sends one request with inference.GRPCInferenceService/ModelStreamInfer and calls token for
-// each response. gRPC is length-prefixed messages over HTTP/2, which net/http supports. Triton 2.36 may
-// leave the call open, so the client closes it after all responses.
+// each response. Triton 2.36 may leave the call open, so the client closes it after all responses.
 func (s *tritonServer) inferStream(
 	ctx context.Context,
 	model string,
@@ -110,66 +111,55 @@ func (s *tritonServer) inferStream(
 	shape []byte,
 	inputs ...input,
 ) error {
-	message := inferRequest(model, shape, inputs)
 	ctx, hangUp := context.WithCancel(ctx)
 	defer hangUp()
-	frame := binary.BigEndian.AppendUint32([]byte{0}, uint32(len(message)))
-	url := fmt.Sprintf("http://127.0.0.1:%d/inference.GRPCInferenceService/ModelStreamInfer", s.port+1)
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(append(frame, message...)))
+	c, err := grpc.NewClient(fmt.Sprintf("127.0.0.1:%d", s.port+1),
+		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultCallOptions(grpc.ForceCodec(raw{})))
 	if err != nil {
 		return err
 	}
-	request.Header.Set("Content-Type", "application/grpc+proto")
-	request.Header.Set("TE", "trailers")
-	var protocols http.Protocols
-	protocols.SetUnencryptedHTTP2(true)
-	transport := &http.Transport{Protocols: &protocols}
-	defer transport.CloseIdleConnections()
-	response, err := (&http.Client{Transport: transport}).Do(request)
-	if err != nil {
-		return err
+	defer c.Close()
+	const method = "/inference.GRPCInferenceService/ModelStreamInfer"
+	stream, err := c.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, method)
+	if err == nil {
+		err = stream.SendMsg(inferRequest(model, shape, inputs))
 	}
-	defer response.Body.Close()
-	end := time.AfterFunc(time.Hour, hangUp)
-	defer end.Stop()
-	for tokens := 0; ; {
-		answer, err := readFrame(response.Body)
-		if errors.Is(err, io.EOF) {
+	if err == nil {
+		err = stream.CloseSend()
+	}
+	tokens := 0
+	for err == nil {
+		var answer []byte
+		if err = stream.RecvMsg(&answer); err != nil {
 			break
-		}
-		if errors.Is(err, context.Canceled) && tokens == wanted {
-			return nil
-		}
-		if err != nil {
-			return err
 		}
 		if text := errorOf(answer); text != "" {
 			return answeredError(text)
 		}
-		tokens++
 		token()
-		if tokens == wanted {
-			end.Reset(endGrace)
+		if tokens++; tokens == wanted {
+			defer time.AfterFunc(endGrace, hangUp).Stop()
 		}
 	}
-	// A call that fails at once has its status in the header.
-	status := response.Trailer.Get("Grpc-Status") + response.Header.Get("Grpc-Status")
-	if status == "0" {
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(ctx.Err(), context.Canceled) && tokens == wanted:
 		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
 	}
-	return fmt.Errorf("grpc status %q: %s%s",
-		status, response.Trailer.Get("Grpc-Message"), response.Header.Get("Grpc-Message"))
+	return err
 }
 
-// readFrame reads a length-prefixed message, or returns io.EOF after the last.
-func readFrame(r io.Reader) ([]byte, error) {
-	var head [5]byte
-	if _, err := io.ReadFull(r, head[:]); err != nil {
-		return nil, err
-	}
-	message := make([]byte, binary.BigEndian.Uint32(head[1:]))
-	_, err := io.ReadFull(r, message)
-	return message, err
+// raw is a codec of messages that are encoded.
+type raw struct{}
+
+func (raw) Name() string { return "proto" }
+
+func (raw) Marshal(v any) ([]byte, error) { return v.([]byte), nil }
+
+func (raw) Unmarshal(data []byte, v any) error {
+	*v.(*[]byte) = bytes.Clone(data)
+	return nil
 }
 
 type input struct {

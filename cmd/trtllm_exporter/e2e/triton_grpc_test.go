@@ -12,6 +12,7 @@ import (
 func TestTritonWithoutHTTP(t *testing.T) {
 	s := newTriton(t, releases()[0])
 	s.serves = func(t *testing.T) bool {
+		t.Helper()
 		s.relaunch(t)
 		return s.showsPage(t)
 	}

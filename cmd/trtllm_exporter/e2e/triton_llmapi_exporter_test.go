@@ -17,7 +17,7 @@ func TestMetricsModuleIsRead(t *testing.T) {
 	s := newLLMAPI(t, releases()[0], true, settings{"iteration_ms": "40"})
 	s.start(t)
 	s.sendAll(t, ask(3, 2, true)) // An engine that never ran has no iterations.
-	s.settled(t, counted{tokens: 2, ended: map[string]float64{"ok": 1}})
+	s.settled(t, counted{"tokens": 2, "ok": 1})
 	found := doctor(t, s.tritonServer)
 	require.Equal(t, []string{"gpu"}, missing(found), "a machine without a GPU")
 	require.Contains(t, found.stdout, "metric set E")

@@ -44,7 +44,7 @@ func TestMetricsModuleWithoutHistograms(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 8, tokens)
 	}
-	s.settled(t, counted{tokens: 24, ended: map[string]float64{"ok": 3}}).requires(
+	s.settled(t, counted{"tokens": 24, "ok": 3}).requires(
 		t,
 		has(15, "nv_llmapi_prompt_tokens_total"),
 		has(3, "nv_llmapi_time_to_first_token_seconds_count"),
@@ -57,25 +57,26 @@ func TestMetricsModuleWithoutHistograms(t *testing.T) {
 	require.Equal(t, 1, s.logged(t, "no custom histograms"))
 }
 
-// counted holds counters of the module since the start of the server.
-type counted struct {
-	tokens float64
-	ended  map[string]float64
-}
+// counted holds the numbers of requests that ended by class, and of "tokens", since the start of the
+// server.
+type counted map[string]float64
 
-func (s *llmapiServer) counted(t *testing.T) counted {
-	t.Helper()
-	p := s.page(t)
-	c := counted{
-		tokens: p.sum("nv_llmapi_generation_tokens_total", "model", "tensorrt_llm"),
-		ended:  map[string]float64{},
-	}
+func (s *llmapiServer) counted(p page) counted {
+	c := counted{"tokens": p.sum("nv_llmapi_generation_tokens_total", "model", "tensorrt_llm")}
 	for _, series := range p.named("nv_llmapi_requests_ended_total", "model", "tensorrt_llm") {
 		if series.value > 0 {
-			c.ended[series.labels.Get("class")] += series.value
+			c[series.labels.Get("class")] += series.value
 		}
 	}
 	return c
+}
+
+func (c counted) more(more counted) counted {
+	sum := maps.Clone(c)
+	for what, n := range more {
+		sum[what] += n
+	}
+	return sum
 }
 
 // settled waits until the page has the engine's last iteration and the expected counters.
@@ -83,9 +84,8 @@ func (s *llmapiServer) settled(t *testing.T, want counted) (p page) {
 	t.Helper()
 	await(t, 10*time.Second, func() string {
 		p = s.page(t)
-		got := s.counted(t)
-		if got.tokens != want.tokens || !maps.Equal(got.ended, want.ended) {
-			return fmt.Sprintf("the module counts: wanted %+v, got %+v", want, got)
+		if got := s.counted(p); !maps.Equal(got, want) {
+			return fmt.Sprintf("the module counts: wanted %v, got %v", want, got)
 		}
 		return p.wrong(
 			has(0, "nv_llmapi_requests_in_flight", "model", "tensorrt_llm"),
@@ -96,20 +96,10 @@ func (s *llmapiServer) settled(t *testing.T, want counted) (p page) {
 	return p
 }
 
-func (c counted) more(tokens float64, ended map[string]float64) counted {
-	sum := counted{tokens: c.tokens + tokens, ended: map[string]float64{}}
-	for _, part := range []map[string]float64{c.ended, ended} {
-		for class, n := range part {
-			sum.ended[class] += n
-		}
-	}
-	return sum
-}
-
 func (s *llmapiServer) requireTypes(t *testing.T) {
 	t.Helper()
 	s.sendAll(t, ask(3, 2, true))
-	p := s.settled(t, counted{tokens: 2, ended: map[string]float64{"ok": 1}})
+	p := s.settled(t, counted{"tokens": 2, "ok": 1})
 	for family, kind := range map[string]model.MetricType{
 		"nv_trt_llm_request_metrics":                   model.MetricTypeGauge,
 		"nv_trt_llm_runtime_memory_metrics":            model.MetricTypeGauge,
@@ -130,7 +120,7 @@ func (s *llmapiServer) requireTypes(t *testing.T) {
 
 func (s *llmapiServer) requireCounts(t *testing.T) {
 	t.Helper()
-	before, page := s.counted(t), s.page(t)
+	page := s.page(t)
 	questions := []question{
 		ask(5, 9, false, "!stop:4"),
 		ask(5, 9, true, "!stop:4"),
@@ -147,7 +137,8 @@ func (s *llmapiServer) requireCounts(t *testing.T) {
 		tokens, prompts = tokens+10+i, prompts+10
 	}
 	s.sendAll(t, questions...)
-	after := s.settled(t, before.more(float64(tokens), map[string]float64{
+	after := s.settled(t, s.counted(page).more(counted{
+		"tokens":   float64(tokens),
 		"ok":       9,
 		"server":   2,
 		"client":   2,
@@ -172,15 +163,15 @@ func (s *llmapiServer) requireCounts(t *testing.T) {
 func (s *llmapiServer) requireCancelled(t *testing.T) {
 	t.Helper()
 	// Another request cancels one in the middle of its stream.
-	before, made := s.counted(t), s.tokensMade(t)
+	before, made := s.counted(s.page(t)), s.tokensMade(t)
 	stopped := ask(5, 400, true)
 	stopped.id = "a"
 	over := s.begin(t, stopped)
 	within(t, 5*time.Second, "tokens come", func() bool { return s.tokensMade(t) > made+10 })
 	s.sendAll(t, question{id: "a", stop: true})
 	over.answered(t)
-	want := before.more(s.tokensMade(t)-made, map[string]float64{"canceled": 1})
-	require.Less(t, want.tokens, before.tokens+200)
+	want := before.more(counted{"tokens": s.tokensMade(t) - made, "canceled": 1})
+	require.Less(t, want["tokens"], before["tokens"]+200)
 	s.settled(t, want)
 
 	// A client disconnects while no token is being sent: this release may crash if one
@@ -191,7 +182,7 @@ func (s *llmapiServer) requireCancelled(t *testing.T) {
 	_, err := s.streamOf(ctx, "tensorrt_llm", ask(5, 400, true, "!freeze:2000"))
 	require.Error(t, err)
 	within(t, 5*time.Second, "the engine continues", func() bool { return s.tokensMade(t) > made })
-	s.settled(t, want.more(1, map[string]float64{"canceled": 1}))
+	s.settled(t, want.more(counted{"tokens": 1, "canceled": 1}))
 	require.Equal(t, made+1, s.tokensMade(t), "the engine noticed the disconnect")
 }
 
@@ -202,19 +193,19 @@ func (s *llmapiServer) tokensMade(t *testing.T) float64 {
 
 func (s *llmapiServer) requireReload(t *testing.T) {
 	t.Helper()
-	before := s.counted(t)
+	before := s.counted(s.page(t))
 	over := s.begin(t, ask(5, 40, true), ask(5, 40, false))
 	s.shows(t, has(2, "nv_llmapi_requests_in_flight", "model", "tensorrt_llm"))
 	s.unload(t, "tensorrt_llm")
 	over.answered(t) // Requests in flight are completed.
-	want := before.more(80, map[string]float64{"ok": 2})
+	want := before.more(counted{"tokens": 80, "ok": 2})
 	s.requireUnloaded(t, want)
 
 	s.load(t, "tensorrt_llm")
 	within(t, 5*time.Second, "the heartbeat is back", func() bool { return s.beats(t, "tensorrt_llm") })
-	require.Equal(t, want, s.counted(t), "counters go on from where they were")
+	require.Equal(t, want, s.counted(s.page(t)), "counters go on from where they were")
 	s.sendAll(t, ask(5, 10, true))
-	s.settled(t, want.more(10, map[string]float64{"ok": 1}))
+	s.settled(t, want.more(counted{"tokens": 10, "ok": 1}))
 	s.shows(t, has(8, "nv_trt_llm_request_metrics", "request_type", "max"))
 }
 
@@ -229,7 +220,7 @@ func (s *llmapiServer) beats(t *testing.T, name string, pairs ...string) bool {
 func (s *llmapiServer) requireUnloaded(t *testing.T, want counted) {
 	t.Helper()
 	p := s.page(t)
-	require.Equal(t, want, s.counted(t))
+	require.Equal(t, want, s.counted(p))
 	gauges := 0
 	for _, key := range p.order {
 		series := p.samples[key]

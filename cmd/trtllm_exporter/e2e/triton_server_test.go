@@ -129,6 +129,7 @@ func newTriton(t *testing.T, r release) *tritonServer {
 	}
 	// The metrics port opens some 40 ms after that of the API.
 	s.serves = func(t *testing.T) bool {
+		t.Helper()
 		s.relaunch(t)
 		return s.status(t, "/v2/health/ready") == http.StatusOK && s.showsPage(t)
 	}

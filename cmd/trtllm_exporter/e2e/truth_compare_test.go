@@ -71,108 +71,85 @@ type compare struct {
 	edge, age, underWay time.Duration
 }
 
-// windows calls check with the first and the last reading of each window of at least
-// shortestWindow.
-func (c *compare) windows(check func(first, last reading, seconds float64)) {
-	c.t.Helper()
-	windows := 0
-	for n := 1; n < len(c.readings); n++ {
-		first, last := windowOf(c.t, c.readings, n, time.Minute), c.readings[n]
-		if length := last.scraped.Sub(first.scraped); length >= shortestWindow {
-			check(first, last, length.Seconds())
-			windows++
-		}
-	}
-	require.Positive(c.t, windows, "windows to compare")
+// An error is a difference times a factor, which may depend on what is right.
+type errorIn struct {
+	unit   string
+	factor func(client float64) float64
 }
 
-func percent(client, exporter float64) float64 { return 100 * math.Abs(exporter-client) / client }
+func percent() errorIn { return errorIn{"%", func(client float64) float64 { return 100 / client }} }
+func points() errorIn  { return errorIn{"percentage points", func(float64) float64 { return 100 }} }
+func millis() errorIn  { return errorIn{"ms", func(float64) float64 { return 1000 }} }
+
+// windows compares a family with what the client knows about each window of at least shortestWindow: the
+// value, and the span in which it must be.
+func (c *compare) windows(
+	family, metric, grade, unit string,
+	in errorIn,
+	truth func(first, last reading, seconds float64) (client float64, may span),
+) {
+	c.t.Helper()
+	var sum tallied
+	widest := 0.0
+	for n := 1; n < len(c.readings); n++ {
+		first, last := windowOf(c.t, c.readings, n, time.Minute), c.readings[n]
+		length := last.scraped.Sub(first.scraped)
+		if length < shortestWindow {
+			continue
+		}
+		client, may := truth(first, last, length.Seconds())
+		got := last.value(c.t, family)
+		require.True(c.t, may.holds(got), "%s: llm_server_%s over %s: wanted %g, at the edges %+v, got %g",
+			c.level, family, length, client, may, got)
+		by := in.factor(client)
+		sum.add(client, got, by*math.Abs(got-client))
+		widest = max(widest, by*(may.most-client), by*(client-may.least))
+	}
+	require.Positive(c.t, sum.n, "windows to compare")
+	c.rows = append(c.rows, sum.row(c.level, metric, grade, unit, digits(widest), in.unit))
+}
 
 // counted requires that a rate is what the client counted in the same window, except near its
 // edges.
 func (c *compare) counted(family, metric, unit string, what ...steps) {
 	c.t.Helper()
-	var sum tallied
-	widest := 0.0
-	c.windows(func(first, last reading, seconds float64) {
-		var may span
-		client := 0.0
+	c.windows(family, metric, "A", unit, percent(), func(first, last reading, seconds float64) (rate float64, may span) {
 		for _, s := range what {
 			one := s.around(first, last, c.edge)
 			may = span{may.least + one.least, may.most + one.most}
-			client += s.between(first.scraped, last.scraped)
+			rate += s.between(first.scraped, last.scraped) / seconds
 		}
-		got, rate := last.value(c.t, family), client/seconds
-		may = may.over(seconds, (first.within + last.within).Seconds())
-		require.True(c.t, may.holds(got), "%s: llm_server_%s is %g over %g s, the client counted %g, at "+
-			"the edges %+v", c.level, family, got, seconds, rate, may)
-		sum.add(rate, got, percent(rate, got))
-		widest = max(widest, 100*(may.most-rate)/rate, 100*(rate-may.least)/rate)
+		return rate, may.over(seconds, (first.within + last.within).Seconds())
 	})
-	c.rows = append(c.rows, sum.row(c.level, metric, "A", unit, digits(widest), "%"))
 }
 
 // errors requires the share of failed requests that the client saw.
 func (c *compare) errors() {
 	c.t.Helper()
-	var sum tallied
-	widest := 0.0
-	c.windows(func(first, last reading, _ float64) {
+	family := "request_error_ratio" + c.kind.entry + "/" + c.kind.failure
+	c.windows(family, "error ratio", "C", "", points(), func(first, last reading, _ float64) (float64, span) {
 		failed := c.ledger.failed.around(first, last, c.edge)
 		finished := c.ledger.finished.around(first, last, c.edge)
-		may := span{failed.least / (failed.least + finished.most), failed.most / (failed.most + finished.least)}
 		lost := c.ledger.failed.between(first.scraped, last.scraped)
-		client := lost / (lost + c.ledger.finished.between(first.scraped, last.scraped))
-		got := last.value(c.t, "request_error_ratio"+c.kind.entry+"/"+c.kind.failure)
-		require.True(
-			c.t,
-			may.holds(got),
-			"%s: error ratio %g, the client saw %g, at the edges %+v",
-			c.level,
-			got,
-			client,
-			may,
-		)
-		sum.add(client, got, 100*math.Abs(got-client))
-		widest = max(widest, 100*(may.most-client), 100*(client-may.least))
+		return lost / (lost + c.ledger.finished.between(first.scraped, last.scraped)), span{
+			failed.least / (failed.least + finished.most), failed.most / (failed.most + finished.least),
+		}
 	})
-	c.rows = append(c.rows, sum.row(c.level, "error ratio", "C", "", digits(widest), "percentage points"))
 }
 
 func (c *compare) latency() {
 	c.t.Helper()
-	c.mean(
-		"request_duration_average_seconds",
-		"mean latency",
-		c.ledger.lived,
-		c.ledger.finished,
-		span{c.underWay.Seconds(), 0},
-	)
+	family := "request_duration_average_seconds" + c.kind.entry
+	c.mean(family, "mean latency", c.ledger.lived, c.ledger.finished, span{c.underWay.Seconds(), 0})
 }
 
 // mean requires the mean duration of the client, within a tolerance in seconds.
 func (c *compare) mean(family, metric string, sum, count steps, off span) {
 	c.t.Helper()
-	var all tallied
-	widest := 0.0
-	c.windows(func(first, last reading, _ float64) {
+	c.windows(family, metric, "A", "s", millis(), func(first, last reading, _ float64) (float64, span) {
 		client, may := mean(sum, count, first.scraped, last.scraped, c.edge)
-		may = span{may.least - off.least, may.most + off.most}
-		got := last.value(c.t, family+c.kind.entry)
-		require.True(
-			c.t,
-			may.holds(got),
-			"%s: %s %g s, the client's %g s, at the edges %+v",
-			c.level,
-			metric,
-			got,
-			client,
-			may,
-		)
-		all.add(client, got, 1000*math.Abs(got-client))
-		widest = max(widest, 1000*(client-may.least), 1000*(may.most-client))
+		return client, span{may.least - off.least, may.most + off.most}
 	})
-	c.rows = append(c.rows, all.row(c.level, metric, "A", "s", digits(widest), "ms"))
 }
 
 // average compares the means over all readings. The client's requests in flight include those

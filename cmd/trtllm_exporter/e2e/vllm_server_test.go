@@ -42,6 +42,7 @@ func newEngine(t *testing.T, kind string) *server {
 	// SGLang opens its port before it can serve, and the response must come from this server, not from
 	// one that took the port while this one loaded its model.
 	s.serves = func(t *testing.T) bool {
+		t.Helper()
 		require.False(t, s.ended(), "%s ended by itself:\n%s", kind, s.tail(30))
 		if s.status(t, "/health") != http.StatusOK {
 			return false
