@@ -5,19 +5,14 @@ package live
 import (
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/trtllm-exporter/trtllm_exporter/alerts"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
-
-// rolled is the pool whose replicas are updated to another version, one after the other.
-const rolled = "rolled"
 
 // length returns how long to watch the fleet: LIVE_CALM, or 25 minutes by default.
 func length(t *testing.T) time.Duration {
@@ -36,13 +31,13 @@ func length(t *testing.T) time.Duration {
 // demo.
 func TestHealthyFleetSendsNoAlerts(t *testing.T) {
 	t.Parallel()
-	v, err := alerts.DefaultValues()
-	require.NoError(t, err)
 	t.Run("every kind of server", func(t *testing.T) {
 		t.Parallel()
-		fleet := healthyFleet()
-		fleet.Pools = append(fleet.Pools, rolledPool())
-		s := startStack(t, setting{fleet: fleet, exporters: []exporter{{[]string{"serve"}, healthyConfig}}, values: v})
+		s := startStack(t, setting{
+			fleet:     healthyAndRolled(),
+			exporters: []exporter{serving(healthyConfig(""))},
+			values:    shippedValues(t, 0),
+		})
 		s.requireNoAlerts(t, length(t),
 			event{0.3, "a rollout", func() { s.rollout(t) }},
 			event{0.7, "a restart of the exporter", func() {
@@ -52,25 +47,12 @@ func TestHealthyFleetSendsNoAlerts(t *testing.T) {
 	})
 	t.Run("demo", func(t *testing.T) {
 		t.Parallel()
-		s := startStack(t, setting{exporters: []exporter{{command: []string{"demo", "--calm", "--mixed"}}}, values: v})
+		s := startStack(t, setting{
+			exporters: []exporter{{command: []string{"demo", "--calm", "--mixed"}}},
+			values:    shippedValues(t, 0),
+		})
 		s.requireNoAlerts(t, length(t))
 	})
-}
-
-// rolledPool returns a pool of Tritons of an older version.
-func rolledPool() simulate.PoolSpec {
-	pool := simulate.PoolSpec{Name: rolled}
-	for i := range 4 {
-		pool.Replicas = append(pool.Replicas, simulate.Spec{
-			Name: rolled + strconv.Itoa(
-				i,
-			), Kind: simulate.KindTriton, Seed: uint64(100 + i), Speed: 1, GPUs: 1, Model: "mistral", Streaming: true,
-			EngineVersion: "2.64.0", TRTLLMVersion: "1.1.0", Setup: simulate.Setup{Histograms: true},
-			Workload: simulate.Workload{Rate: 2, PromptTokens: 200, OutputTokens: 80, Spread: 0.5},
-			Engine:   simulate.Engine{MaxActive: 32, KVBlocks: 2400, TokensPerBlock: 32},
-		})
-	}
-	return pool
 }
 
 // rollout updates the replicas of a pool, each after the previous one serves again.
@@ -80,12 +62,9 @@ func (s *stack) rollout(t *testing.T) {
 		for _, r := range pool.Replicas {
 			if pool.Name == rolled {
 				r.Rollout(5*time.Second, "2.65.0", "1.2.0")
-				within(
-					t,
-					2*time.Minute,
-					r.Name()+" serves again",
-					func() bool { return r.Truth().Phase == simulate.PhaseServing },
-				)
+				within(t, 2*time.Minute, r.Name()+" serves again", func() bool {
+					return r.Truth().Phase == simulate.PhaseServing
+				})
 			}
 		}
 	}

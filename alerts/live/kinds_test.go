@@ -13,21 +13,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
-	"github.com/trtllm-exporter/trtllm_exporter/dashboards"
 )
-
-// The pool in which several kinds of servers serve one model, each under its own name.
-const (
-	kindsPool  = "calm-kinds"
-	kindsModel = "mistral"
-)
-
-// kindsOfPool returns the kinds of its servers.
-func kindsOfPool() []simulate.Kind {
-	return []simulate.Kind{simulate.KindVLLM, simulate.KindSGLang, simulate.KindServe, simulate.KindTriton}
-}
 
 // autoscaling returns the groups of the shipped rules for autoscalers.
 func autoscaling(t *testing.T) string {
@@ -61,19 +47,9 @@ func (s *stack) requireKinds(t *testing.T) {
 		"prompt_tokens_total",
 		"requests_total", "time_to_first_token_seconds_count", "request_duration_average_seconds",
 	} {
-		require.Equal(
-			t,
-			replicas,
-			s.one(t, `count(count by (replica_id) (llm_server_`+family+selector+`))`),
-			"replicas with llm_server_%s",
-			family,
-		)
-		require.Equal(
-			t,
-			kindsModel,
-			s.query(t, `group by (model_id) (llm_server_`+family+selector+`)`)[0]["model_id"],
-			family,
-		)
+		series := "(llm_server_" + family + selector + ")"
+		require.Equal(t, replicas, s.one(t, "count(count by (replica_id) "+series+")"), "replicas with %s", family)
+		require.Equal(t, "mistral", s.query(t, "group by (model_id) "+series)[0]["model_id"], family)
 	}
 	for _, rule := range []string{
 		"pool_model:llm_server_generation_tokens:rate",
@@ -85,13 +61,8 @@ func (s *stack) requireKinds(t *testing.T) {
 	}
 	require.Positive(t, s.one(t, `pool_model_class:llm_server_requests:rate{pool_id="`+kindsPool+`",class="ok"}`))
 	tokens := s.one(t, `sum(rate(llm_server_generation_tokens_total`+selector+`[15s]))`)
-	require.InEpsilon(
-		t,
-		tokens,
-		s.one(t, "pool_model:llm_server_generation_tokens:rate"+selector),
-		0.5,
-		"the rule counts the tokens of all kinds",
-	)
+	rate := s.one(t, "pool_model:llm_server_generation_tokens:rate"+selector)
+	require.InEpsilon(t, tokens, rate, 0.5, "the rule counts the tokens of all kinds")
 
 	require.Equal(t, replicas, s.one(t, "pool:llm_server_serving:count"+selector))
 	load := s.one(t, "max_over_time(pool:llm_server_saturation:sum"+selector+"[20s])")
@@ -104,43 +75,52 @@ func (s *stack) requireKinds(t *testing.T) {
 	}
 	require.Empty(t, s.query(t, `ALERTS{pool_id="`+kindsPool+`"}`))
 	s.panelsOfKinds(t)
-	s.heatmapsOfKinds(t)
 }
 
-// heatmapsOfKinds requires that every heatmap of a pool with different buckets is a
-// histogram: larger bounds never count less, the last one counts all requests, and every
-// bound has the same number of values, because Grafana subtracts them in order.
-func (s *stack) heatmapsOfKinds(t *testing.T) {
+// panelsOfKinds runs every query of the dashboards for this pool alone: none may fail, like
+// those that match several series where only one is allowed.
+func (s *stack) panelsOfKinds(t *testing.T) {
 	t.Helper()
-	heatmaps := 0
-	for _, d := range dashboards.All() {
-		for _, p := range d.Panels {
-			if p.Type != "heatmap" {
-				continue
-			}
-			expr := strings.NewReplacer("$__rate_interval", "10s", "$__range", "30s", "$pool_id", kindsPool).
-				Replace(p.Targets[0].Expr)
-			buckets := s.over(t, variable.ReplaceAllString(expr, ".*"), 30*time.Second)
-			bounds := slices.SortedFunc(
-				maps.Keys(buckets),
-				func(a, b string) int { return cmp.Compare(number(t, a), number(t, b)) },
-			)
-			t.Logf("%s: common bounds %s", p.Title, strings.Join(bounds, " "))
-			if len(bounds) == 0 {
-				continue
-			}
-			require.Equal(t, "+Inf", bounds[len(bounds)-1], p.Title)
-			for i := 1; i < len(bounds); i++ {
-				below, above := buckets[bounds[i-1]], buckets[bounds[i]]
-				require.Len(t, above, len(below), p.Title)
-				for i := range below {
-					require.LessOrEqual(t, below[i], above[i]+1e-9, "%s", p.Title)
-				}
-			}
+	filled, all, heatmaps := 0, 0, 0
+	for _, q := range panelQueries("10s", "1m", kindsPool) {
+		all++
+		if len(s.query(t, q.expr)) > 0 {
+			filled++
+		}
+	}
+	t.Logf("%d of %d queries have data for a pool with several kinds", filled, all)
+	require.Greater(t, 2*filled, all, "queries with data")
+	for _, q := range panelQueries("10s", "30s", kindsPool) {
+		if q.panel.Type == "heatmap" && s.requireHistogram(t, &q) {
 			heatmaps++
 		}
 	}
 	require.GreaterOrEqual(t, heatmaps, 3)
+}
+
+// requireHistogram requires that the heatmap of a pool with different buckets is a
+// histogram: larger bounds never count less, the last one counts all requests, and every
+// bound has the same number of values, because Grafana subtracts them in order. It reports whether there
+// are data.
+func (s *stack) requireHistogram(t *testing.T, q *panelQuery) bool {
+	t.Helper()
+	buckets := s.over(t, q.expr, 30*time.Second)
+	bounds := slices.SortedFunc(maps.Keys(buckets), func(a, b string) int {
+		return cmp.Compare(number(t, a), number(t, b))
+	})
+	t.Logf("%s: common bounds %s", q.title, strings.Join(bounds, " "))
+	if len(bounds) == 0 {
+		return false
+	}
+	require.Equal(t, "+Inf", bounds[len(bounds)-1], q.title)
+	for i := 1; i < len(bounds); i++ {
+		below, above := buckets[bounds[i-1]], buckets[bounds[i]]
+		require.Len(t, above, len(below), q.title)
+		for i := range below {
+			require.LessOrEqual(t, below[i], above[i]+1e-9, q.title)
+		}
+	}
+	return true
 }
 
 // number parses a number.
@@ -165,26 +145,4 @@ func (s *stack) over(t *testing.T, query string, length time.Duration) map[strin
 		}
 	}
 	return found
-}
-
-// panelsOfKinds runs every query of the dashboards for this pool alone: none may fail, like
-// those that match several series where only one is allowed.
-func (s *stack) panelsOfKinds(t *testing.T) {
-	t.Helper()
-	filled, all := 0, 0
-	for _, d := range dashboards.All() {
-		for _, p := range d.Panels {
-			for _, q := range p.Targets {
-				expr := strings.NewReplacer("$__rate_interval", "10s", "$__range", "1m", "$pool_id", kindsPool).
-					Replace(q.Expr)
-				found := s.query(t, variable.ReplaceAllString(expr, ".*"))
-				all++
-				if len(found) > 0 {
-					filled++
-				}
-			}
-		}
-	}
-	t.Logf("%d of %d queries have data for a pool with several kinds", filled, all)
-	require.Greater(t, 2*filled, all, "queries with data")
 }

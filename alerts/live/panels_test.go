@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/trtllm-exporter/trtllm_exporter/dashboards"
 	"github.com/trtllm-exporter/trtllm_exporter/tools/vocabulary"
 )
 
@@ -53,25 +52,16 @@ func rare() []string {
 	}
 }
 
-// variable matches a variable in the query of a dashboard.
-var variable = regexp.MustCompile(`\$\w+`)
-
 // panels reports for every query of every dashboard whether it returns data.
 func (s *stack) panels(t *testing.T) map[string]bool {
 	t.Helper()
 	found := make(map[string]bool)
-	for _, d := range dashboards.All() {
-		for _, p := range d.Panels {
-			for _, q := range p.Targets {
-				expr := strings.NewReplacer("$__rate_interval", "10s", "$__range", "1m").Replace(q.Expr)
-				expr = variable.ReplaceAllString(expr, ".*")
-				name := q.RefID
-				if alternatives.MatchString(q.LegendFormat) {
-					name += ", " + q.LegendFormat
-				}
-				found[d.UID+" / "+p.Title+" / "+name] = len(s.query(t, expr)) > 0
-			}
+	for _, q := range panelQueries("10s", "1m", "") {
+		name := q.name
+		if alternatives.MatchString(q.legend) {
+			name += ", " + q.legend
 		}
+		found[name] = len(s.query(t, q.expr)) > 0
 	}
 	return found
 }

@@ -108,14 +108,29 @@ func fetchJSON(t *testing.T, url string, into any) {
 	require.NoError(t, json.Unmarshal(body, into), url)
 }
 
-// within waits until a condition holds.
-func within(t *testing.T, d time.Duration, condition string, holds func() bool) {
+// await waits until check finds nothing wrong.
+func await(t *testing.T, limit time.Duration, check func() (wrong string)) {
 	t.Helper()
-	deadline := time.Now().Add(d)
-	for !holds() {
-		require.True(t, time.Now().Before(deadline), "not within %s: %s", d, condition)
-		pause(t, 250*time.Millisecond)
+	for end := time.Now().Add(limit); ; pause(t, 250*time.Millisecond) {
+		wrong := check()
+		if wrong == "" {
+			return
+		}
+		if time.Now().After(end) {
+			require.FailNow(t, wrong, "after %s", limit)
+		}
 	}
+}
+
+// within waits until a condition holds.
+func within(t *testing.T, limit time.Duration, condition string, holds func() bool) {
+	t.Helper()
+	await(t, limit, func() string {
+		if holds() {
+			return ""
+		}
+		return "it is not so that " + condition
+	})
 }
 
 // pause waits for a duration or until the test ends.

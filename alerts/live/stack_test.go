@@ -34,6 +34,12 @@ type alert struct {
 	receivedAt time.Time
 }
 
+// String names an alert for messages.
+func (a alert) String() string {
+	return strings.TrimSpace(fmt.Sprintf("%s %s of %s %s (%s): %s", a.Status, a.Labels["alertname"],
+		a.Labels["pool_id"], a.Labels["replica_id"], a.Labels["severity"], a.Annotations["description"]))
+}
+
 // webhook records every alert that it receives.
 type webhook struct {
 	mu     sync.Mutex
@@ -56,22 +62,10 @@ func (w *webhook) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// firing returns received firing alerts with a name and pairs of labels.
-func (w *webhook) firing(name string, pairs ...string) []alert {
-	return w.received("firing", name, pairs...)
-}
-
 // received returns received alerts with a status, a name and pairs of labels.
-func (w *webhook) received(status, name string, pairs ...string) []alert {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	var found []alert
-	for _, a := range w.alerts {
-		same := a.Status == status && a.Labels["alertname"] == name
-		for i := 0; i+1 < len(pairs); i += 2 {
-			same = same && a.Labels[pairs[i]] == pairs[i+1]
-		}
-		if same {
+func (w *webhook) received(status, name string, pairs ...string) (found []alert) {
+	for _, a := range w.all() {
+		if a.Status == status && a.Labels["alertname"] == name && has(a.Labels, pairs) {
 			found = append(found, a)
 		}
 	}
@@ -104,6 +98,10 @@ type exporter struct {
 	config  func(*simulate.Fleet) string
 }
 
+func serving(config func(*simulate.Fleet) string, flags ...string) exporter {
+	return exporter{append([]string{"serve"}, flags...), config}
+}
+
 // setting defines the fleet, the exporters, and deviations from the shipped files.
 type setting struct {
 	// exporters scrape the fleet, as a single one, a pair, shards or sidecars, and are
@@ -120,16 +118,8 @@ type setting struct {
 // startStack starts all parts with the shipped configurations.
 func startStack(t *testing.T, set setting) *stack {
 	t.Helper()
-	binary, prometheus, alertmanager := program(
-		t,
-		"TRTLLM_EXPORTER_BIN",
-	), program(
-		t,
-		"PROMETHEUS",
-	), program(
-		t,
-		"ALERTMANAGER",
-	)
+	binary := program(t, "TRTLLM_EXPORTER_BIN")
+	prometheus, alertmanager := program(t, "PROMETHEUS"), program(t, "ALERTMANAGER")
 	fleet, err := simulate.StartFleet(t.Context(), set.fleet)
 	require.NoError(t, err)
 	t.Cleanup(fleet.Close)
@@ -139,7 +129,7 @@ func startStack(t *testing.T, set setting) *stack {
 		alertmanager: fixture.FreeAddress(t, "127.0.0.1"),
 		hook:         &webhook{},
 	}
-	hook := httptest.NewServer(http.Handler(s.hook))
+	hook := httptest.NewServer(s.hook)
 	t.Cleanup(hook.Close)
 
 	dir := t.TempDir()
@@ -162,22 +152,20 @@ func startStack(t *testing.T, set setting) *stack {
 	rules, err := alerts.Render(set.values)
 	require.NoError(t, err)
 	write("rules.yml", string(rules)+set.rules)
-	s.process.prometheus = start(t, prometheus, "--config.file="+write("prometheus.yml", shipped(t, "prometheus.yml",
-		append(set.prometheus, "127.0.0.1:9093", s.alertmanager, "127.0.0.1:9802", strings.Join(scraped, `", "`))...)),
-		"--storage.tsdb.path="+filepath.Join(dir, "tsdb"), "--web.listen-address="+s.prometheus, "--log.level=warn")
-	start(
-		t,
-		alertmanager,
-		"--config.file="+write("alertmanager.yml", shipped(t, "alertmanager.yml",
-			append(set.alertmanager, "http://127.0.0.1:9095", hook.URL)...)),
-		"--storage.path="+filepath.Join(
-			dir,
-			"am",
-		),
+	prometheusConfig := shipped(t, "prometheus.yml",
+		append(set.prometheus, "127.0.0.1:9093", s.alertmanager, "127.0.0.1:9802", strings.Join(scraped, `", "`))...)
+	s.process.prometheus = start(t, prometheus,
+		"--config.file="+write("prometheus.yml", prometheusConfig),
+		"--storage.tsdb.path="+filepath.Join(dir, "tsdb"),
+		"--web.listen-address="+s.prometheus,
+		"--log.level=warn")
+	alertmanagerConfig := shipped(t, "alertmanager.yml", append(set.alertmanager, "http://127.0.0.1:9095", hook.URL)...)
+	start(t, alertmanager,
+		"--config.file="+write("alertmanager.yml", alertmanagerConfig),
+		"--storage.path="+filepath.Join(dir, "am"),
 		"--web.listen-address="+s.alertmanager,
 		"--cluster.listen-address=",
-		"--log.level=warn",
-	)
+		"--log.level=warn")
 	for _, ready := range []string{s.exporter, s.prometheus, s.alertmanager} {
 		within(t, 30*time.Second, ready+" is ready", func() bool {
 			_, err := fetch(t.Context(), "http://"+ready+"/-/ready")
@@ -201,27 +189,21 @@ func shipped(t *testing.T, name string, pairs ...string) string {
 	return out
 }
 
-// quick returns the fleet with all faults, with short intervals and times.
-func quick(t *testing.T) setting {
+// shippedValues returns the shipped thresholds for scrapes in an interval.
+func shippedValues(t *testing.T, interval time.Duration) alerts.Values {
 	t.Helper()
-	return setting{
-		fleet:      fleetSpec(),
-		exporters:  []exporter{{[]string{"serve"}, exporterConfig}},
-		values:     values(t),
-		rules:      autoscaling(t),
-		prometheus: []string{"15s", "1s"},
-		alertmanager: []string{
-			"group_wait: 30s", "group_wait: 4s", "group_wait: 10s", "group_wait: 4s", "group_interval: 5m",
-			"group_interval: 2s",
-		},
+	v, err := alerts.DefaultValues()
+	require.NoError(t, err)
+	if interval != 0 {
+		v["scrape_interval"] = interval.String()
 	}
+	return v
 }
 
 // values returns the shipped thresholds with short times.
 func values(t *testing.T) alerts.Values {
 	t.Helper()
-	v, err := alerts.DefaultValues()
-	require.NoError(t, err)
+	v := shippedValues(t, 0)
 	for key := range v {
 		switch {
 		case key == "evaluation_interval":
@@ -266,22 +248,23 @@ func values(t *testing.T) alerts.Values {
 	return v
 }
 
-// awaitReady waits until every replica of the fleet is ready in Prometheus.
-func (s *stack) awaitReady(t *testing.T) {
-	t.Helper()
-	replicas := 0
+// replicas returns the number of replicas of the fleet.
+func (s *stack) replicas() (n int) {
 	for _, pool := range s.fleet.Pools() {
-		replicas += len(pool.Replicas)
+		n += len(pool.Replicas)
 	}
-	s.awaitReadyReplicas(t, replicas, time.Minute)
+	return n
 }
 
-// awaitReadyReplicas waits until the exporters show this number of ready replicas.
-func (s *stack) awaitReadyReplicas(t *testing.T, replicas int, limit time.Duration) {
+// awaitReady waits until the exporters show this number of ready replicas.
+func (s *stack) awaitReady(t *testing.T, replicas int, limit time.Duration) {
 	t.Helper()
-	within(t, limit, "all replicas are ready", func() bool {
+	await(t, limit, func() string {
 		found := s.query(t, `sum(llm_server_state{state="ready"})`)
-		return len(found) == 1 && found[0]["value"] == strconv.Itoa(replicas)
+		if len(found) == 1 && found[0]["value"] == strconv.Itoa(replicas) {
+			return ""
+		}
+		return fmt.Sprintf("ready replicas: wanted %d, got %v", replicas, found)
 	})
 }
 
@@ -342,4 +325,39 @@ func (s *stack) query(t *testing.T, expr string) []map[string]string {
 		}
 	}
 	return found
+}
+
+// rule is a rule as Prometheus has loaded it.
+type rule struct {
+	Name   string `json:"name"`
+	Query  string `json:"query"`
+	Type   string `json:"type"`
+	Health string `json:"health"`
+	Error  string `json:"lastError"`
+}
+
+// rules returns all rules of Prometheus.
+func (s *stack) rules(t *testing.T) (all []rule) {
+	t.Helper()
+	var answer struct {
+		Data struct {
+			Groups []struct {
+				Rules []rule `json:"rules"`
+			} `json:"groups"`
+		} `json:"data"`
+	}
+	fetchJSON(t, "http://"+s.prometheus+"/api/v1/rules", &answer)
+	for _, g := range answer.Data.Groups {
+		all = append(all, g.Rules...)
+	}
+	require.NotEmpty(t, all)
+	return all
+}
+
+// requireHealthyRules requires that Prometheus could evaluate every rule.
+func (s *stack) requireHealthyRules(t *testing.T) {
+	t.Helper()
+	for _, r := range s.rules(t) {
+		require.Equal(t, "ok", r.Health, "%s: %s", r.Name, r.Error)
+	}
 }

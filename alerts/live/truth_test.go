@@ -17,7 +17,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
-	"github.com/trtllm-exporter/trtllm_exporter/dashboards"
 	"github.com/trtllm-exporter/trtllm_exporter/tools/vocabulary"
 )
 
@@ -38,18 +37,13 @@ func allowed() map[string]float64 { return map[string]float64{"": 0, "A": 0.03, 
 func TestPanelsMatchTruth(t *testing.T) {
 	for _, c := range []struct {
 		name, config string
-		commands     [][]string
+		flags        [][]string
 	}{
-		{"one exporter", "", [][]string{{"serve"}}},
-		{"a pair", "", [][]string{{"serve"}, {"serve"}}},
-		{
-			"two shards", "sharding: { total: 2 }\n",
-			[][]string{{"serve", "--sharding.index=0"}, {"serve", "--sharding.index=1"}},
-		},
+		{"one exporter", "", [][]string{nil}},
+		{"a pair", "", [][]string{nil, nil}},
+		{"two shards", "sharding: { total: 2 }\n", [][]string{{"--sharding.index=0"}, {"--sharding.index=1"}}},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			requirePanelsMatchTruth(t, truthSetting(t, c.config, c.commands))
-		})
+		t.Run(c.name, func(t *testing.T) { requirePanelsMatchTruth(t, truthSetting(t, c.config, c.flags)) })
 	}
 }
 
@@ -69,11 +63,14 @@ func requirePanelsMatchTruth(t *testing.T, set setting) {
 	p := &panelReader{
 		stack:      s,
 		end:        end,
-		queries:    panelQueries(),
+		queries:    make(map[string]string),
 		bounds:     make(map[string][]float64),
 		spans:      make(map[string]map[string]span),
 		rules:      s.recorded(t),
 		vocabulary: vocabulary.New(),
+	}
+	for _, q := range panelQueries(over.String(), watchedFor.String(), "") {
+		p.queries[q.name] = q.expr
 	}
 	wrong := 0
 	for _, v := range panelValues() {
@@ -102,21 +99,6 @@ func requirePanelsMatchTruth(t *testing.T, set setting) {
 		}
 	}
 	t.Logf("%d values of panels, %d beyond their grade", len(panelValues()), wrong)
-}
-
-// panelQueries returns the queries of all dashboards by dashboard, panel and reference.
-func panelQueries() map[string]string {
-	queries := make(map[string]string)
-	for _, d := range dashboards.All() {
-		for _, p := range d.Panels {
-			for _, q := range p.Targets {
-				expr := strings.NewReplacer("$__rate_interval", over.String(), "$__range", watchedFor.String()).
-					Replace(q.Expr)
-				queries[d.UID+" / "+p.Title+" / "+q.RefID] = variable.ReplaceAllString(expr, ".*")
-			}
-		}
-	}
-	return queries
 }
 
 // panelReader reads panels like Grafana.
@@ -220,14 +202,8 @@ func (p *panelReader) compare(t *testing.T, v shown, got, truth map[time.Time]fl
 			b, _ := slices.BinarySearch(bounds, truth[now])
 			off += math.Abs(float64(a-b)) / float64(len(got))
 		}
-		return fmt.Sprintf(
-			"%s %s: %.4g, truth %.4g, %.2f buckets",
-			v.panel,
-			strings.Join(v.series, " "),
-			averageOf(got),
-			averageOf(truth),
-			off,
-		), off <= 1
+		return fmt.Sprintf("%s %s: %.4g, truth %.4g, %.2f buckets",
+			v.panel, strings.Join(v.series, " "), averageOf(got), averageOf(truth), off), off <= 1
 	}
 	grade := p.grade(v.panel)
 	a, b := averageOf(got), averageOf(truth)
@@ -308,26 +284,12 @@ func (p *panelReader) boundsOf(t *testing.T, v shown) []float64 {
 // recorded returns the expressions of recording rules by name.
 func (s *stack) recorded(t *testing.T) map[string]string {
 	t.Helper()
-	var answer struct {
-		Data struct {
-			Groups []struct {
-				Rules []struct {
-					Name  string `json:"name"`
-					Query string `json:"query"`
-					Type  string `json:"type"`
-				} `json:"rules"`
-			} `json:"groups"`
-		} `json:"data"`
-	}
-	fetchJSON(t, "http://"+s.prometheus+"/api/v1/rules", &answer)
 	rules := make(map[string]string)
-	for _, g := range answer.Data.Groups {
-		for _, r := range g.Rules {
-			if r.Type == "recording" {
-				rules[r.Name] += " " + r.Query
-			}
+	for _, r := range s.rules(t) {
+		if r.Type == "recording" {
+			rules[r.Name] += " " + r.Query
 		}
 	}
-	require.NotEmpty(t, slices.Collect(maps.Keys(rules)))
+	require.NotEmpty(t, rules)
 	return rules
 }
