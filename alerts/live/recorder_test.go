@@ -126,13 +126,8 @@ func (r *recorder) startedWithin(replica int, s span, latencies []simulate.Laten
 	var started []simulate.Latency
 	for i := r.index(s.begin) + 1; i < len(r.readings); i++ {
 		count := uint64(len(latencies))
-		before, after := min(
-			count,
-			r.readings[i-1].truth[replica].Finished,
-		), min(
-			count,
-			r.readings[i].truth[replica].Finished,
-		)
+		before := min(count, r.readings[i-1].truth[replica].Finished)
+		after := min(count, r.readings[i].truth[replica].Finished)
 		for _, l := range latencies[before:after] {
 			if t := r.readings[i].at.Add(l.TTFT - l.E2E); t.After(s.begin) && !t.After(s.end) {
 				started = append(started, l)

@@ -31,16 +31,8 @@ func TestClusterGrantsLeastRights(t *testing.T) {
 		var all []string
 		for _, r := range review.Status.ResourceRules {
 			for _, resource := range r.Resources {
-				all = append(
-					all,
-					strings.Join(
-						slices.Sorted(slices.Values(r.Verbs)),
-						",",
-					)+" "+strings.Join(
-						r.APIGroups,
-						",",
-					)+"/"+resource,
-				)
+				verbs := strings.Join(slices.Sorted(slices.Values(r.Verbs)), ",")
+				all = append(all, verbs+" "+strings.Join(r.APIGroups, ",")+"/"+resource)
 			}
 		}
 		slices.Sort(all)

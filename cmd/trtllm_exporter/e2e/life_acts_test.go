@@ -46,6 +46,14 @@ func terminate(s *server) act {
 	}
 }
 
+// post sends a request without a body to the API of a server.
+func post(s *server, path string) act {
+	return func(l *life) {
+		s.post(l.t, path)
+		l.happened = time.Now()
+	}
+}
+
 // load starts n requests at the client's server.
 func load(n, words, tokens int) act {
 	return func(l *life) {
@@ -84,6 +92,9 @@ func leave(l *life) {
 func pauses(d time.Duration) act { return func(l *life) { pause(l.t.Context(), d) } }
 
 func shows(wanted ...value) act { return func(l *life) { l.shows(wanted...) } }
+
+// exposes waits until the page of a server itself has all these values.
+func exposes(s *server, wanted ...value) act { return func(l *life) { s.shows(l.t, wanted...) } }
 
 // answering waits until the API of a server answers with a status; 0 for no answer.
 func answering(s *server, path string, status int) act {

@@ -21,6 +21,7 @@ type life struct {
 	// client is the server to which requests are sent, load those under way.
 	client *server
 	load   []*crowd
+	// probes are asked all the time, by replica.
 	probes map[string]*probed
 	// always checks every page that is read.
 	always func(p page)
@@ -30,15 +31,16 @@ type life struct {
 	took              time.Duration
 }
 
-// step is something that is done to servers, and what the exporter says from then on.
+// step is something that is done to servers, what the exporter must say from then on, and what else
+// must be true then.
 type step struct {
 	name string
-	// does is what happens, and then what else is true after the verdicts.
 	does acts
 	says verdicts
 	then acts
 }
 
+// act does something to a server, or requires something besides a verdict.
 type (
 	act  func(l *life)
 	acts []act

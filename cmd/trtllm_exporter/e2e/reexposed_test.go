@@ -89,7 +89,7 @@ func restingSeries(before, after page) (count int, moving string) {
 // requireSameWhenIdle compares the pages of an idle server some seconds after its start.
 func (s *tritonServer) requireSameWhenIdle(t *testing.T, e *exporter) {
 	t.Helper()
-	s.waitIdle(t)
+	s.shows(t, idle())
 	for end := time.Now().Add(15 * time.Second); ; {
 		before := s.page(t)
 		pause(t.Context(), 3*scrapeInterval)

@@ -5,6 +5,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"strconv"
@@ -89,6 +90,20 @@ func (s *server) status(t *testing.T, path string) int {
 	t.Helper()
 	status, _, _ := get(t.Context(), s.url(path))
 	return status
+}
+
+// post sends a request without a body, which must succeed.
+func (s *server) post(t *testing.T, path string) []byte {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	response, err := postJSON(ctx, s.url(path), "")
+	require.NoError(t, err)
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, response.StatusCode, "%s: %s", path, body)
+	return body
 }
 
 // crowd starts n requests.

@@ -18,13 +18,7 @@ const tokensPerSec = slots * 100
 // testWrongPath scrapes another path, for which recent releases return 200 and no body.
 func testWrongPath(t *testing.T, s *tritonServer) {
 	t.Helper()
-	e := startServing(
-		t,
-		"--target",
-		"http://"+s.address()+"/wrong",
-		"--scrape.interval",
-		scrapeInterval.String(),
-	)
+	e := startServing(t, "--target", "http://"+s.address()+"/wrong", "--scrape.interval", scrapeInterval.String())
 	// Before its first scrape a target is neither up nor down.
 	within(t, 10*time.Second, "the target is down", func() bool { return e.report(t).Health == "down" })
 	require.Equal(t, s.release.wrongPath, e.report(t).Failure)

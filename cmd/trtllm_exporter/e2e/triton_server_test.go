@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -180,22 +179,12 @@ func (s *tritonServer) forgetMemory(t *testing.T) {
 	}
 }
 
-// post sends a request without a body, which must succeed.
-func (s *tritonServer) post(t *testing.T, path string) []byte {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	response, err := postJSON(ctx, s.url(path), "")
-	require.NoError(t, err)
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	require.NoError(t, err)
-	require.Equal(t, http.StatusOK, response.StatusCode, "%s: %s", path, body)
-	return body
+// indexed requires the state of a model in the repository index, with its reason.
+func indexed(s *tritonServer, model, state string) act {
+	return func(l *life) { require.Equal(l.t, state, s.indexState(l.t, model), "%s in the index", model) }
 }
 
-// indexed returns the state of a model in the repository index, with its reason.
-func (s *tritonServer) indexed(t *testing.T, model string) string {
+func (s *tritonServer) indexState(t *testing.T, model string) string {
 	t.Helper()
 	var rows []struct{ Name, State, Reason string }
 	require.NoError(t, json.Unmarshal(s.post(t, "/v2/repository/index"), &rows))
@@ -226,19 +215,10 @@ func (s *tritonServer) killStubs(t *testing.T, processes int, of ...string) {
 	require.Equal(t, processes, killed, "killed processes of models")
 }
 
-// waitActive waits until the executor says that it has at least that many requests, waitIdle that it
+// active is what the server's page has when its executor has at least that many requests, idle when it
 // has none.
-func (s *tritonServer) waitActive(t *testing.T, n int) {
-	t.Helper()
-	within(t, 10*time.Second, fmt.Sprintf("%d requests are active", n), func() bool { return s.active(t) >= n })
+func active(n float64) value {
+	return above(n-1, "nv_trt_llm_request_metrics", "request_type", "active")
 }
 
-func (s *tritonServer) waitIdle(t *testing.T) {
-	t.Helper()
-	within(t, 10*time.Second, "the executor is idle", func() bool { return s.active(t) == 0 })
-}
-
-func (s *tritonServer) active(t *testing.T) int {
-	t.Helper()
-	return int(s.page(t).only(t, "nv_trt_llm_request_metrics", "request_type", "active"))
-}
+func idle() value { return has(0, "nv_trt_llm_request_metrics", "request_type", "active") }

@@ -106,7 +106,7 @@ func stubsDie(_ *life, s *tritonServer) []step {
 	return []step{
 		{
 			name: "it serves, and a long stream runs",
-			does: acts{load(4, 5, 20), complete, idle(s)},
+			does: acts{load(4, 5, 20), complete, exposes(s.server, idle())},
 			then: acts{func(l *life) { s.crowd(l.whole, 1, request{words: 5, tokens: 2000}) }, running(1)},
 		},
 		{
@@ -134,10 +134,12 @@ func stubsDie(_ *life, s *tritonServer) []step {
 		},
 		{
 			name: "nothing is made of gauges that are frozen",
-			does: acts{func(l *life) {
-				s.page(l.t).requires(l.t, has(1, "nv_trt_llm_request_metrics", "request_type", "scheduled"))
-				await(l.t, patience, func() string { return strings.Join(executorGauges(l.page()), " ") })
-			}},
+			does: acts{
+				exposes(s.server, has(1, "nv_trt_llm_request_metrics", "request_type", "scheduled")),
+				func(l *life) {
+					await(l.t, patience, func() string { return strings.Join(executorGauges(l.page()), " ") })
+				},
+			},
 			then: acts{shows(has(1, "llm_server_source_anomaly", "check", "stale_gauges"))},
 		},
 		{
@@ -158,8 +160,6 @@ func (s *tritonServer) once(t *testing.T, r request) outcome {
 	require.NoError(t, err)
 	return seen
 }
-
-func idle(s *tritonServer) act { return func(l *life) { s.waitIdle(l.t) } }
 
 // executors returns the names of series on a page that tell the state of the executor.
 func executors(p page) (names []string) {
@@ -228,13 +228,13 @@ func reloads(l *life, s *tritonServer) []step {
 		},
 		{
 			name: "a model that is being unloaded, which a stream delays for three seconds, is not ready",
-			does: acts{load(1, 10, 300), func(l *life) {
-				s.waitActive(l.t, 1)
-				s.post(l.t, "/v2/repository/models/tensorrt_llm/unload")
-				l.happened = time.Now()
-				require.Equal(l.t, "UNLOADING", s.indexed(l.t, "tensorrt_llm"))
-				require.Equal(l.t, http.StatusBadRequest, s.status(l.t, "/v2/health/ready"))
-			}},
+			does: acts{
+				load(1, 10, 300),
+				exposes(s.server, active(1)),
+				post(s.server, "/v2/repository/models/tensorrt_llm/unload"),
+				indexed(s, "tensorrt_llm", "UNLOADING"),
+				answering(s.server, "/v2/health/ready", http.StatusBadRequest),
+			},
 			says: is("not_ready", avoid, detected, "tensorrt_llm (unloading)"),
 			then: acts{models(detected, map[string]string{"tensorrt_llm": "unloading", "preprocessing": "ready"})},
 		},
@@ -244,10 +244,8 @@ func reloads(l *life, s *tritonServer) []step {
 			says: is("unserved", avoid, detected,
 				"the server is ready but its LLM is not loaded: tensorrt_llm"),
 			then: acts{
-				func(l *life) {
-					require.Equal(l.t, "UNAVAILABLE unloaded", s.indexed(l.t, "tensorrt_llm"))
-					require.Equal(l.t, "UNAVAILABLE unloaded", s.indexed(l.t, "ensemble"))
-				},
+				indexed(s, "tensorrt_llm", "UNAVAILABLE unloaded"),
+				indexed(s, "ensemble", "UNAVAILABLE unloaded"),
 				models(detected, map[string]string{
 					"ensemble":         "unavailable",
 					"tensorrt_llm":     "unavailable",
@@ -259,11 +257,10 @@ func reloads(l *life, s *tritonServer) []step {
 		},
 		{
 			name: "a server with its LLM is ready",
-			does: acts{func(l *life) {
-				s.post(l.t, "/v2/repository/models/tensorrt_llm/load") // It returns when the model is loaded.
-				l.happened = time.Now()
-				require.Equal(l.t, http.StatusOK, s.status(l.t, "/v2/health/ready"))
-			}},
+			does: acts{
+				post(s.server, "/v2/repository/models/tensorrt_llm/load"), // It returns when the model is loaded.
+				answering(s.server, "/v2/health/ready", http.StatusOK),
+			},
 			says: is("ready", keep, detected, "the API answers 200"),
 			then: acts{models(detected, map[string]string{"ensemble": "ready", "tensorrt_llm": "ready"})},
 		},
@@ -286,12 +283,11 @@ func reloads(l *life, s *tritonServer) []step {
 					some("llm_server_requests_running"),
 					some("llm_server_kv_cache_utilization_ratio"),
 				),
+				exposes(s.server,
+					has(streams, "nv_inference_request_success", "model", "ensemble"),
+					has(before+300+streams*tokens, "nv_llm_output_token_len_sum"),
+				),
 				func(l *life) {
-					s.page(l.t).requires(
-						l.t,
-						has(streams, "nv_inference_request_success", "model", "ensemble"),
-						has(before+300+streams*tokens, "nv_llm_output_token_len_sum"),
-					)
 					// The last request before the unload may have ended between two pages.
 					require.InDelta(l.t, 2*streams+1, increase(completed), 1, "increase across the reset: %v", completed)
 				},
@@ -350,11 +346,11 @@ func drains(_ *life, s *tritonServer) []step {
 	return []step{
 		{
 			name: "it serves, and streams run",
-			does: acts{load(4, 5, 20), complete, idle(s), load(streams, 10, 400)},
-			then: acts{func(l *life) {
-				s.waitActive(l.t, streams)
-				full = len(l.page().raw())
-			}},
+			does: acts{load(4, 5, 20), complete, exposes(s.server, idle()), load(streams, 10, 400)},
+			then: acts{
+				exposes(s.server, active(float64(streams))),
+				func(l *life) { full = len(l.page().raw()) },
+			},
 		},
 		{
 			name: "it is draining after SIGTERM, when its API is ready no longer and its page still answers",
@@ -362,7 +358,7 @@ func drains(_ *life, s *tritonServer) []step {
 				within(l.t, questionInterval, "the API is ready no longer", func() bool {
 					return s.status(l.t, "/v2/health/ready") != http.StatusOK
 				})
-				require.True(l.t, s.showsPage(l.t), "the page answers")
+				require.True(l.t, s.showsPage(l.t), "its page answers")
 			}},
 			says: is("draining", avoid, detected,
 				s.release.draining+" while the page still answers: the server is shutting down"),

@@ -29,7 +29,7 @@ func TestTriton(t *testing.T) {
 		t.Run(r.triton, func(t *testing.T) {
 			s := startTriton(t, r)
 			for _, step := range steps {
-				s.waitIdle(t) // A failed step may leave streams behind.
+				s.shows(t, idle()) // A failed step may leave streams behind.
 				t.Run(step.name, func(t *testing.T) { step.run(t, s) })
 			}
 		})
@@ -58,7 +58,7 @@ func testBusy(t *testing.T, s *tritonServer) {
 	e := startExporter(t, s.address())
 	const streams = 24
 	l := s.crowd(t, streams, request{words: 40, tokens: 100})
-	s.waitActive(t, streams)
+	s.shows(t, active(streams))
 	rounds := 0
 	for !l.over() {
 		before := s.page(t)

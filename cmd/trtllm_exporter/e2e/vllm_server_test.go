@@ -69,15 +69,6 @@ func pinned(t *testing.T, kind string) string {
 	return ""
 }
 
-func post(s *server, path string) act {
-	return func(l *life) {
-		response, err := postJSON(l.t.Context(), s.url(path), "")
-		require.NoError(l.t, err)
-		defer response.Body.Close()
-		require.Equal(l.t, http.StatusOK, response.StatusCode, path)
-	}
-}
-
 const (
 	engineInterval = time.Second
 	// firstToken is the time that a question has for its answer, stallAfter that without progress

@@ -95,8 +95,8 @@ func TestSGLang(t *testing.T) {
 		parts:         []part{{sglangScheduler, "the scheduler"}},
 		answersWithin: 20 * time.Second, // Its own health check is asked.
 		served:        300,
-		judged:        200,
-		drained:       200,
+		judged:        400,
+		drained:       400,
 		// Nobody asks for its health.
 		drains: acts{answering(s, "/health", http.StatusServiceUnavailable)},
 		// It remembers that its health check failed until that succeeds: the exporter asks.
