@@ -187,8 +187,9 @@ func (s *stack) interrupts(t *testing.T, gone, stopped time.Duration, pools ...s
 				continue
 			}
 			require.Empty(t, s.hook.received("resolved", f.alert, f.labels...), "%s resolved %s", c.name, f.alert)
+			firing := fmt.Sprintf(`ALERTS{alertstate="firing",alertname=%q,pool_id=%q}`, f.alert, f.labels[1])
 			within(t, 10*time.Second, f.alert+" fires after "+c.name, func() bool {
-				return len(s.query(t, `ALERTS{alertstate="firing",alertname="`+f.alert+`",pool_id="`+f.labels[1]+`"}`)) > 0
+				return len(s.query(t, firing)) > 0
 			})
 			t.Logf("%-40s %-20s keeps firing", c.name, f.alert)
 		}

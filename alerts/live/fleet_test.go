@@ -181,8 +181,8 @@ func configured(global string, pools []simulate.Pool, keys func(pool *simulate.P
 		}
 		b.WriteString("    static_configs:\n")
 		for _, r := range pools[i].Replicas {
-			fmt.Fprintf(&b, "      - { targets: [%q], labels: { replica_id: %s, __metrics_path__: %q, __api_address__: %q } }\n",
-				r.MetricsAddr(), r.Name(), r.MetricsPath(), r.APIAddr())
+			fmt.Fprintf(&b, "      - { targets: [%q], labels: { replica_id: %s, __metrics_path__: %q, "+
+				"__api_address__: %q } }\n", r.MetricsAddr(), r.Name(), r.MetricsPath(), r.APIAddr())
 		}
 	}
 	return b.String()
@@ -197,7 +197,8 @@ func questions(pool *simulate.Pool) []string {
 }
 
 // modelIDs gives one name to a model that each kind of server names differently.
-const modelIDs = "model_ids: { mistral: [mistral, ensemble, tensorrt_llm, tensorrt_llm_bls, preprocessing, postprocessing] }"
+const modelIDs = "model_ids: { mistral: [mistral, ensemble, tensorrt_llm, tensorrt_llm_bls, preprocessing, " +
+	"postprocessing] }"
 
 // everyPool returns a configuration with the pools of the fleet only.
 func everyPool(fleet *simulate.Fleet) string { return configured("", fleet.Pools(), questions) }

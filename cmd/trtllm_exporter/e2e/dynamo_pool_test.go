@@ -134,7 +134,8 @@ func (d *deployment) workless(l *life) {
 		}
 	}
 	for range 24 {
-		status := d.post(l.t, "/v1/completions", "application/json", `{"model":"tiny-llama","prompt":"w1","max_tokens":2}`)
+		const short = `{"model":"tiny-llama","prompt":"w1","max_tokens":2}`
+		status := d.post(l.t, "/v1/completions", "application/json", short)
 		switch status {
 		case http.StatusServiceUnavailable, http.StatusGatewayTimeout, http.StatusInternalServerError:
 			failed++

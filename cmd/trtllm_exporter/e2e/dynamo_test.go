@@ -31,7 +31,7 @@ func TestDynamo(t *testing.T) {
 			says: is("ready", keep, noticed, "generate is ready").of("w0").
 				and(is("ready", keep, noticed, "").of("f0")),
 			then: acts{
-				answering(d.worker, "/health", http.StatusServiceUnavailable),
+				answering(d.worker, "/health", http.StatusServiceUnavailable, 0),
 				shows(has(1, "llm_server_ready", "replica_id", "w0")),
 			},
 		},

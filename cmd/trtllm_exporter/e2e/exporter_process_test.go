@@ -38,8 +38,8 @@ func exporterBinary(t *testing.T) string {
 		return path
 	}
 	binary := filepath.Join(t.TempDir(), "trtllm_exporter")
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "github.com/trtllm-exporter/trtllm_exporter/cmd/trtllm_exporter").
-		CombinedOutput()
+	const main = "github.com/trtllm-exporter/trtllm_exporter/cmd/trtllm_exporter"
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, main).CombinedOutput()
 	require.NoError(t, err, "build the exporter: %s", out)
 	return binary
 }

@@ -10,10 +10,20 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func launch(s *server, flags ...string) act { return func(*life) { s.launch(flags...) } }
+func launch(s *server, flags ...string) act {
+	return func(l *life) {
+		s.launch(flags...)
+		l.happened = time.Now()
+	}
+}
 
 // serve waits until a launched server serves.
-func serve(s *server) act { return func(l *life) { s.await(l.t) } }
+func serve(s *server) act {
+	return func(l *life) {
+		s.await(l.t)
+		l.happened = time.Now()
+	}
+}
 
 // kill ends a server at once, or one of its processes.
 func kill(s *server, part string) act {
@@ -96,10 +106,10 @@ func shows(wanted ...value) act { return func(l *life) { l.shows(wanted...) } }
 // exposes waits until the page of a server itself has all these values.
 func exposes(s *server, wanted ...value) act { return func(l *life) { s.shows(l.t, wanted...) } }
 
-// answering waits until the API of a server answers with a status; 0 for no answer.
-func answering(s *server, path string, status int) act {
+// answering requires that the API of a server answers with a status, within a time; 0 for no answer.
+func answering(s *server, path string, status int, within time.Duration) act {
 	return func(l *life) {
-		await(l.t, patience, func() string {
+		await(l.t, within, func() string {
 			if got := s.status(l.t, path); got != status {
 				return fmt.Sprintf("%s of %s: wanted %d, got %d", path, s.name, status, got)
 			}

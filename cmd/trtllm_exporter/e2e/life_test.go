@@ -135,7 +135,7 @@ func (l *life) hear(wanted verdict) {
 			last.advice == wanted.probes {
 			return ""
 		}
-		return fmt.Sprintf("%s: wanted %s and probes %v because of %q, got %s, %s on the page, and probes %v because of %q",
+		return fmt.Sprintf("%s: wanted %s, probes %v, reason %q; got %s, on the page %s, probes %v, reason %q",
 			wanted.replica, wanted.state, wanted.probes, wanted.reason, got, shown, last.advice, r.Reason)
 	})
 	l.took = r.Since.Sub(l.happened)

@@ -138,7 +138,8 @@ func has(want float64, name string, pairs ...string) value {
 
 // above returns that they add up to more than a number.
 func above(least float64, name string, pairs ...string) value {
-	return value{name, pairs, fmt.Sprint("more than ", least), func(n int, sum float64) bool { return n > 0 && sum > least }}
+	right := func(n int, sum float64) bool { return n > 0 && sum > least }
+	return value{name, pairs, fmt.Sprint("more than ", least), right}
 }
 
 func some(name string, pairs ...string) value {

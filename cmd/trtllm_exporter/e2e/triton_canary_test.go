@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"fmt"
+	"net/http"
 	"testing"
 	"time"
 
@@ -48,7 +49,7 @@ func TestTritonCanary(t *testing.T) {
 				require.Contains(l.t, canary.Reason, "is not healthy")
 			}},
 			then: acts{
-				answering(s.server, "/v2/health/ready", 200),
+				answering(s.server, "/v2/health/ready", http.StatusOK, 0),
 				shows(
 					has(0, "llm_server_canary_success"),
 					has(1, "llm_server_ready"),

@@ -43,12 +43,14 @@ func TestTritonWithoutHTTP(t *testing.T) {
 				has(1, "llm_server_model_info", "model", "tensorrt_llm", "decoupled", "true"),
 				has(1, "llm_server_model_info", "model", "ensemble", "platform", "ensemble"),
 				// The parts have the id of the entry model, which their configs tell.
-				some("nv_inference_request_success", append(identity, "model", "tensorrt_llm", "model_id", "ensemble")...),
+				some("nv_inference_request_success",
+					append(identity, "model", "tensorrt_llm", "model_id", "ensemble")...),
 			),
 		},
 	}
 	again := ready
-	again.name, again.does = "it is ready again after a restart", acts{launch(s.server, "--allow-http=false"), serve(s.server)}
+	again.name = "it is ready again after a restart"
+	again.does = acts{launch(s.server, "--allow-http=false"), serve(s.server)}
 	l.plays(
 		ready,
 		step{

@@ -39,10 +39,11 @@ func TestHangingRequestsWait(t *testing.T) {
 				}
 				p := l.page()
 				require.LessOrEqual(l.t, ended.Load(), int64(1), "none but the first, which fails, has an answer")
-				require.InDelta(l.t, sent.Load(), p.sum("llm_server_queue_requests", "queue", "core"), 3, "requests that wait")
+				waiting := p.sum("llm_server_queue_requests", "queue", "core")
+				require.InDelta(l.t, sent.Load(), waiting, 3, "requests that wait")
 				require.InDelta(l.t, 3, p.sum("llm_server_requests_total"), 1, "requests that ended")
 			}},
-			then: acts{answering(s.server, "/v2/health/ready", http.StatusOK)},
+			then: acts{answering(s.server, "/v2/health/ready", http.StatusOK, 0)},
 		},
 		step{
 			name: "it is stalled, since a question hangs too",

@@ -59,7 +59,8 @@ func TestMetricsModuleIsRead(t *testing.T) {
 		step{
 			name: "a server whose executor is frozen is suspected if nobody asks, and stalled if a question hangs too",
 			does: acts{func(l *life) {
-				asks = watchTriton(t, s.tritonServer, time.Second, global, "canary: { confirm: true, first_token_timeout: 2s }")
+				asks = watchTriton(t, s.tritonServer, time.Second, global,
+					"canary: { confirm: true, first_token_timeout: 2s }")
 				asks.t = l.t
 				asks.hears(is("ready", keep, limit, ""))
 				asks.happened = time.Now()
@@ -160,7 +161,7 @@ func TestModelVersionsAreCountedSeparately(t *testing.T) {
 					name: "a server is failing if all requests to the newest one fail",
 					does: acts{func(l *life) {
 						s.killStubs(l.t, 2)
-						require.Equal(l.t, 25, s.sendVersion(l.t, "2", 25), "requests that are answered that it is not there")
+						require.Equal(l.t, 25, s.sendVersion(l.t, "2", 25), "requests that failed")
 					}},
 					says: is("failing", avoid, 10*time.Second, ""),
 					then: acts{shows(

@@ -121,10 +121,10 @@ func stubsDie(_ *life, s *tritonServer) []step {
 			says: is("failing", avoid, detected,
 				"all requests to ensemble are failing, although its API reports ready"),
 			then: acts{
-				answering(s.server, "/v2/health/live", http.StatusOK),
-				answering(s.server, "/v2/health/ready", http.StatusOK),
-				answering(s.server, "/v2/models/ensemble/ready", http.StatusOK),
-				answering(s.server, "/v2/models/tensorrt_llm/ready", http.StatusOK),
+				answering(s.server, "/v2/health/live", http.StatusOK, 0),
+				answering(s.server, "/v2/health/ready", http.StatusOK, 0),
+				answering(s.server, "/v2/models/ensemble/ready", http.StatusOK, 0),
+				answering(s.server, "/v2/models/tensorrt_llm/ready", http.StatusOK, 0),
 				shows(
 					has(1, "llm_server_ready"),
 					has(80, "llm_server_generation_tokens_total"),
@@ -145,8 +145,9 @@ func stubsDie(_ *life, s *tritonServer) []step {
 		{
 			name: "it is failing as long as requests fail",
 			does: acts{func(l *life) {
-				for end := time.Now().Add(questionInterval); time.Now().Before(end); pause(l.t.Context(), scrapeInterval/2) {
+				for range 2 * questionInterval / scrapeInterval {
 					require.Equal(l.t, "failing", l.shown("r0"), "state")
+					pause(l.t.Context(), scrapeInterval/2)
 				}
 			}},
 		},
@@ -233,14 +234,14 @@ func reloads(l *life, s *tritonServer) []step {
 				exposes(s.server, active(1)),
 				post(s.server, "/v2/repository/models/tensorrt_llm/unload"),
 				indexed(s, "tensorrt_llm", "UNLOADING"),
-				answering(s.server, "/v2/health/ready", http.StatusBadRequest),
+				answering(s.server, "/v2/health/ready", http.StatusBadRequest, 0),
 			},
 			says: is("not_ready", avoid, detected, "tensorrt_llm (unloading)"),
 			then: acts{models(detected, map[string]string{"tensorrt_llm": "unloading", "preprocessing": "ready"})},
 		},
 		{
 			name: "a server without its LLM is unserved, although it reports ready",
-			does: acts{complete, answering(s.server, "/v2/health/ready", http.StatusOK)},
+			does: acts{complete, answering(s.server, "/v2/health/ready", http.StatusOK, 20*time.Second)},
 			says: is("unserved", avoid, detected,
 				"the server is ready but its LLM is not loaded: tensorrt_llm"),
 			then: acts{
@@ -259,7 +260,7 @@ func reloads(l *life, s *tritonServer) []step {
 			name: "a server with its LLM is ready",
 			does: acts{
 				post(s.server, "/v2/repository/models/tensorrt_llm/load"), // It returns when the model is loaded.
-				answering(s.server, "/v2/health/ready", http.StatusOK),
+				answering(s.server, "/v2/health/ready", http.StatusOK, 0),
 			},
 			says: is("ready", keep, detected, "the API answers 200"),
 			then: acts{models(detected, map[string]string{"ensemble": "ready", "tensorrt_llm": "ready"})},
@@ -289,7 +290,7 @@ func reloads(l *life, s *tritonServer) []step {
 				),
 				func(l *life) {
 					// The last request before the unload may have ended between two pages.
-					require.InDelta(l.t, 2*streams+1, increase(completed), 1, "increase across the reset: %v", completed)
+					require.InDelta(l.t, 2*streams+1, increase(completed), 1, "across the reset: %v", completed)
 				},
 			},
 		},

@@ -30,8 +30,9 @@ func TestFullQueueRejectsRequests(t *testing.T) {
 		return s.stream(ctx, 0, request{words: 3, tokens: 2})
 	})
 	share := refused / (served + refused)
-	ratio := func(p page) {
-		require.InDelta(t, share, p.only(t, "llm_server_request_error_ratio", "model_id", "ensemble", "class", "server"), 1e-9)
+	requireRatio := func(p page) {
+		got := p.only(t, "llm_server_request_error_ratio", "model_id", "ensemble", "class", "server")
+		require.InDelta(t, share, got, 1e-9)
 	}
 	p := e.shows(
 		t,
@@ -39,7 +40,7 @@ func TestFullQueueRejectsRequests(t *testing.T) {
 		has(0, failed, "model", "ensemble", "reason", "rejected"),
 		has(served, requests, "model", "preprocessing"),
 	)
-	ratio(p)
+	requireRatio(p)
 
 	alone, lost := burst(t, each, s.preprocess)
 	require.Positive(t, lost)
@@ -50,7 +51,7 @@ func TestFullQueueRejectsRequests(t *testing.T) {
 	for _, series := range p.named("llm_server_model_requests_failed_total", "model", "preprocessing") {
 		require.Zero(t, series.value, series.labels)
 	}
-	ratio(p) // The entry had no more requests.
+	requireRatio(p) // The entry had no more requests.
 }
 
 // burst returns how many of n concurrent requests were served, and how many were rejected.

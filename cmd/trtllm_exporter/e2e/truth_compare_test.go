@@ -113,14 +113,15 @@ func (c *compare) windows(
 // edges.
 func (c *compare) counted(family, metric, unit string, what ...steps) {
 	c.t.Helper()
-	c.windows(family, metric, "A", unit, percent(), func(first, last reading, seconds float64) (rate float64, may span) {
+	truth := func(first, last reading, seconds float64) (rate float64, may span) {
 		for _, s := range what {
 			one := s.around(first, last, c.edge)
 			may = span{may.least + one.least, may.most + one.most}
 			rate += s.between(first.scraped, last.scraped) / seconds
 		}
 		return rate, may.over(seconds, (first.within + last.within).Seconds())
-	})
+	}
+	c.windows(family, metric, "A", unit, percent(), truth)
 }
 
 // errors requires the share of failed requests that the client saw.
@@ -202,7 +203,8 @@ func (c *compare) gauges() {
 	if c.kind.gaugeSteps > 0 {
 		off = 1
 	} else {
-		require.LessOrEqual(c.t, float64(len(stale)), mostStale*2*float64(len(c.readings)), "%s", strings.Join(stale, "\n"))
+		most := mostStale * 2 * float64(len(c.readings))
+		require.LessOrEqual(c.t, float64(len(stale)), most, strings.Join(stale, "\n"))
 	}
 	c.average(&running, off, c.underWay/4, "running requests")
 	c.average(&waiting, 0, c.underWay+c.kind.queueAge(c), c.kind.queue)

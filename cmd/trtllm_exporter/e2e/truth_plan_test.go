@@ -98,7 +98,7 @@ func (o *outcome) asPlanned() error {
 	case o.failed() != (o.plan.flaw != sound) || len(o.tokens) != want:
 		return fmt.Errorf("failed: %q, with %d tokens, planned %+v", o.failure, len(o.tokens), o.plan)
 	case !o.failed() && (!o.done || o.prompt != 0 && o.prompt != o.plan.words):
-		return fmt.Errorf("the stream came to its end: %t, with %d words counted, planned %+v", o.done, o.prompt, o.plan)
+		return fmt.Errorf("came to its end: %t, with a prompt of %d words, planned %+v", o.done, o.prompt, o.plan)
 	}
 	return nil
 }

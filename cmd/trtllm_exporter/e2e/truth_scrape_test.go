@@ -108,16 +108,17 @@ func (w *watcher) read(body []byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for replica, values := range found {
-		ended, duration := values["trtllm_exporter_target_last_success_timestamp_seconds"], values["trtllm_exporter_target_scrape_duration_seconds"]
+		ended := values["trtllm_exporter_target_last_success_timestamp_seconds"]
+		duration := values["trtllm_exporter_target_scrape_duration_seconds"]
 		if ended == 0 || values["trtllm_exporter_target_up"] != 1 {
 			continue
 		}
 		// A scrape ends when everything is derived, the first one also when the server is
 		// identified; the page arrived at its start.
 		scraped := time.UnixMicro(int64((ended - duration) * 1e6))
+		const scrapes = "trtllm_exporter_target_scrapes_total"
 		before := w.readings[replica]
-		if len(before) > 0 &&
-			values["trtllm_exporter_target_scrapes_total"] == before[len(before)-1].values["trtllm_exporter_target_scrapes_total"] {
+		if len(before) > 0 && values[scrapes] == before[len(before)-1].values[scrapes] {
 			continue
 		}
 		w.readings[replica] = append(before, reading{scraped, time.Duration(duration * float64(time.Second)), values})

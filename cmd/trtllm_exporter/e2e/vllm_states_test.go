@@ -59,7 +59,7 @@ func TestVLLMStates(t *testing.T) {
 		judged:        2400,
 		drained:       1600,
 		// It reports healthy.
-		drains: acts{refusing, answering(s, "/health", http.StatusOK)},
+		drains: acts{refusing, answering(s, "/health", http.StatusOK, 0)},
 		own: []step{
 			{
 				name: "the rank keeps its number",
@@ -98,13 +98,16 @@ func TestSGLang(t *testing.T) {
 		judged:        400,
 		drained:       400,
 		// Nobody asks for its health.
-		drains: acts{answering(s, "/health", http.StatusServiceUnavailable)},
+		drains: acts{answering(s, "/health", http.StatusServiceUnavailable, patience)},
 		// It remembers that its health check failed until that succeeds: the exporter asks.
-		recovered: acts{answering(s, "/ready", http.StatusOK)},
+		recovered: acts{answering(s, "/ready", http.StatusOK, 10*time.Second)},
 		own: []step{
 			{
 				name: "the page is the one with colons in names",
-				does: acts{shows(some("sglang:num_running_reqs", "engine", "sglang"), lacks("sglang_num_running_reqs"))},
+				does: acts{shows(
+					some("sglang:num_running_reqs", "engine", "sglang"),
+					lacks("sglang_num_running_reqs"),
+				)},
 			},
 			{name: "clients that leave are counted", does: acts{sglangLeft}},
 			{name: "its canary succeeds and leaves", does: acts{sglangCanary}},
@@ -172,17 +175,17 @@ func (e *engine) hangs(p part) []step {
 	proven := stallAfter + e.answersWithin + 3*engineInterval + time.Second // On a busy machine.
 	return []step{
 		{
-			name: "stopped with requests: " + p.called + ": suspected, since a healthy server may look the same",
+			name: p.called + " stops with requests: suspected, since a healthy server may look the same",
 			does: acts{busyUntilAsked(e.judged), freeze(e.server, p.title)},
 			says: is(suspected, keep, 0, "nothing has moved"),
 		},
 		{
-			name: "stalled when a question failed",
+			name: p.called + " stays so: stalled when a question failed",
 			says: is("stalled", restart, proven, "nothing has moved"),
 			then: acts{documented(p.called, proven)},
 		},
 		{
-			name: "ready when it goes on",
+			name: p.called + " goes on: ready",
 			does: acts{thaw(e.server, p.title)},
 			says: is("ready", keep, 3*time.Second, ""),
 			then: append(acts{complete}, e.recovered...),
