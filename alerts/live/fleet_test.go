@@ -19,7 +19,7 @@ const (
 
 func ofKind(kind simulate.Kind) string { return "of-" + string(kind) }
 
-// fleetOf starts a fleet whose replicas get names and seeds when they are added.
+// fleetOf collects pools, whose replicas get names and seeds.
 type fleetOf struct {
 	simulate.FleetSpec
 

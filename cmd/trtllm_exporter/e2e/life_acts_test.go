@@ -71,11 +71,12 @@ func load(n, words, tokens int) act {
 	}
 }
 
-// busy starts n requests and waits until they run.
-func busy(n, words, tokens int, of ...string) act {
+// busy starts n requests when none runs any more, and waits until they run.
+func busy(n, words, tokens int) act {
 	return func(l *life) {
+		running(0)(l)
 		load(n, words, tokens)(l)
-		running(n, of...)(l)
+		running(n)(l)
 	}
 }
 

@@ -13,24 +13,104 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestMetricsModule compares the page of a Triton whose LLM-API model has the metrics module
-// with what clients saw. The module's own tests compare it with the engine.
+// TestMetricsModule compares what clients saw with the page of a Triton whose LLM-API model has the
+// metrics module, and with what is derived from it. The module's own tests compare it with the engine.
 func TestMetricsModule(t *testing.T) {
 	s := newLLMAPI(t, releases()[0], true, settings{"iteration_ms": "40"})
 	s.addModel(t, "pair", 2, true, nil)
 	s.start(t)
-	for _, step := range []struct {
-		name string
-		run  func(t *testing.T)
-	}{
-		{"the families have their types", s.requireTypes},
-		{"every token and request is counted", s.requireCounts},
-		{"cancelled requests are not failures", s.requireCancelled},
-		{"unload and load leave nothing frozen", s.requireReload},
-		{"two instances have separate series", s.requireInstances},
-	} {
-		require.True(t, t.Run(step.name, step.run), "the next steps need this one: %s", step.name)
-	}
+	s.sendAll(t, ask(3, 2, true)) // An engine that never ran has no iterations.
+	s.settled(t, counted{"tokens": 2, "ok": 1})
+	found := doctor(t, s.tritonServer)
+	require.Equal(t, []string{"gpu"}, missing(found), "a machine without a GPU")
+	require.Contains(t, found.stdout, "metric set E")
+	require.Contains(t, found.stdout, "live_tokens  yes")
+
+	const global, limit = "window: 10s, stall_after: 3s", 20 * time.Second
+	l := watchTriton(t, s.tritonServer, time.Second, global)
+	var asks *life
+	var stop func()
+	var frozen *crowd
+	var before counted
+	l.plays(
+		step{
+			name: "a server is ready, and its families have their types",
+			says: is("ready", keep, limit, ""),
+			then: acts{s.typed},
+		},
+		step{
+			name: "what runs, waits and ends is what clients know",
+			does: acts{s.crowded},
+		},
+		step{
+			name: "every token and request is counted, cancelled ones not as failures",
+			does: acts{s.counts, s.cancels},
+		},
+		step{
+			name: "a server whose requests all fail is failing",
+			does: acts{func(l *life) {
+				//nolint:contextcheck // A disconnect may crash Triton.
+				stop = repeat(l.whole, 300*time.Millisecond, func(context.Context) {
+					s.begin(l.whole, ask(5, 5, true, "!boom")).wait()
+				})
+			}},
+			says: is("failing", avoid, limit, ""),
+			then: acts{shows(above(0, "llm_server_request_error_ratio", "class", "server"))},
+		},
+		step{
+			name: "it is ready after one that ended well",
+			does: acts{func(l *life) {
+				stop()
+				s.sendAll(l.t, ask(5, 5, true))
+			}},
+			says: is("ready", keep, limit, ""),
+		},
+		step{
+			name: "a server whose executor is frozen is suspected if nobody asks, and stalled if a question hangs too",
+			does: acts{func(l *life) {
+				asks = watchTriton(t, s.tritonServer, time.Second, global,
+					"canary: { confirm: true, first_token_timeout: 2s }")
+				asks.t = l.t
+				asks.hears(is("ready", keep, limit, ""))
+				asks.happened = time.Now()
+				frozen = s.begin(l.whole, ask(5, 10, true, "!freeze:12000"), ask(5, 10, true))
+				asks.hears(is("stalled", restart, limit, ""))
+			}},
+			says: is(suspected, keep, 0, ""),
+		},
+		step{
+			name: "both are ready when it goes on",
+			does: acts{func(l *life) {
+				frozen.answered(l.t)
+				asks.t, asks.happened = l.t, time.Now()
+				asks.hears(is("ready", keep, limit, ""))
+			}},
+			says: is("ready", keep, 0, ""),
+		},
+		step{
+			name: "a server whose LLM is unloaded completes what it has and is unserved, and nothing frozen is left",
+			does: acts{func(l *life) { before = s.unloadsBusy(l.t) }},
+			says: is("unserved", avoid, limit, ""),
+			then: acts{
+				func(l *life) { s.requireUnloaded(l.t, before) },
+				shows(
+					lacks("llm_server_requests_running"),
+					// The server's software is the same without the model.
+					has(1, "llm_server_info", "trtllm_version", "1.0.0+standin"),
+				),
+			},
+		},
+		step{
+			name: "it is ready when that is loaded again, and its counters go on",
+			does: acts{func(l *life) { s.load(l.t, "tensorrt_llm") }},
+			says: is("ready", keep, limit, ""),
+			then: acts{func(l *life) { s.goesOn(l.t, before) }},
+		},
+		step{
+			name: "two instances have separate series",
+			does: acts{s.instances},
+		},
+	)
 	require.Zero(t, s.logged(t, ""), "the module reported nothing missing and no error")
 }
 
@@ -79,12 +159,13 @@ func (c counted) more(more counted) counted {
 	return sum
 }
 
-// settled waits until the page has the engine's last iteration and the expected counters.
+// settled waits until the page has the engine's last iteration and the expected counters, any if there
+// are none.
 func (s *llmapiServer) settled(t *testing.T, want counted) (p page) {
 	t.Helper()
 	await(t, 10*time.Second, func() string {
 		p = s.page(t)
-		if got := s.counted(p); !maps.Equal(got, want) {
+		if got := s.counted(p); want != nil && !maps.Equal(got, want) {
 			return fmt.Sprintf("the module counts: wanted %v, got %v", want, got)
 		}
 		return p.wrong(
@@ -96,10 +177,8 @@ func (s *llmapiServer) settled(t *testing.T, want counted) (p page) {
 	return p
 }
 
-func (s *llmapiServer) requireTypes(t *testing.T) {
-	t.Helper()
-	s.sendAll(t, ask(3, 2, true))
-	p := s.settled(t, counted{"tokens": 2, "ok": 1})
+func (s *llmapiServer) typed(l *life) {
+	p := s.page(l.t)
 	for family, kind := range map[string]model.MetricType{
 		"nv_trt_llm_request_metrics":                   model.MetricTypeGauge,
 		"nv_trt_llm_runtime_memory_metrics":            model.MetricTypeGauge,
@@ -112,15 +191,14 @@ func (s *llmapiServer) requireTypes(t *testing.T) {
 		"nv_llmapi_requests_ended_total":               model.MetricTypeCounter,
 		"nv_llmapi_time_to_first_token_seconds_bucket": model.MetricTypeCounter,
 	} {
-		require.Equal(t, kind, p.types[family], family)
-		require.NotEmpty(t, p.help[family], family)
+		require.Equal(l.t, kind, p.types[family], family)
+		require.NotEmpty(l.t, p.help[family], family)
 	}
-	require.Len(t, p.named("nv_llmapi_info", "module_version", "1", "tensorrt_llm_version", "1.0.0+standin"), 1)
+	p.requires(l.t, has(1, "nv_llmapi_info", "module_version", "1", "tensorrt_llm_version", "1.0.0+standin"))
 }
 
-func (s *llmapiServer) requireCounts(t *testing.T) {
-	t.Helper()
-	page := s.page(t)
+func (s *llmapiServer) counts(l *life) {
+	page := s.settled(l.t, nil)
 	questions := []question{
 		ask(5, 9, false, "!stop:4"),
 		ask(5, 9, true, "!stop:4"),
@@ -136,8 +214,8 @@ func (s *llmapiServer) requireCounts(t *testing.T) {
 		questions = append(questions, ask(10, 10+i, i%2 == 0))
 		tokens, prompts = tokens+10+i, prompts+10
 	}
-	s.sendAll(t, questions...)
-	after := s.settled(t, s.counted(page).more(counted{
+	s.sendAll(l.t, questions...)
+	after := s.settled(l.t, s.counted(page).more(counted{
 		"tokens":   float64(tokens),
 		"ok":       9,
 		"server":   2,
@@ -146,7 +224,7 @@ func (s *llmapiServer) requireCounts(t *testing.T) {
 	}))
 	const ended = "nv_llmapi_requests_ended_total"
 	after.requires(
-		t,
+		l.t,
 		page.more(prompts, "nv_llmapi_prompt_tokens_total"),
 		page.more(tokens, "nv_llm_output_token_len_sum"),
 		page.more(11, "nv_llm_output_token_len_count"), // All that the engine took.
@@ -160,10 +238,10 @@ func (s *llmapiServer) requireCounts(t *testing.T) {
 	)
 }
 
-func (s *llmapiServer) requireCancelled(t *testing.T) {
-	t.Helper()
+func (s *llmapiServer) cancels(l *life) {
+	t := l.t
 	// Another request cancels one in the middle of its stream.
-	before, made := s.counted(s.page(t)), s.tokensMade(t)
+	before, made := s.counted(s.settled(t, nil)), s.tokensMade(t)
 	stopped := ask(5, 400, true)
 	stopped.id = "a"
 	over := s.begin(t, stopped)
@@ -191,21 +269,24 @@ func (s *llmapiServer) tokensMade(t *testing.T) float64 {
 	return s.iteration(t).Tokens
 }
 
-func (s *llmapiServer) requireReload(t *testing.T) {
+// unloadsBusy unloads the LLM during two requests, and returns what was counted then.
+func (s *llmapiServer) unloadsBusy(t *testing.T) counted {
 	t.Helper()
-	before := s.counted(s.page(t))
+	before := s.counted(s.settled(t, nil))
 	over := s.begin(t, ask(5, 40, true), ask(5, 40, false))
 	s.shows(t, has(2, "nv_llmapi_requests_in_flight", "model", "tensorrt_llm"))
 	s.unload(t, "tensorrt_llm")
-	over.answered(t) // Requests in flight are completed.
-	want := before.more(counted{"tokens": 80, "ok": 2})
-	s.requireUnloaded(t, want)
+	over.answered(t)
+	return before.more(counted{"tokens": 80, "ok": 2})
+}
 
-	s.load(t, "tensorrt_llm")
+// goesOn requires that the counters of a loaded model go on, and that its gauges are back.
+func (s *llmapiServer) goesOn(t *testing.T, before counted) {
+	t.Helper()
 	within(t, 5*time.Second, "the heartbeat is back", func() bool { return s.beats(t, "tensorrt_llm") })
-	require.Equal(t, want, s.counted(s.page(t)), "counters go on from where they were")
+	require.Equal(t, before, s.counted(s.page(t)))
 	s.sendAll(t, ask(5, 10, true))
-	s.settled(t, want.more(counted{"tokens": 10, "ok": 1}))
+	s.settled(t, before.more(counted{"tokens": 10, "ok": 1}))
 	s.shows(t, has(8, "nv_trt_llm_request_metrics", "request_type", "max"))
 }
 
@@ -233,8 +314,8 @@ func (s *llmapiServer) requireUnloaded(t *testing.T, want counted) {
 	require.Greater(t, gauges, 20)
 }
 
-func (s *llmapiServer) requireInstances(t *testing.T) {
-	t.Helper()
+func (s *llmapiServer) instances(l *life) {
+	t := l.t
 	s.load(t, "pair")
 	for range 6 {
 		tokens, err := s.streamOf(t.Context(), "pair", ask(5, 10, true))
@@ -248,4 +329,31 @@ func (s *llmapiServer) requireInstances(t *testing.T) {
 	// One instance needs no label.
 	s.page(t).requires(t, lacks("nv_llmapi_info", "model", "tensorrt_llm", "model_instance", "tensorrt_llm_0_0"))
 	s.unload(t, "pair")
+}
+
+// crowded sends twelve questions, of which four run at once, and compares what is derived.
+func (s *llmapiServer) crowded(l *life) {
+	const n, words, tokens = 12, 10, 60
+	questions := make([]question, n)
+	for i := range questions {
+		questions[i] = ask(words, tokens, i%2 == 0)
+	}
+	before := l.page()
+	over := s.begin(l.t, questions...)
+	l.shows(
+		has(slots, "llm_server_requests_running"),
+		has(n-slots, "llm_server_queue_depth"),
+		has(n, "llm_server_requests_active"),
+	)
+	l.shows(above(0, "llm_server_generation_tokens_per_second"))
+	over.answered(l.t)
+	l.shows(
+		before.more(n*tokens, "llm_server_generation_tokens_total"),
+		before.more(n*words, "llm_server_prompt_tokens_total"),
+		before.more(n, "llm_server_requests_total", "class", "ok"),
+		lacks("llm_server_requests_total", "class", "unknown"), // The module counts them.
+		before.more(n, "llm_server_request_duration_seconds_count"),
+		before.more(n/2, "llm_server_time_to_first_token_seconds_count"), // Of streamed ones.
+		above(1, "llm_server_request_duration_average_seconds"),          // The server's own times are milliseconds.
+	)
 }

@@ -175,17 +175,17 @@ func (e *engine) hangs(p part) []step {
 	proven := stallAfter + e.answersWithin + 3*engineInterval + time.Second // On a busy machine.
 	return []step{
 		{
-			name: p.called + " stops with requests: suspected, since a healthy server may look the same",
+			name: "suspected when it stops with requests, since a healthy server may look the same: " + p.called,
 			does: acts{busyUntilAsked(e.judged), freeze(e.server, p.title)},
 			says: is(suspected, keep, 0, "nothing has moved"),
 		},
 		{
-			name: p.called + " stays so: stalled when a question failed",
+			name: "stalled when a question failed: " + p.called,
 			says: is("stalled", restart, proven, "nothing has moved"),
 			then: acts{documented(p.called, proven)},
 		},
 		{
-			name: p.called + " goes on: ready",
+			name: "ready when it goes on: " + p.called,
 			does: acts{thaw(e.server, p.title)},
 			says: is("ready", keep, 3*time.Second, ""),
 			then: append(acts{complete}, e.recovered...),
