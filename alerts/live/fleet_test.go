@@ -236,8 +236,8 @@ func healthyConfig(global string) func(*simulate.Fleet) string {
 	return func(fleet *simulate.Fleet) string {
 		return configured(global, fleet.Pools(), func(pool *simulate.Pool) []string {
 			keys := append([]string{fmt.Sprintf("expect: { replicas: %d }", len(pool.Replicas))}, own[pool.Name]...)
-			switch pool.Replicas[0].Spec().Kind {
-			case simulate.KindDynamo, simulate.KindTritonCore:
+			kind := pool.Replicas[0].Spec().Kind
+			if kind == simulate.KindDynamo || kind == simulate.KindTritonCore {
 				return keys // Neither a worker nor a Triton without an LLM answers a canary.
 			}
 			return append(keys, "canary: { enabled: true, interval: 30s }")

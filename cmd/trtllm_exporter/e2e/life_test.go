@@ -127,7 +127,7 @@ func (l *life) hear(wanted verdict) {
 	await(l.t, wanted.within+patience, func() string {
 		r = l.exporter.replica(l.t, wanted.replica)
 		got := r.State
-		if r.Suspected {
+		if r.Suspected && got == "ready" {
 			got = suspected
 		}
 		shown, last := l.shown(wanted.replica), l.probes[wanted.replica].last()

@@ -127,6 +127,8 @@ func (s *tritonServer) inferStream(
 	if err == nil {
 		err = stream.CloseSend()
 	}
+	end := time.AfterFunc(time.Hour, hangUp)
+	defer end.Stop()
 	tokens := 0
 	for err == nil {
 		var answer []byte
@@ -137,8 +139,9 @@ func (s *tritonServer) inferStream(
 			return answeredError(text)
 		}
 		token()
-		if tokens++; tokens == wanted {
-			defer time.AfterFunc(endGrace, hangUp).Stop()
+		tokens++
+		if tokens == wanted {
+			end.Reset(endGrace)
 		}
 	}
 	switch {

@@ -141,7 +141,7 @@ func TestMetricsModuleWithoutHistograms(t *testing.T) {
 // server.
 type counted map[string]float64
 
-func (s *llmapiServer) counted(p page) counted {
+func countedOn(p page) counted {
 	c := counted{"tokens": p.sum("nv_llmapi_generation_tokens_total", "model", "tensorrt_llm")}
 	for _, series := range p.named("nv_llmapi_requests_ended_total", "model", "tensorrt_llm") {
 		if series.value > 0 {
@@ -165,7 +165,7 @@ func (s *llmapiServer) settled(t *testing.T, want counted) (p page) {
 	t.Helper()
 	await(t, 10*time.Second, func() string {
 		p = s.page(t)
-		if got := s.counted(p); want != nil && !maps.Equal(got, want) {
+		if got := countedOn(p); want != nil && !maps.Equal(got, want) {
 			return fmt.Sprintf("the module counts: wanted %v, got %v", want, got)
 		}
 		return p.wrong(
@@ -215,7 +215,7 @@ func (s *llmapiServer) counts(l *life) {
 		tokens, prompts = tokens+10+i, prompts+10
 	}
 	s.sendAll(l.t, questions...)
-	after := s.settled(l.t, s.counted(page).more(counted{
+	after := s.settled(l.t, countedOn(page).more(counted{
 		"tokens":   float64(tokens),
 		"ok":       9,
 		"server":   2,
@@ -241,7 +241,7 @@ func (s *llmapiServer) counts(l *life) {
 func (s *llmapiServer) cancels(l *life) {
 	t := l.t
 	// Another request cancels one in the middle of its stream.
-	before, made := s.counted(s.settled(t, nil)), s.tokensMade(t)
+	before, made := countedOn(s.settled(t, nil)), s.tokensMade(t)
 	stopped := ask(5, 400, true)
 	stopped.id = "a"
 	over := s.begin(t, stopped)
@@ -272,7 +272,7 @@ func (s *llmapiServer) tokensMade(t *testing.T) float64 {
 // unloadsBusy unloads the LLM during two requests, and returns what was counted then.
 func (s *llmapiServer) unloadsBusy(t *testing.T) counted {
 	t.Helper()
-	before := s.counted(s.settled(t, nil))
+	before := countedOn(s.settled(t, nil))
 	over := s.begin(t, ask(5, 40, true), ask(5, 40, false))
 	s.shows(t, has(2, "nv_llmapi_requests_in_flight", "model", "tensorrt_llm"))
 	s.unload(t, "tensorrt_llm")
@@ -284,7 +284,7 @@ func (s *llmapiServer) unloadsBusy(t *testing.T) counted {
 func (s *llmapiServer) goesOn(t *testing.T, before counted) {
 	t.Helper()
 	within(t, 5*time.Second, "the heartbeat is back", func() bool { return s.beats(t, "tensorrt_llm") })
-	require.Equal(t, before, s.counted(s.page(t)))
+	require.Equal(t, before, countedOn(s.page(t)))
 	s.sendAll(t, ask(5, 10, true))
 	s.settled(t, before.more(counted{"tokens": 10, "ok": 1}))
 	s.shows(t, has(8, "nv_trt_llm_request_metrics", "request_type", "max"))
@@ -301,7 +301,7 @@ func (s *llmapiServer) beats(t *testing.T, name string, pairs ...string) bool {
 func (s *llmapiServer) requireUnloaded(t *testing.T, want counted) {
 	t.Helper()
 	p := s.page(t)
-	require.Equal(t, want, s.counted(p))
+	require.Equal(t, want, countedOn(p))
 	gauges := 0
 	for _, key := range p.order {
 		series := p.samples[key]
