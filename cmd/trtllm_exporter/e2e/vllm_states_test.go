@@ -57,7 +57,7 @@ func TestVLLMStates(t *testing.T) {
 		answersWithin: firstToken,
 		served:        1000,
 		judged:        2400,
-		drained:       1600,
+		drained:       3600,
 		// It reports healthy.
 		drains: acts{refusing, answering(s, "/health", http.StatusOK, 0)},
 		own: []step{
