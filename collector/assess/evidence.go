@@ -70,8 +70,9 @@ type Scrape struct {
 	// describes the failure, Hint a possible cause.
 	OK, Unanswered, Refused, Withheld bool
 	Error, Hint                       string
-	// Again is true if the scrape before failed, too.
+	// Again is true if the scrape before failed, too, Since when the first of them failed.
 	Again bool
+	Since time.Time
 	// Seen is true if a scrape ever succeeded, MayStart while a replica that refuses connections
 	// may still be loading according to the pool's start budget.
 	Seen, MayStart bool
@@ -278,11 +279,18 @@ func (e *Evidence) closed() bool { return !e.API.SamePort && e.API.Closed() }
 func (e *Evidence) ends() bool { return !e.API.SamePort && e.API.Ends() }
 
 // admits reports whether a server that was ready has said for long enough that it is not, beside
-// an accusation. A proxy or a mesh may say the same of a server that it does not reach.
+// an accusation that stands as long: one late page of a server that loads says nothing. A proxy or a mesh
+// may say the same of a server that it does not reach.
 func (e *Evidence) admits(a Accusation) bool {
-	since := e.API.NotReadySince
-	if a == OnlyFailures && e.failingSince().After(since) {
-		since = e.failingSince()
+	since, accused := e.API.NotReadySince, e.API.NotReadySince
+	switch a { //nolint:exhaustive // The others stand as long as that already.
+	case OnlyFailures:
+		accused = e.failingSince()
+	case NoPage:
+		accused = e.Scrape.Since
+	}
+	if accused.After(since) {
+		since = accused
 	}
 	return e.API.WasReady && e.API.FromServer && !since.IsZero() && e.Now.Sub(since) >= e.StallAfter
 }

@@ -14,9 +14,10 @@ type Memory struct {
 	// Canary is the record of the canary.
 	Canary canary.Record
 	// notReadySince is when the API began to answer that the server is not ready. failedScrapes
-	// counts the failed scrapes in a row.
+	// counts the failed scrapes in a row, the first of which failed at noPageSince.
 	notReadySince time.Time
 	failedScrapes int
+	noPageSince   time.Time
 	// accused is since when a question could tell more about what the pages say.
 	accused time.Time
 	// question is the last answer to such a question, awaited when the one was sent that has no
@@ -66,7 +67,10 @@ func (m *Memory) Page(requested time.Time, c *derive.Conditions) {
 }
 
 // NoPage takes a failed scrape into account, refused if nothing listened.
-func (m *Memory) NoPage(refused bool) {
+func (m *Memory) NoPage(now time.Time, refused bool) {
+	if m.failedScrapes == 0 {
+		m.noPageSince = now
+	}
 	m.failedScrapes++
 	if m.failedScrapes > 1 {
 		m.others.known = true
@@ -144,7 +148,7 @@ func (m *Memory) CanaryAnswered() {
 
 // Recall adds what is remembered to the evidence.
 func (m *Memory) Recall(e *Evidence) {
-	e.Scrape.Again = m.failedScrapes > 1
+	e.Scrape.Again, e.Scrape.Since = m.failedScrapes > 1, m.noPageSince
 	e.API.NotReadySince = m.notReadySince
 	e.Question = m.latestQuestion()
 	e.Canary.Failed, e.Canary.Late, e.Canary.Twice = m.Canary.Failing()

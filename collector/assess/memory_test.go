@@ -55,7 +55,7 @@ func TestCanaryFailsTwiceWhileNobodyElseIsServed(t *testing.T) {
 				case quiet:
 					m.Page(now, &derive.Conditions{Served: ended})
 				case late:
-					m.NoPage(false)
+					m.NoPage(now, false)
 				default:
 					m.CanaryAsked(now)
 					result := map[string]canary.Result{ok: canary.OK, fails: canary.HTTPError}[step]

@@ -406,6 +406,31 @@ func partFails() []assess.Failures {
 	}
 }
 
+// TestLatePageOfLoadingServerRestartsNothing uses a server that has said for an hour that it is not ready, as one
+// that reloads a large model does.
+func TestLatePageOfLoadingServerRestartsNothing(t *testing.T) {
+	for _, c := range []struct {
+		says  string
+		since time.Duration
+		live  bool
+	}{
+		{"its page is late for the first time", 0, true},
+		{"its page is late for less than stall_after", 29 * time.Second, true},
+		{"its page has not come for stall_after", 30 * time.Second, false},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			e := serving()
+			e.Scrape = assess.Scrape{Seen: true, Unanswered: true, Again: true, Since: two.Add(-c.since)}
+			e.API.API, e.API.WasReady, e.API.FromServer = engine.APINotReady, true, true
+			e.API.NotReadySince, e.API.Detail = two.Add(-time.Hour), "it loads"
+			v := assess.Judge(&e)
+			require.Equal(t, assess.NotReady, v.State)
+			require.False(t, v.Probes.Ready)
+			require.Equal(t, c.live, v.Probes.Live)
+		})
+	}
+}
+
 func changed(e assess.Evidence, change func(*assess.Evidence)) assess.Evidence {
 	change(&e)
 	return e

@@ -24,7 +24,10 @@ func cacheCapacity(v *View, m *Model, out *Out) {
 	out.Set(m, tokens, ok && v.Runs(m) && v.Trust(m, blocksMismatch))
 }
 
-func freeCacheRule() Rule { return eachModel(cacheFree.needs(), freeCache).reads(cacheSizes()...) }
+func freeCacheRule() Rule { return eachModel(cacheFree.needs(), freeCache).reads(cacheFreeReads()...) }
+
+// cacheFreeReads returns the signals that tell besides how much of a cache is free.
+func cacheFreeReads() []engine.Signal { return append(cacheSizes(), engine.KVTokensUsed, engine.KVUtilization) }
 
 func freeCache(v *View, m *Model, out *Out) {
 	free, ok := v.Of(m, cacheFree)
@@ -37,8 +40,21 @@ func (v *View) blocksUsed(m *Model) (float64, bool) {
 	return ratio(used, okUsed, limit, okLimit)
 }
 
+// tokensUsed returns the share of the tokens in use, or what the server states if that is more: a model with
+// several pools, as for sliding windows or states, has the tokens of one pool beside the use of the fullest.
 func (v *View) tokensUsed(m *Model) (float64, bool) {
-	return v.Ratio(m, engine.KVTokensUsed, engine.KVTokensLimit)
+	used, ok := v.Ratio(m, engine.KVTokensUsed, engine.KVTokensLimit)
+	if v.anotherPool(m, used) {
+		return v.Sum(m, engine.KVUtilization)
+	}
+	return used, ok
+}
+
+// anotherPool reports whether a cache is fuller than its tokens show. What is stated is rounded to two digits.
+func (v *View) anotherPool(m *Model, used float64) bool {
+	const rounding = 0.005
+	stated, ok := v.Sum(m, engine.KVUtilization)
+	return ok && v.Has(m, engine.KVUtilization) && stated > used+rounding
 }
 
 // cacheUseExposed returns the share as the server states it: 0 of a cache of unknown size is unknown.
@@ -100,9 +116,11 @@ func (v *View) freeBlocks(m *Model) (float64, bool) {
 	return blocks * per, v.knownCache(m, blocks*per) && okBlocks && okPer
 }
 
+// freeTokens returns the free tokens, unknown if another pool is fuller.
 func (v *View) freeTokens(m *Model) (float64, bool) {
 	tokens, ok := v.Sum(m, engine.KVTokensFree)
-	return tokens, v.knownCache(m, tokens) && ok
+	used, okUsed := v.Ratio(m, engine.KVTokensUsed, engine.KVTokensLimit)
+	return tokens, v.knownCache(m, tokens) && ok && !(okUsed && v.anotherPool(m, used))
 }
 
 func transferBytesRule() Rule { return copyOr(engine.KVTransferBytes, transferBytes) }

@@ -47,7 +47,7 @@ func hiddenQueue(v *View, m *Model, out *Out) {
 
 func headroomReads() []engine.Signal {
 	reads := []engine.Signal{engine.RequestsFinished, engine.RequestPromptTokens, engine.RequestOutputTokens}
-	return slices.Concat(reads, cacheFree.needs().all(), cacheSizes())
+	return slices.Concat(reads, cacheFree.needs().all(), cacheFreeReads())
 }
 
 func headroomRule() Rule {

@@ -130,6 +130,28 @@ func TestSizeOfZeroIsUnknown(t *testing.T) {
 			"kv_cache_capacity_tokens=1000 kv_cache_utilization_ratio=0", "kv_cache_blocks_limit",
 		},
 		{
+			"SGLang with another pool that is fuller", engine.SGLang,
+			[][]string{{
+				`sglang:max_total_num_tokens{model_name="m",priority=""} 40000`,
+				`sglang:kv_used_tokens{model_name="m",priority=""} 4000`,
+				`sglang:kv_available_tokens{model_name="m",priority=""} 36000`,
+				`sglang:token_usage{model_name="m",priority=""} 0.95`,
+				`sglang:num_running_reqs{model_name="m",priority=""} 2`,
+			}},
+			"kv_cache_utilization_ratio=0.95 kv_cache_capacity_tokens=40000", "kv_cache_free_tokens",
+		},
+		{
+			"SGLang that rounds the use of its only pool", engine.SGLang,
+			[][]string{{
+				`sglang:max_total_num_tokens{model_name="m",priority=""} 40000`,
+				`sglang:kv_used_tokens{model_name="m",priority=""} 3840`,
+				`sglang:kv_available_tokens{model_name="m",priority=""} 36160`,
+				`sglang:token_usage{model_name="m",priority=""} 0.1`,
+				`sglang:num_running_reqs{model_name="m",priority=""} 2`,
+			}},
+			"kv_cache_utilization_ratio=0.096 kv_cache_free_tokens=36160", "kv_cache_blocks_limit",
+		},
+		{
 			"vLLM whose labels have no blocks", engine.VLLM,
 			[][]string{{
 				`vllm:cache_config_info{model_name="m",engine="0",block_size="16",num_gpu_blocks="0",kv_cache_size_tokens="0"} 1`,

@@ -65,7 +65,7 @@ func checkMeanings(meanings []Meaning) (all []error) {
 		m := &meanings[i]
 		problems := m.problems()
 		for _, e := range m.Unless {
-			if e.Name != "" && !names[e.Name] && m.Inside == "" { // Of an engine inside it was checked.
+			if e.Name != "" && !names[e.Name] && !e.Mark && m.Inside == "" { // Of an engine inside it was checked.
 				problems = append(problems, "is replaced by "+e.Name+", which the kind does not list")
 			}
 		}

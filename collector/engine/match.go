@@ -75,6 +75,8 @@ type Exception struct {
 	Name string
 	// AnyModel is true if the name replaces the series of every model, not only of its own.
 	AnyModel bool
+	// Mark is true if the name only marks the releases in which the series has no meaning.
+	Mark bool
 	// Version is the prefix of versions, empty for a name.
 	Version string
 }
@@ -98,6 +100,15 @@ func replacedForAny(names ...string) []Exception {
 	return all
 }
 
+// inReleasesWith lists names that only releases show which count wrongly.
+func inReleasesWith(names ...string) []Exception {
+	all := replacedForAny(names...)
+	for i := range all {
+		all[i].Mark = true
+	}
+	return all
+}
+
 // inVersions lists prefixes of versions that count wrongly.
 func inVersions(prefixes ...string) []Exception {
 	all := make([]Exception, len(prefixes))
@@ -112,6 +123,8 @@ func (e Exception) String() string {
 	switch {
 	case e.Version != "":
 		return "version " + e.Version
+	case e.Mark:
+		return "releases with " + e.Name
 	case e.AnyModel:
 		return "any " + e.Name
 	}

@@ -112,7 +112,11 @@ func newIndex(e *Kind) Index {
 		m.Name += suffix
 		m.Unless = slices.Clone(m.Unless)
 		for i := range m.Unless {
-			m.Unless[i].Name += suffix
+			if !m.Unless[i].Mark {
+				m.Unless[i].Name += suffix
+			} else if _, ok := index[m.Unless[i].Name]; !ok {
+				index[m.Unless[i].Name] = nil // It is watched.
+			}
 		}
 		index[m.Name] = append(index[m.Name], Indexed{Meaning: m, Part: part, Counter: counter})
 	}

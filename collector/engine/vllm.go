@@ -203,6 +203,9 @@ func vllmGaps(k *Knowledge) []gap {
 	return all
 }
 
+// vllmEmitted counts the tokens of drafts and what they are verified with in engine V0.
+const vllmEmitted = "spec_decode_num_emitted_tokens_total"
+
 // vllmRank is the label of data-parallel ranks: each reports its own requests, tokens and cache.
 const vllmRank = "engine"
 
@@ -262,8 +265,10 @@ func vllmEngine() []Meaning {
 		},
 		{Name: "request_prompt_tokens", Signal: RequestPromptTokens},
 		{Name: "request_generation_tokens", Signal: RequestOutputTokens},
-		{Name: "spec_decode_num_draft_tokens_total", Signal: SpecDraft},
-		{Name: "spec_decode_num_accepted_tokens_total", Signal: SpecAccepted},
+		// Engine V0, which alone counts emitted tokens, adds all drafts since its start again and again
+		// (engine/metrics.py of 0.5.3 to 0.9.2).
+		{Name: "spec_decode_num_draft_tokens_total", Signal: SpecDraft, Unless: inReleasesWith(vllmEmitted)},
+		{Name: "spec_decode_num_accepted_tokens_total", Signal: SpecAccepted, Unless: inReleasesWith(vllmEmitted)},
 		{Name: "spec_decode_num_accepted_tokens_per_pos_total", Signal: SpecAcceptedPosition, Dims: kept("position")},
 
 		// Durations, all but the first two observed when a request ends. The old

@@ -258,3 +258,17 @@ func TestRefusalsOfVLLMWithoutStatistics(t *testing.T) {
 	}
 	require.False(t, engineOf(t, engine.VLLM).Quirks(nil).RefusedFailed)
 }
+
+// TestDraftsOfEngineV0AreUnknown uses a page on which all drafts since the start are added again and again.
+func TestDraftsOfEngineV0AreUnknown(t *testing.T) {
+	const drafts = "vllm:spec_decode_num_draft_tokens_total{model_name=\"m\"} 9000\n" +
+		"vllm:spec_decode_num_accepted_tokens_total{model_name=\"m\"} 7000\n"
+	for page, want := range map[string]float64{
+		drafts: 9000,
+		drafts + "vllm:spec_decode_num_emitted_tokens_total{model_name=\"m\"} 8000\n": -1,
+	} {
+		got := valuesOf(t, engine.VLLM, []byte(page))
+		shows(t, got, map[string]float64{"spec_decode_draft_tokens_total": want}, page)
+		require.Equal(t, want > 0, got["spec_decode_accepted_tokens_total"] > 0)
+	}
+}

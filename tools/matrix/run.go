@@ -177,7 +177,7 @@ func (r *run) page(p *Page) (Result, error) {
 	r.health = health
 	r.memory.Health(at(p.At), &health)
 	if !p.Scrape.OK {
-		r.memory.NoPage(p.Scrape.Refused)
+		r.memory.NoPage(at(p.At), p.Scrape.Refused)
 		r.ask(p)
 		return r.seen(p, nil, nil), nil
 	}
