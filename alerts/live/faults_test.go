@@ -78,16 +78,6 @@ func faults() []fault {
 	}
 }
 
-// faultsThatPage returns the faults whose pages are timed, and one that takes the place of the rollout.
-func faultsThatPage() []fault {
-	timed := slices.DeleteFunc(faults(), func(f fault) bool { return f.paged == 0 })
-	return append(timed, fault{
-		"the LLM of a Triton is unloaded", "LLMReplicaBroken", "on-call",
-		[]string{"pool_id", "mixed", "replica_id", "mixed-1"},
-		func(f *simulate.Fleet) { f.Replica("mixed", "mixed-1").Unload("tensorrt_llm") }, 175 * time.Second,
-	})
-}
-
 // TestFaultsReachReceiver has short intervals and times.
 func TestFaultsReachReceiver(t *testing.T) {
 	t.Parallel()
@@ -131,9 +121,13 @@ func TestPagesArriveInTime(t *testing.T) {
 	s.awaitReady(t, s.replicas(), time.Minute)
 	// Wait until the rules have seen them serve.
 	pause(t, 20*time.Second)
-	s.breaks(t, faultsThatPage(), func(f fault) time.Duration { return f.paged })
+	s.fleet.Replica("mixed", "mixed-1").Unload("tensorrt_llm")
+	timed := slices.DeleteFunc(faults(), func(f fault) bool { return f.paged == 0 })
+	s.breaks(t, timed, func(f fault) time.Duration { return f.paged })
 	s.interrupts(t, 5*time.Second, 40*time.Second, "lone", "stuck", "module-stuck", "failing")
 	s.requireOthersSilent(t)
+	require.Empty(t, s.hook.received("firing", "LLMReplicaBroken", "pool_id", "mixed"), "a model that somebody unloaded")
+	require.NotEmpty(t, s.query(t, `llm_server_state{replica_id="mixed-1",state="unserved"} == 1`))
 }
 
 // breaks causes all faults at once, and requires that each alert reaches its receiver in time.

@@ -27,7 +27,9 @@ func cacheCapacity(v *View, m *Model, out *Out) {
 func freeCacheRule() Rule { return eachModel(cacheFree.needs(), freeCache).reads(cacheFreeReads()...) }
 
 // cacheFreeReads returns the signals that tell besides how much of a cache is free.
-func cacheFreeReads() []engine.Signal { return append(cacheSizes(), engine.KVTokensUsed, engine.KVUtilization) }
+func cacheFreeReads() []engine.Signal {
+	return append(cacheSizes(), engine.KVTokensUsed, engine.KVUtilization)
+}
 
 func freeCache(v *View, m *Model, out *Out) {
 	free, ok := v.Of(m, cacheFree)

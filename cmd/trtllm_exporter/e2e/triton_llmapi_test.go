@@ -87,6 +87,9 @@ func TestMetricsModule(t *testing.T) {
 			}},
 			says: is("ready", keep, 0, ""),
 		},
+	)
+	// With the usual stall_after, which is longer than it takes to load.
+	watchTriton(t, s.tritonServer, time.Second, "window: 10s").plays(
 		step{
 			name: "a server whose LLM is unloaded completes what it has and is unserved, and nothing frozen is left",
 			does: acts{func(l *life) { before = s.unloadsBusy(l.t) }},
