@@ -104,8 +104,18 @@ func (m *Meaning) problems() (all []string) {
 	say(added && m.Combine != Sum, "grows, so that several add up, and combines them otherwise")
 	say(m.Signal.Type().Counter && m.NotZero, "is a counter, and takes 0 for unknown")
 	say(m.Outcome != nil && !m.Signal.Type().Counter, "has an outcome, and does not count")
+	say(m.Outcome == nil && m.Signal.ends(), "counts requests that ended, and has no Outcome, which classifies them")
 	all = append(all, m.selectionProblems()...)
 	return append(all, m.labelProblems()...)
+}
+
+// ends reports whether a signal counts requests that ended, so that each needs a class.
+func (s Signal) ends() bool {
+	switch s { //nolint:exhaustive // The others count something else.
+	case ModelSuccess, ModelFailed, RequestsFinished, RequestsFailed, RequestsAborted:
+		return true
+	}
+	return false
 }
 
 // maxShift is the longest shift to base units: nanoseconds.

@@ -137,11 +137,12 @@ func namesInFiles(t *testing.T) (names []string) {
 func TestMistakesInSeriesAreRefused(t *testing.T) {
 	right := func() Meaning {
 		return Meaning{
-			Name:   "requests_total",
-			Where:  only("status", "200"),
-			Signal: RequestsFinished,
-			Dims:   renamed("finished", "finish_reason"),
-			Const:  labeled("stage", "decode"),
+			Name:    "requests_total",
+			Where:   only("status", "200"),
+			Signal:  RequestsFinished,
+			Dims:    renamed("finished", "finish_reason"),
+			Const:   labeled("stage", "decode"),
+			Outcome: finished(),
 		}
 	}
 	for _, c := range []struct {
@@ -247,7 +248,7 @@ func TestMistakesInSeriesAreRefused(t *testing.T) {
 		},
 		{
 			"two labels of one name",
-			func(m *Meaning) { m.Const = labeled("finish_reason", "all") },
+			func(m *Meaning) { m.Const, m.Outcome = labeled("finish_reason", "all"), nil },
 			"it sets finish_reason twice",
 		},
 		{
@@ -274,6 +275,11 @@ func TestMistakesInSeriesAreRefused(t *testing.T) {
 		{"an outcome of what does not count", func(m *Meaning) {
 			m.Signal, m.Outcome = RequestsRunning, &Outcome{Usual: ClassOK}
 		}, "it has an outcome, and does not count"},
+		{
+			"ended requests without an outcome",
+			func(m *Meaning) { m.Outcome = nil },
+			"it counts requests that ended, and has no Outcome, which classifies them",
+		},
 	} {
 		m := right()
 		c.change(&m)

@@ -65,9 +65,10 @@ type Setup struct {
 // complete returns the spec with defaults, and its software.
 func (s Spec) complete() (Spec, software, error) {
 	setDefault(&s.Kind, KindTriton)
+	setDefault(&s.Name, string(s.Kind))
 	kind, ok := kinds()[s.Kind]
 	if !ok {
-		return s, kind, fmt.Errorf("kind: unknown server %q", s.Kind)
+		return s, kind, fmt.Errorf("kind: unknown server %q; the function kinds in kind.go of simulate lists them", s.Kind)
 	}
 	setDefault(&s.EngineVersion, kind.engineVersion)
 	setDefault(&s.TRTLLMVersion, kind.trtllmVersion)
@@ -76,7 +77,6 @@ func (s Spec) complete() (Spec, software, error) {
 	if kind.complete != nil {
 		err = kind.complete(&s)
 	}
-	setDefault(&s.Name, string(s.Kind))
 	setDefault(&s.Host, "127.0.0.1")
 	s.Workload, s.Engine = s.Workload.withDefaults(), s.Engine.withDefaults()
 	switch {

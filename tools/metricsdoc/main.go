@@ -13,6 +13,7 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
@@ -27,6 +28,10 @@ func run(args []string) error {
 	const files = 2
 	if len(args) != files {
 		return errors.New("usage: metricsdoc METRICS SERVERS")
+	}
+	// A mistake in a kind is told with its place before anything uses it.
+	if err := engine.Check(); err != nil {
+		return err
 	}
 	metrics, err := reference()
 	if err != nil {
