@@ -128,8 +128,12 @@ func (d *Deriver) watchEntries() {
 		}
 		return
 	}
+	moved := slices.ContainsFunc(by.tokens, w.moved) && !d.own.onPage
 	for i := range by.entries {
 		e := &by.entries[i]
+		if !moved {
+			d.restart(e, d.entries[e.key])
+		}
 		ended := d.watchEntry(e, d.entries[e.key])
 		switch {
 		case e.part:
@@ -141,23 +145,19 @@ func (d *Deriver) watchEntries() {
 			d.entries[e.key].accepted = w.now
 		}
 	}
-	if slices.ContainsFunc(by.tokens, w.moved) && !d.own.onPage {
+	if moved {
 		d.movements++
 		d.movedAt = w.now
-		d.acquitEntries()
 	}
 }
 
-// acquitEntries ends the accusations of a page on which tokens of others moved, and their memory too:
-// the requests that fail afterwards are counted from nothing, or tokens of requests that failed in
-// the end would speak for a server for ever. Where each model counts, tokens tell nothing of its
-// entry, see [Deriver.acquitted].
-func (d *Deriver) acquitEntries() {
-	for i := range d.index.watch.entries {
-		e := &d.index.watch.entries[i]
-		if s := d.entries[e.key]; e.model == "" && !e.part {
-			*s = entryState{ownEnded: s.ownEnded, ownFailed: s.ownFailed, accepted: s.accepted}
-		}
+// restart begins the accusation of an entry from nothing on a page without tokens, if tokens of others moved
+// since it began: they would speak for a server for ever. While tokens and failures come together, it
+// stands, and is acquitted: they may be those of requests that fail in the end, or of another model. Where
+// each model counts, tokens tell nothing of its entry, see [Deriver.acquitted].
+func (d *Deriver) restart(e *entry, s *entryState) {
+	if e.model == "" && !e.part && s.failures() > 0 && d.movedAt >= s.first {
+		*s = entryState{ownEnded: s.ownEnded, ownFailed: s.ownFailed, accepted: s.accepted}
 	}
 }
 

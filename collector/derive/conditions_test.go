@@ -194,6 +194,7 @@ func TestTokensOfBeforeTheFailuresAcquitNobody(t *testing.T) {
 		{"they go on after a page without", []int{100, 100, 110}, false},
 		{"and stop again", []int{100, 100, 110, 110, 110}, true},
 		{"nothing moved before either", []int{100, 100, 100}, true},
+		{"they stop, go on, and stop", []int{120, 120, 130, 130, 130}, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			b := newBench(t, engine.Dynamo, "m")
@@ -216,6 +217,23 @@ func TestTokensOfBeforeTheFailuresAcquitNobody(t *testing.T) {
 			require.Equal(t, tc.accused, len(c.Failing) > 0 && c.Acquitted <= c.Failing[0].First, c.Failing)
 		})
 	}
+}
+
+// TestFailuresBesideTokensAreSaid uses a frontend of two models: all requests to one fail, and nothing but the
+// tokens of the other one move.
+func TestFailuresBesideTokensAreSaid(t *testing.T) {
+	b := newBench(t, engine.Dynamo, "a", "b")
+	for n := range 5 {
+		b.page(
+			fmt.Sprintf(`dynamo_frontend_requests_total{error_type="internal",model="a",status="error"} %d`, 4*n),
+			`dynamo_frontend_requests_total{error_type="",model="b",status="success"} 7`,
+			fmt.Sprintf(`dynamo_frontend_output_tokens_total{model="b"} %d`, 100+9*n),
+		)
+	}
+	c := b.deriver.Conditions()
+	require.Len(t, c.Failing, 1)
+	require.Equal(t, 16.0, c.Failing[0].Requests)
+	require.Greater(t, c.Acquitted, c.Failing[0].First, "tokens speak for the replica")
 }
 
 // TestPartsOfModelsThatCountNoFailures has an ensemble and a BLS model, whose error responses count as

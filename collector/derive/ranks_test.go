@@ -211,17 +211,6 @@ func TestRanksOfTRTLLMServe(t *testing.T) {
 			"",
 		},
 		{
-			"tensor-parallel ranks share a request, as the next idle moment shows",
-			1,
-			[][]int{{0, 0}, {2, 2}, {0, 0}, {0, 0}, {3, 3}},
-			shared, "",
-		},
-		{
-			"and are seen on both sides of a change", 1,
-			[][]int{{0, 0}, {3, 2}, {0, 0}, {0, 0}, {3, 2}, {2, 2}, {3, 2}, {3, 3}},
-			shared, "",
-		},
-		{
 			"equal batches may be either", 1,
 			[][]int{{8, 8}, {7, 7}, {8, 8}, {6, 6}, {5, 5}, {8, 8}},
 			map[string]float64{"kv_cache_utilization_ratio": 0.25},

@@ -155,9 +155,8 @@ func (p *Page) unsureReason(several string) string {
 	case p.comparison.result == RanksApart:
 		return "attention is data parallel, and " + several + " are on the page: the others are on other machines"
 	}
-	return "its " + several + " show batches, and it is not clear yet whether they share requests, as " +
-		"tensor-parallel ranks do, or have their own: this takes batches that differ, or an idle moment after " +
-		"a few requests"
+	return "its " + several + " show batches, and nothing tells whether they share requests, as " +
+		"tensor-parallel ranks do, or have their own"
 }
 
 // unsureCure returns what settles it, if iterations are not read yet.
@@ -178,27 +177,17 @@ func (p *Page) LearnRanks(told Ranks) bool {
 	return true
 }
 
-// rankComparison finds out from the batches of ranks whether these share requests. Equal batches prove
-// nothing: balanced ranks with requests of their own show them too. Iterations tell, where they are read.
-// Otherwise two proofs are left:
-//
-//   - Ranks that show different batches, the same ones on two pages in a row, have their own requests.
-//     Tensor-parallel ranks differ for a moment within one iteration, or for good if they hang there.
-//   - If fewer requests end until the server is idle than all batches held together, ranks share them,
-//     as long as these requests suffice for one batch. Clients that left are not counted.
+// rankComparison finds out whether ranks share requests. Iterations tell, where they are read. Otherwise
+// equal batches prove nothing, since balanced ranks with requests of their own show them too. Different
+// ones that stay while requests end are those of such ranks: tensor-parallel ranks differ for a moment
+// within one iteration, and while they hang there.
 type rankComparison struct {
 	result Ranks
 	// told is true if iterations told the result.
 	told     bool
 	previous []float64
-	// repeated is true if the previous page showed the same different batches as the one before it.
-	repeated bool
-	// ended is how many requests had ended by the previous page. Those in its batches may be among
-	// them, since a page is not of one instant.
+	// ended is how many requests had ended by the previous page.
 	ended float64
-	// together and alone are how many must have ended once the server is idle: if ranks have their
-	// own requests, and if they share them.
-	together, alone float64
 }
 
 func newRankComparison() rankComparison { return rankComparison{result: RanksUnsure} }
@@ -208,30 +197,9 @@ func (c *rankComparison) add(batches []float64, ended float64) {
 	if c.told || slices.ContainsFunc(batches, math.IsNaN) {
 		return
 	}
-	same := slices.Equal(batches, c.previous)
-	if c.repeated && !same {
+	differ := slices.Min(batches) != slices.Max(batches)
+	if differ && ended > c.ended && slices.Equal(batches, c.previous) {
 		c.result = RanksApart
 	}
-	c.repeated = same && slices.Min(batches) != slices.Max(batches)
-	if ended < c.ended {
-		c.together, c.alone = 0, 0 // The server has restarted.
-	}
-	switch idle := slices.Max(batches) == 0; {
-	case !idle && c.previous != nil:
-		c.together = max(c.together, c.ended+sum(batches))
-		c.alone = max(c.alone, c.ended+slices.Max(batches))
-	case idle && same: // Counters may lag behind gauges, for one page at most.
-		if c.alone <= ended && ended < c.together && c.result == RanksUnsure {
-			c.result = RanksOne
-		}
-		c.together, c.alone = 0, 0
-	}
 	c.previous, c.ended = batches, ended
-}
-
-func sum(values []float64) (total float64) {
-	for _, v := range values {
-		total += v
-	}
-	return total
 }

@@ -46,11 +46,6 @@ func ownRequests() []string {
 	return []string{rankPage(1, "", 3, 5), rankPage(2, "", 3, 5), rankPage(3, "", 4, 5)}
 }
 
-// sharedRequests are pages of two ranks that share the requests of one client after the other.
-func sharedRequests() []string {
-	return []string{rankPage(4, "", 0, 0), rankPage(4, "", 1, 1), rankPage(5, "", 0, 0), rankPage(5, "", 0, 0)}
-}
-
 func TestBatchesTellWhetherRanksShareRequests(t *testing.T) {
 	for _, c := range []struct {
 		says  string
@@ -58,50 +53,28 @@ func TestBatchesTellWhetherRanksShareRequests(t *testing.T) {
 		want  engine.Ranks
 	}{
 		{"equal batches that change, always busy", []string{
-			rankPage(1, "", 8, 8), rankPage(2, "", 7, 7), rankPage(3, "", 6, 6),
-			rankPage(4, "", 5, 5), rankPage(5, "", 8, 8), rankPage(6, "", 7, 7),
+			rankPage(1, "", 8, 8), rankPage(2, "", 7, 7), rankPage(3, "", 6, 6), rankPage(6, "", 7, 7),
 		}, engine.RanksUnsure},
-		{"balanced waves: as many end as all batches hold", []string{
-			rankPage(0, "", 0, 0), rankPage(0, "", 4, 4), rankPage(8, "", 0, 0), rankPage(8, "", 0, 0),
-			rankPage(8, "", 4, 4), rankPage(16, "", 0, 0), rankPage(16, "", 0, 0),
+		{"balanced waves", []string{
+			rankPage(0, "", 0, 0), rankPage(0, "", 4, 4), rankPage(8, "", 0, 0), rankPage(8, "", 4, 4),
 		}, engine.RanksUnsure},
-		{"one request in two batches", sharedRequests(), engine.RanksOne},
-		{"more end than the batches hold, as pages do not show them all", []string{
-			rankPage(0, "", 0, 0), rankPage(0, "", 1, 1), rankPage(9, "", 0, 0), rankPage(9, "", 0, 0),
+		{"one request in two batches, or one in each whose client left", []string{
+			rankPage(4, "", 0, 0), rankPage(4, "", 1, 1), rankPage(5, "", 0, 0), rankPage(5, "", 0, 0),
 		}, engine.RanksUnsure},
-		{"the requests in flight when the exporter starts may have ended by its first page", []string{
-			rankPage(3, "", 4, 4), rankPage(7, "", 0, 0), rankPage(7, "", 0, 0),
-		}, engine.RanksUnsure},
-		{"requests that were in flight on the second page", []string{
-			rankPage(3, "", 4, 4), rankPage(3, "", 4, 4), rankPage(7, "", 0, 0), rankPage(7, "", 0, 0),
-		}, engine.RanksOne},
-		{"counters that lag behind", []string{
-			rankPage(0, "", 0, 0), rankPage(0, "", 4, 4), rankPage(5, "", 0, 0), rankPage(8, "", 0, 0),
-		}, engine.RanksUnsure},
-		{"all clients leave, which nothing counts", []string{
-			rankPage(3, "", 0, 0), rankPage(3, "", 4, 4), rankPage(3, "", 0, 0), rankPage(3, "", 0, 0),
-		}, engine.RanksUnsure},
-		{"requests that fail", []string{
-			rankPage(3, "trtllm_request_error_total{http_code=\"500\"} 1\n", 0, 0),
-			rankPage(3, "trtllm_request_error_total{http_code=\"500\"} 1\n", 1, 1),
-			rankPage(3, "trtllm_request_error_total{http_code=\"500\"} 2\n", 0, 0),
-			rankPage(3, "trtllm_request_error_total{http_code=\"500\"} 2\n", 0, 0),
-		}, engine.RanksOne},
-		{"a server that restarts while it is busy", []string{
-			rankPage(50, "", 4, 4), rankPage(50, "", 4, 4), rankPage(0, "", 0, 0), rankPage(0, "", 0, 0),
-		}, engine.RanksUnsure},
-		{"different batches that stay and change", ownRequests(), engine.RanksApart},
+		{"different batches that stay while requests end", ownRequests(), engine.RanksApart},
 		{"requests of one rank alone", []string{
-			rankPage(0, "", 2, 0), rankPage(0, "", 2, 0), rankPage(1, "", 1, 0),
+			rankPage(0, "", 2, 0), rankPage(1, "", 2, 0),
 		}, engine.RanksApart},
 		{"a page of the middle of an iteration", []string{
 			rankPage(1, "", 3, 4), rankPage(2, "", 4, 4), rankPage(3, "", 5, 4), rankPage(4, "", 6, 5),
 		}, engine.RanksUnsure},
-		{"different batches that stay for good, of a server that hangs", []string{
-			rankPage(1, "", 3, 4), rankPage(1, "", 3, 4), rankPage(1, "", 3, 4),
+		{"an iteration that hangs, and goes on", []string{
+			rankPage(1, "", 3, 4), rankPage(1, "", 3, 4), rankPage(1, "", 3, 4), rankPage(2, "", 4, 4),
 		}, engine.RanksUnsure},
-		{"own requests, then in step", append(ownRequests(), sharedRequests()...), engine.RanksApart},
-		{"shared by the count, and apart by what all see", append(sharedRequests(), ownRequests()...), engine.RanksApart},
+		{"a server that restarts", []string{
+			rankPage(50, "", 3, 4), rankPage(0, "", 3, 4),
+		}, engine.RanksUnsure},
+		{"own requests, then in step", append(ownRequests(), rankPage(9, "", 4, 4)), engine.RanksApart},
 		{"one rank", []string{rankPage(1, "", 3)}, engine.RanksOne},
 		{"no batches", []string{rankPage(1, "")}, engine.RanksUnseen},
 	} {
@@ -152,15 +125,8 @@ func TestRankReasons(t *testing.T) {
 			says:  "two equal ones",
 			pages: []string{rankPage(1, "", 3, 3), rankPage(2, "", 3, 3)},
 			ranks: engine.RanksUnsure, name: engine.CanQueue,
-			want: "false, its 2 ranks show batches, and it is not clear yet whether they share requests, as " +
-				"tensor-parallel ranks do, or have their own: this takes batches that differ, or an idle moment after " +
-				"a few requests [iteration_stats: true in the pool, if nobody else reads it]",
-		},
-		{
-			says:  "two that share requests",
-			pages: sharedRequests(),
-			ranks: engine.RanksOne, name: engine.CanQueue,
-			want: "true, trtllm_num_requests_waiting, of the last iteration, updated when a request ends",
+			want: "false, its 2 ranks show batches, and nothing tells whether they share requests, as " +
+				"tensor-parallel ranks do, or have their own [iteration_stats: true in the pool, if nobody else reads it]",
 		},
 		{
 			says:  "two with their own",
