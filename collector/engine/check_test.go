@@ -19,11 +19,11 @@ func TestKindsAreRight(t *testing.T) { require.NoError(t, Check()) }
 func TestMistakesInKindsAreRefused(t *testing.T) {
 	right := func() *Kind {
 		return &Kind{
-			Name:     "lmdeploy",
+			Name:     "tgi",
 			Path:     "/metrics",
-			marks:    []mark{{text: "lmdeploy:", weight: 1}},
+			marks:    []mark{{text: "tgi:", weight: 1}},
 			engines:  []Name{VLLM},
-			meanings: []Meaning{{Name: "lmdeploy:num_requests_running", Signal: RequestsRunning}},
+			meanings: []Meaning{{Name: "tgi:num_requests_running", Signal: RequestsRunning}},
 		}
 	}
 	for _, c := range []struct {
@@ -55,12 +55,12 @@ func TestMistakesInKindsAreRefused(t *testing.T) {
 		{
 			"a path without a slash",
 			func(k *Kind) { k.Path = "metrics" },
-			`kind lmdeploy: its page has the path "metrics", which does not begin with /`,
+			`kind tgi: its page has the path "metrics", which does not begin with /`,
 		},
 		{
 			"no marks",
 			func(k *Kind) { k.marks = nil },
-			"kind lmdeploy: it has no marks, and so no page is recognised as its own",
+			"kind tgi: it has no marks, and so no page is recognised as its own",
 		},
 		{
 			"the page of another kind instead",
@@ -70,17 +70,17 @@ func TestMistakesInKindsAreRefused(t *testing.T) {
 		{
 			"the page of a misspelled kind",
 			func(k *Kind) { k.pagesOf = []Name{"vlm"} },
-			"kind lmdeploy: it has the page of vlm, which is no kind",
+			"kind tgi: it has the page of vlm, which is no kind",
 		},
 		{
 			"a misspelled engine inside",
 			func(k *Kind) { k.engines = []Name{"vlm"} },
-			"kind lmdeploy: it may have vlm inside, which is no kind",
+			"kind tgi: it may have vlm inside, which is no kind",
 		},
 		{
 			"a mistake in a series",
 			func(k *Kind) { k.meanings[0].Signal = "requests_run" },
-			"kind lmdeploy: series lmdeploy:num_requests_running as requests_run: it has a signal",
+			"kind tgi: series tgi:num_requests_running as requests_run: it has a signal",
 		},
 	} {
 		k := right()

@@ -91,12 +91,13 @@ type simple struct {
 	dialect  dialect
 	write    func(s *simple, p *page)
 	routes   map[string]answer // Other than the page, models and requests.
+	owner    string            // Of the models.
 }
 
 // newSimple returns a server with a single Python process.
 func newSimple(w *world, write func(s *simple, p *page)) *simple {
 	return &simple{
-		plain: plain{w}, booked: newVLLM(), write: write, routes: map[string]answer{},
+		plain: plain{w}, booked: newVLLM(), write: write, routes: map[string]answer{}, owner: "system",
 		dialect: dialect{number: appendPython, parts: "bcs", sorted: true, sparse: true},
 	}
 }
@@ -118,7 +119,7 @@ func (s *simple) page() []byte {
 
 func (s *simple) handlers(r *Replica) []http.Handler {
 	s.routes["GET "+r.kind.path] = shown(prometheusText, s.page)
-	s.routes["GET /v1/models"] = ok(func() any { return modelList(s.w.start, "system", s.w.spec.Model) })
+	s.routes["GET /v1/models"] = ok(func() any { return modelList(s.w.start, s.owner, s.w.spec.Model) })
 	mux := r.routes(s, s.routes)
 	r.addChat(mux, s)
 	return []http.Handler{mux}
