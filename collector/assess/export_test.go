@@ -112,3 +112,6 @@ func list[T ~string](all []T) string {
 	}
 	return strings.Join(texts, " or ")
 }
+
+// Witnesses returns what decides.
+func (e *Evidence) Witnesses() Witnesses { return e.witnesses() }

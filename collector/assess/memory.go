@@ -28,7 +28,9 @@ type Memory struct {
 	awaited, asked time.Time
 	again, stood   bool
 	movements      int
-	others         others
+	// steps is how many pages showed steps of the engine, askedSteps when the question was sent.
+	steps, askedSteps int
+	others            others
 }
 
 // others follows the requests of others since the canary's request was sent, or the first of those
@@ -50,7 +52,7 @@ func (o *others) acquit() bool { return o.ended > 0 || o.moved }
 
 // Page takes a page into account that was requested at a time.
 func (m *Memory) Page(requested time.Time, c *derive.Conditions) {
-	m.failedScrapes = 0
+	m.failedScrapes, m.steps = 0, c.Steps
 	o := &m.others
 	switch {
 	case o.asked.IsZero() || !requested.After(o.asked):
@@ -119,13 +121,15 @@ func (m *Memory) MayAsk(now time.Time, c *derive.Conditions) (since time.Time, o
 func (m *Memory) Asked(now time.Time, c *derive.Conditions) {
 	m.asked, m.awaited = now, now
 	m.stood, m.movements = c.Still.InFlight > 0, c.Movements
+	m.askedSteps = m.steps
 }
 
-// Answer notes what became of the question. An empty report says nothing. A server that remembers
-// that its own health check failed is asked until it succeeds.
+// Answer notes what became of the question. An empty report says nothing, and neither does a question
+// without a word of an answer while the engine went on: it may have waited behind others. A server that
+// remembers that its own health check failed is asked until it succeeds.
 func (m *Memory) Answer(report canary.Report, remembered bool) {
 	m.awaited = time.Time{}
-	if report.Result == "" {
+	if report.Result == "" || report.Result == canary.NoFirstToken && m.steps > m.askedSteps {
 		return
 	}
 	m.question = report

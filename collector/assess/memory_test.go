@@ -110,3 +110,32 @@ func TestQuestionIsAskedIfItCouldSettleSomething(t *testing.T) {
 		})
 	}
 }
+
+// TestQuestionBehindOthersProvesNothing has a question that waits in a queue while the engine works.
+func TestQuestionBehindOthersProvesNothing(t *testing.T) {
+	for _, c := range []struct {
+		says   string
+		result canary.Result
+		steps  int
+		want   assess.Answer
+	}{
+		{"no text, and the engine went on", canary.NoFirstToken, 1, assess.NotAsked},
+		{"no text, and nothing moved", canary.NoFirstToken, 0, assess.Failed},
+		{"an error, while the engine went on", canary.HTTPError, 1, assess.Failed},
+		{"a text, while the engine went on", canary.OK, 1, assess.Answered},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			var m assess.Memory
+			now := time.Unix(1_000_000, 0)
+			page := func(steps int) *derive.Conditions { return &derive.Conditions{Steps: steps} }
+			m.Page(now, page(5))
+			m.Asked(now, page(5))
+			m.Page(now.Add(time.Second), page(5+c.steps))
+			m.Answer(canary.Report{Result: c.result, Asked: now, Reason: "no text within 3s"}, false)
+			e := assess.Evidence{Failing: []assess.Failures{{Requests: 4, Since: now.Add(-time.Second)}}}
+			e.Scrape.OK = true
+			m.Recall(&e)
+			require.Equal(t, c.want, e.Witnesses().Question)
+		})
+	}
+}

@@ -27,9 +27,9 @@ type Conditions struct {
 	// Still is the work in flight of which nothing moves; its InFlight is 0 if there is none.
 	Still Stillness
 	// Served counts requests that ended well, as far as the server is known to count failures
-	// too. Movements counts the pages on which tokens moved.
-	Served    float64
-	Movements int
+	// too. Movements counts the pages on which tokens of others moved, Steps those on which any did.
+	Served           float64
+	Movements, Steps int
 	// Acquitted is when a request last ended well, or when a token moved of one that may.
 	Acquitted time.Duration
 	// InFlight is the number of requests in flight, if the page shows them while they run.
@@ -112,6 +112,7 @@ func (d *Deriver) Conditions() Conditions {
 		Still:     d.still(),
 		Served:    d.served,
 		Movements: d.movements,
+		Steps:     d.steps,
 		Acquitted: d.acquitted(),
 	}
 	c.InFlight, c.InFlightKnown = d.view.requestsInFlight()
@@ -128,7 +129,11 @@ func (d *Deriver) watchEntries() {
 		}
 		return
 	}
-	moved := slices.ContainsFunc(by.tokens, w.moved) && !d.own.onPage
+	stepped := slices.ContainsFunc(by.tokens, w.moved)
+	moved := stepped && !d.own.onPage
+	if stepped {
+		d.steps++
+	}
 	for i := range by.entries {
 		e := &by.entries[i]
 		if !moved {

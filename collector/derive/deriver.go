@@ -57,9 +57,10 @@ type Deriver struct {
 	entries map[string]*entryState
 	works   map[string]*workState
 	// served counts requests that ended well, the last one at servedAt. acceptedAt is when one
-	// ended of which nobody knows how, movedAt when tokens moved, on one of the movements.
+	// ended of which nobody knows how, movedAt when tokens moved, on one of the movements;
+	// steps counts also the pages on which only tokens of the exporter's own requests moved.
 	served                        float64
-	movements                     int
+	movements, steps              int
 	servedAt, acceptedAt, movedAt int64
 	// acceptedBy is the model that accepted it.
 	acceptedBy string
