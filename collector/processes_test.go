@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -38,12 +39,15 @@ func TestProcessesBehindOnePort(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			var connections, requests atomic.Int64
+			var order sync.Mutex // Pages leave in the order of their numbers.
 			s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 				if req.URL.Path != "/metrics" {
 					readyAPI(w, req)
 					return
 				}
 				connection, _ := req.Context().Value(connectionKey{}).(int64)
+				order.Lock()
+				defer order.Unlock()
 				n := requests.Add(1)
 				if c.closes {
 					w.Header().Set("Connection", "close")
@@ -53,6 +57,7 @@ func TestProcessesBehindOnePort(t *testing.T) {
 					w, "nv_inference_request_success{model=\"tensorrt_llm\",version=\"1\"} %d\n",
 					1000*(1+c.process(connection, n))+n,
 				)
+				_ = http.NewResponseController(w).Flush()
 			}))
 			s.Config.ConnContext = func(ctx context.Context, _ net.Conn) context.Context {
 				return context.WithValue(ctx, connectionKey{}, connections.Add(1))
