@@ -56,7 +56,7 @@ func faults() []fault {
 			}, 0,
 		},
 		{
-			"first tokens are late, for that reason", "LLMSLOBurnFast", "on-call",
+			"first tokens are late because of that", "LLMSLOBurnFast", "on-call",
 			[]string{"pool_id", "busy", "slo", "ttft"},
 			func(*simulate.Fleet) {}, 0,
 		},

@@ -15,7 +15,7 @@ import (
 // unexpected matches kingpin's errors about unknown words.
 var unexpected = regexp.MustCompile(`^(?:unknown (?:long|short) flag '|unexpected )([^']+)`)
 
-// usualNames are those of other programs for flags of this one.
+// usualNames maps what other programs call a flag to our name for it.
 //
 //nolint:gochecknoglobals // constant data.
 var usualNames = map[string]string{

@@ -121,7 +121,7 @@ func (m *Memory) MayAsk(now time.Time, c *derive.Conditions) (since time.Time, o
 func (m *Memory) Asked(now time.Time, c *derive.Conditions) {
 	m.asked, m.awaited = now, now
 	m.stood, m.movements = c.Still.InFlight > 0, c.Movements
-	m.askedSteps = m.steps
+	m.askedSteps = c.Steps
 }
 
 // Answer notes what became of the question. An empty report says nothing, and neither does a question

@@ -13,8 +13,8 @@ type Order struct {
 	Question Question
 	// ModelID is the public id of the model.
 	ModelID string
-	// Key identifies server and model with their configs, Group without configs, for the comparison
-	// within the pool.
+	// Key identifies the server, the model and their configs. Group leaves the configs out, to compare
+	// replicas of a pool.
 	Key, Group string
 	// Hold is the reason why no requests are sent, empty if they are.
 	Hold string

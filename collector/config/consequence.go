@@ -88,7 +88,7 @@ func (c *checker) independent(message, path string, t reflect.Type) bool {
 	return false
 }
 
-// within reports whether a path is that of a block or of something in it.
+// within reports whether a path leads to a block or into it.
 func within(path, block string) bool {
 	rest, ok := strings.CutPrefix(path, block)
 	return ok && (block == "" || rest == "" || rest[0] == '.' || rest[0] == '[')

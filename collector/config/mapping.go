@@ -10,7 +10,7 @@ import (
 type mapping struct {
 	path string
 	// accept returns where the value of a key goes, and what stores it there after it is read. The
-	// value is not valid if the key is not; lines are those of the preceding keys.
+	// value is not valid if the key is not; lines holds the lines of the keys before it.
 	accept func(key *yaml.Node, lines map[string]int) (value reflect.Value, store func())
 	// order lists the known keys, if they are fixed.
 	order []string

@@ -122,7 +122,7 @@ line 11: pools[0].static_configs[0].targets[0]: is empty; write host:port
 `,
 	},
 	{
-		name: "entries that are none beside others",
+		name: "null entries beside others",
 		text: `
 pools:
   -

@@ -45,18 +45,18 @@ func (v *View) blocksUsed(m *Model) (float64, bool) {
 // tokensUsed returns the share of the tokens in use, or what the server states if that is more: a model with
 // several pools, as for sliding windows or states, has the tokens of one pool beside the use of the fullest.
 func (v *View) tokensUsed(m *Model) (float64, bool) {
-	used, ok := v.Ratio(m, engine.KVTokensUsed, engine.KVTokensLimit)
-	if v.anotherPool(m, used) {
+	if v.anotherPool(m) {
 		return v.Sum(m, engine.KVUtilization)
 	}
-	return used, ok
+	return v.Ratio(m, engine.KVTokensUsed, engine.KVTokensLimit)
 }
 
 // anotherPool reports whether a cache is fuller than its tokens show. What is stated is rounded to two digits.
-func (v *View) anotherPool(m *Model, used float64) bool {
+func (v *View) anotherPool(m *Model) bool {
 	const rounding = 0.005
-	stated, ok := v.Sum(m, engine.KVUtilization)
-	return ok && v.Has(m, engine.KVUtilization) && stated > used+rounding
+	used, okUsed := v.Ratio(m, engine.KVTokensUsed, engine.KVTokensLimit)
+	stated, okStated := v.Sum(m, engine.KVUtilization)
+	return okUsed && okStated && stated > used+rounding
 }
 
 // cacheUseExposed returns the share as the server states it: 0 of a cache of unknown size is unknown.
@@ -121,8 +121,8 @@ func (v *View) freeBlocks(m *Model) (float64, bool) {
 // freeTokens returns the free tokens, unknown if another pool is fuller.
 func (v *View) freeTokens(m *Model) (float64, bool) {
 	tokens, ok := v.Sum(m, engine.KVTokensFree)
-	used, okUsed := v.Ratio(m, engine.KVTokensUsed, engine.KVTokensLimit)
-	return tokens, v.knownCache(m, tokens) && ok && !(okUsed && v.anotherPool(m, used))
+	fuller := v.anotherPool(m)
+	return tokens, v.knownCache(m, tokens) && ok && !fuller
 }
 
 func transferBytesRule() Rule { return copyOr(engine.KVTransferBytes, transferBytes) }

@@ -62,7 +62,7 @@ func pool(id string, replicas map[string]string, keys ...string) string {
 	return "\n  - " + strings.Join(lines, "\n    ")
 }
 
-// configured returns a configuration; keys are those of global besides the intervals.
+// configured returns a configuration; keys holds more keys of its block global.
 func configured(interval time.Duration, keys string, pools ...string) string {
 	if keys != "" {
 		keys = ", " + keys

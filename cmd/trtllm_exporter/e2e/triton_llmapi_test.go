@@ -162,8 +162,8 @@ func (c counted) more(more counted) counted {
 	return sum
 }
 
-// settled waits until the page has the engine's last iteration and the expected counters, any if there
-// are none.
+// settled waits until the page has the engine's last iteration and the expected counters, or any
+// counters if none are expected.
 func (s *llmapiServer) settled(t *testing.T, want counted) (p page) {
 	t.Helper()
 	await(t, 10*time.Second, func() string {
