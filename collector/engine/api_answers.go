@@ -73,7 +73,10 @@ func (a *Answers) setFacts(next *Facts) {
 func (a *Answers) Earlier(page *Page) Earlier { return Earlier{Facts: a.allFacts, Busy: page.Busy()} }
 
 // AddHealth adds an answer about health.
-func (a *Answers) AddHealth(h Health) { a.lastHealth = &h }
+func (a *Answers) AddHealth(h Health) {
+	h.HungUpAgain = h.HungUp && a.lastHealth != nil && a.lastHealth.HungUp
+	a.lastHealth = &h
+}
 
 // PastHealth is the last health of a server: whether its API was found, and whether it was live. It
 // counts until there are new answers. The zero value is empty.

@@ -60,6 +60,9 @@ type Health struct {
 	API APIState
 	// Live is the server's liveness. LiveKnown is false if it did not answer.
 	Live, LiveKnown bool
+	// HungUp is true if the API closed the connection without an answer, HungUpAgain if it did so the
+	// time before, too: once may have been a proxy's, or a connection too many.
+	HungUp, HungUpAgain bool
 	// FromServer is true if the answer that it is not ready cannot be a proxy's.
 	FromServer bool
 	// Status is the HTTP status of the answer about readiness, 0 without an answer.
@@ -109,7 +112,7 @@ func (h *Health) Word() Word {
 
 // Closed reports whether the API refuses connections after it was found. On a port of its own, beside
 // a page that still answers, that is a server which shuts down.
-func (h *Health) Closed() bool { return h.API == APIRefused && h.Found }
+func (h *Health) Closed() bool { return h.API == APIRefused && h.Found && (!h.HungUp || h.HungUpAgain) }
 
 // Ends reports whether a server that was live says that it no longer is. On a port of its own Triton
 // says so only while it shuts down (core src/server.cc, InferenceServer::IsLive).
@@ -141,7 +144,7 @@ func healthOf(url string, status int, body []byte, err error) Health {
 	case err != nil && refused(err):
 		h.API, h.Detail = APIRefused, "the API refuses connections"
 	case err != nil && status == 0 && hungUp(err):
-		h.API, h.Detail = APIRefused, "the API closes connections without an answer"
+		h.API, h.HungUp, h.Detail = APIRefused, true, "the API closes connections without an answer"
 	case err != nil:
 		h.API, h.Detail = APIFailed, "the API does not answer: "+err.Error()
 	case status == http.StatusOK && bytes.HasPrefix(bytes.TrimSpace(body), []byte("<")):

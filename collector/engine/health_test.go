@@ -103,6 +103,36 @@ func TestClosedConnectionCountsAsRefused(t *testing.T) {
 	}
 }
 
+// TestOneClosedConnectionIsNoShutdown has an API on a port of its own, which was ready.
+func TestOneClosedConnectionIsNoShutdown(t *testing.T) {
+	hangsUp := response{err: fmt.Errorf("scrape: %w", io.EOF)}
+	refuses := response{err: fmt.Errorf("scrape: %w", syscall.ECONNREFUSED)}
+	late := response{err: context.DeadlineExceeded}
+	for _, c := range []struct {
+		name    string
+		answers []response
+		drains  bool
+	}{
+		{"it hangs up once", []response{hangsUp}, false},
+		{"twice", []response{hangsUp, hangsUp}, true},
+		{"twice, and is late in between", []response{hangsUp, late, hangsUp}, false},
+		{"nothing listens any more", []response{refuses}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := engineOf(t, engine.Triton)
+			var a engine.Answers
+			a.AddHealth(engine.Health{API: engine.APIReady, Live: true, LiveKnown: true, Status: http.StatusOK})
+			a.Reconcile(given(t), nil)
+			for _, answer := range c.answers {
+				a.AddHealth(e.Health(t.Context(), answer, "http://server:8000"))
+				a.Reconcile(given(t), nil)
+				a.Reconcile(given(t), nil)
+			}
+			require.Equal(t, c.drains, a.Health.Draining)
+		})
+	}
+}
+
 func TestModelsAreNotRequestedUnlessLive(t *testing.T) {
 	// The index of Triton 2.36 does not answer while it exits.
 	e := engineOf(t, engine.Triton)
