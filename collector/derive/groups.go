@@ -43,6 +43,8 @@ type group struct {
 	shift   int
 	combine engine.Combine
 	outcome *engine.Outcome
+	// late is true for counts of what requests did before they ended.
+	late bool
 	// source is the server's name of the series.
 	source string
 

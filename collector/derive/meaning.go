@@ -167,6 +167,7 @@ func newGroup(s *source, lset labels.Labels, role engine.Role) *group {
 		form:    s.meaning.Form(),
 		shift:   s.meaning.Shift,
 		combine: s.meaning.Combine,
+		late:    s.meaning.WhenEnded,
 		outcome: s.meaning.Outcome,
 		source:  s.meaning.Name,
 

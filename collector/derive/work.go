@@ -235,16 +235,21 @@ func stepSignals() []engine.Signal {
 }
 
 // stepsOf returns the counters of iterations and tokens among the groups of signals. Of latencies it
-// is how many were observed, each that of a token.
+// is how many were observed, each that of a token. What counts when a request ends is no step: its
+// client may have left a server that hangs.
 func stepsOf(groups func(engine.Signal) []*group) (all []*numbers) {
 	for _, signal := range stepSignals() {
 		for _, g := range groups(signal) {
-			all = append(all, &g.value)
+			if !g.late {
+				all = append(all, &g.value)
+			}
 		}
 	}
 	for _, signal := range []engine.Signal{engine.FirstToken, engine.InterToken} {
 		for _, g := range groups(signal) {
-			all = append(all, &g.count.numbers)
+			if !g.late {
+				all = append(all, &g.count.numbers)
+			}
 		}
 	}
 	return all

@@ -57,7 +57,8 @@ type Meaning struct {
 	PerModel bool
 
 	Combine Combine
-	// WhenEnded is true if a request counts when it ends, false if its tokens count as they come.
+	// WhenEnded is true for tokens that count when their request ends, however it does, false if they
+	// count as they come.
 	WhenEnded bool
 	// NotZero is true if the server shows 0 for an unknown value, see [Meaning.ZeroUnknown].
 	NotZero bool

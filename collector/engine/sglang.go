@@ -287,7 +287,7 @@ func sglangRequests() []Meaning {
 		{Name: sglangUnaborted, Signal: RequestsUnaborted},
 		{Name: "num_requests_total", Where: only("is_streaming", "true"), Signal: RequestsStreamed},
 		{Name: sglangUnaborted, Where: only("is_streaming", "true"), Signal: StreamsUnaborted},
-		{Name: "prompt_tokens_total", Signal: PromptTokens},
+		{Name: "prompt_tokens_total", Signal: PromptTokens, WhenEnded: true},
 		{Name: "generation_tokens_total", Signal: GenerationTokens, WhenEnded: true},
 		{Name: "cached_tokens_total", Signal: CachedTokens},
 		{Name: "cached_tokens_total", Signal: CachedTokensByTier, Dims: renamed("cache_source", "cache_tier")},

@@ -133,9 +133,10 @@ func backendMeanings() []Meaning {
 		Meaning{Name: transfer, Where: only(kind, "kv_cache_transfer_ms"), Signal: KVTransferSeconds, Shift: milli},
 		Meaning{Name: transfer, Where: only(kind, "request_count"), Signal: Disaggregated},
 		Meaning{
-			Name:   "nv_llm_input_token_len_sum",
-			Signal: PromptTokens,
-			Unless: replacedBy(modulePrefix + "prompt_tokens_total"),
+			Name:      "nv_llm_input_token_len_sum",
+			Signal:    PromptTokens,
+			WhenEnded: true,
+			Unless:    replacedBy(modulePrefix + "prompt_tokens_total"),
 		},
 		Meaning{
 			Name:      "nv_llm_output_token_len_sum",

@@ -155,7 +155,7 @@ func serveMeanings() []Meaning {
 			Outcome: &Outcome{Codes: true, Missed: []Class{ClassCanceled}},
 		},
 		{Name: "num_requests_completed_total", Signal: RequestsCompleted},
-		{Name: "prompt_tokens_total", Signal: PromptTokens},
+		{Name: "prompt_tokens_total", Signal: PromptTokens, WhenEnded: true},
 		{Name: "generation_tokens_total", Signal: GenerationTokens, WhenEnded: true},
 		{Name: "prompt_cached_tokens_total", Signal: CachedTokens},
 		{
@@ -164,7 +164,7 @@ func serveMeanings() []Meaning {
 			Dims:   slices.Concat(renamed("cache_level", "level"), kept("cache_tier")),
 		},
 		{Name: "e2e_request_latency_seconds", Signal: RequestDuration},
-		{Name: "time_to_first_token_seconds", Signal: FirstToken},
+		{Name: "time_to_first_token_seconds", Signal: FirstToken, WhenEnded: true},
 		{Name: "time_per_output_token_seconds", Signal: OutputToken},
 		{Name: "request_queue_time_seconds", Signal: RequestQueue},
 		{Name: "request_prefill_time_seconds", Signal: RequestPrefill},
