@@ -30,11 +30,11 @@ type Evidence struct {
 	Unserved   string
 	Deliberate bool
 	// Failing lists the entries of which only failures end, Still is the work in flight of which
-	// nothing moves, Acquitted is when the pages last spoke for the replica.
-	Failing   []Failures
-	Still     Stillness
-	Acquitted time.Time
-	Question  Question
+	// nothing moves.
+	Failing []Failures
+	Still   Stillness
+	// Questions holds the latest to each entry that one was about.
+	Questions []Question
 	Canary    Canary
 	// RefusedFailed is true if the page counts rejected requests as failed.
 	RefusedFailed bool
@@ -95,8 +95,10 @@ type Failures struct {
 	Entry    string
 	Part     string
 	Requests float64
-	// Since is before the first failure, First the page with it, Last the page with the latest.
-	Since, First, Last time.Time
+	// Acquitted is true if the pages spoke for the replica since, Accused is otherwise before the first
+	// failure after they did last. Last is the page with the latest failure.
+	Acquitted     bool
+	Accused, Last time.Time
 }
 
 // Stillness is work in flight of which nothing moves.
@@ -112,6 +114,9 @@ type Stillness struct {
 
 // Question is what the exporter asked the server by itself.
 type Question struct {
+	// Entry is the model that it was about, empty if it is about the server as a whole: it went to the
+	// model that the operator chose, or to the only one.
+	Entry string
 	// Asked is when the last question was sent that has an answer, Answer what that was, and
 	// Reason how it failed.
 	Asked  time.Time
@@ -143,12 +148,12 @@ type Canary struct {
 func (e *Evidence) Pages(c *derive.Conditions, at func(time.Duration) time.Time) {
 	for _, f := range c.Failing {
 		e.Failing = append(e.Failing, Failures{
-			Entry:    f.Model,
-			Part:     f.Part,
-			Requests: f.Requests,
-			Since:    at(f.Since),
-			First:    at(f.First),
-			Last:     at(f.Last),
+			Entry:     f.Model,
+			Part:      f.Part,
+			Requests:  f.Requests,
+			Acquitted: f.Acquitted,
+			Accused:   at(f.Accused),
+			Last:      at(f.Last),
 		})
 	}
 	e.Still = Stillness{
@@ -157,7 +162,7 @@ func (e *Evidence) Pages(c *derive.Conditions, at func(time.Duration) time.Time)
 		Partly:   c.Still.Partly,
 		Left:     c.Still.Left,
 	}
-	e.Acquitted, e.Uncounted = at(c.Acquitted), c.Uncounted
+	e.Uncounted = c.Uncounted
 }
 
 // Found adds what was found out about a replica and its page; nothing if that is nil.
@@ -179,19 +184,16 @@ func (e *Evidence) witnesses() Witnesses {
 	switch w.Accusation {
 	case OnlyFailures, PartFails:
 		w.Acquitted = e.acquitted()
-		w.Question = e.Question.since(e.failingSince())
-		if w.Question == Failed && e.Question.Overload && e.RefusedFailed {
-			w.Question = NotAsked // The failures on the page may be such rejections.
-		}
+		w.Question = e.aboutFailures()
 	case NothingMoves:
 		if !e.Still.Partly {
-			w.Question = e.Question.since(e.Still.Since)
+			w.Question = e.latest().since(e.Still.Since)
 		}
 	default:
 		w.Acquitted = e.Canary.Others > 0 || e.Canary.Moved
-		w.Question = e.Canary.answer()
+		w.Question = e.canaryAnswer()
 	}
-	if e.Canary.Twice && Decide(w).Suspected {
+	if e.canaryAnswer() == FailedTwice && Decide(w).Suspected {
 		// What the canary showed before stands until a question about the accusation is answered.
 		w.Accusation, w.Acquitted, w.Question = Nothing, false, FailedTwice
 	}
@@ -224,8 +226,62 @@ func (e *Evidence) accusation() Accusation {
 	return Nothing
 }
 
+// aboutFailures returns what became of questions about the entries that are accused. One that fails
+// convicts; an answer is needed for each, since one model cannot answer for another.
+func (e *Evidence) aboutFailures() Answer {
+	var answers []Answer
+	for _, f := range e.unacquitted() {
+		answers = append(answers, e.about(f))
+	}
+	for _, answer := range []Answer{Failed, NotAsked, Awaited} {
+		if slices.Contains(answers, answer) {
+			return answer
+		}
+	}
+	if len(answers) == 0 {
+		return NotAsked
+	}
+	return Answered
+}
+
+// about returns what became of the latest question about an entry since it is accused.
+func (e *Evidence) about(f Failures) Answer {
+	var latest Question
+	for _, q := range e.Questions {
+		if q.Entry == "" || q.Entry == f.Entry {
+			latest = latest.later(q)
+		}
+	}
+	answer := latest.since(f.Accused)
+	if answer == Failed && latest.Overload && e.RefusedFailed {
+		return NotAsked // The failures on the page may be such rejections.
+	}
+	return answer
+}
+
+// latest returns the question that was asked last.
+func (e *Evidence) latest() (latest Question) {
+	for _, q := range e.Questions {
+		latest = latest.later(q)
+	}
+	return latest
+}
+
+// later returns what is known by two questions, in whatever order they were asked.
+func (q Question) later(other Question) Question {
+	awaited := q.AwaitedSince
+	if other.AwaitedSince.After(awaited) {
+		awaited = other.AwaitedSince
+	}
+	if other.Asked.After(q.Asked) {
+		q = other
+	}
+	q.AwaitedSince = awaited
+	return q
+}
+
 // since returns the answer to a question that was asked after a time.
-func (q *Question) since(t time.Time) Answer {
+func (q Question) since(t time.Time) Answer {
 	switch {
 	case q.Asked.After(t):
 		return q.Answer
@@ -235,11 +291,13 @@ func (q *Question) since(t time.Time) Answer {
 	return NotAsked
 }
 
-func (c *Canary) answer() Answer {
+// canaryAnswer returns what became of the canary's requests. Of several processes nobody knows which
+// answered such a request before.
+func (e *Evidence) canaryAnswer() Answer {
 	switch {
-	case c.Failed == "":
+	case e.Canary.Failed == "":
 		return NotAsked
-	case c.Twice:
+	case e.Canary.Twice && e.Processes == 0:
 		return FailedTwice
 	}
 	return Failed
@@ -285,7 +343,7 @@ func (e *Evidence) admits(a Accusation) bool {
 	since, accused := e.API.NotReadySince, e.API.NotReadySince
 	switch a { //nolint:exhaustive // The others stand as long as that already.
 	case OnlyFailures:
-		accused = e.failingSince()
+		accused = e.unacquittedSince()
 	case NoPage:
 		accused = e.Scrape.Since
 	}
@@ -295,11 +353,21 @@ func (e *Evidence) admits(a Accusation) bool {
 	return e.API.WasReady && e.API.FromServer && !since.IsZero() && e.Now.Sub(since) >= e.StallAfter
 }
 
-// failingSince returns since when only failures end at the entry that was the last to begin so.
-func (e *Evidence) failingSince() (since time.Time) {
+// unacquitted returns the entries of which only failures end, and that nothing acquits.
+func (e *Evidence) unacquitted() (all []Failures) {
 	for _, f := range e.Failing {
-		if f.Since.After(since) {
-			since = f.Since
+		if !f.Acquitted {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// unacquittedSince returns since when the first of them is accused.
+func (e *Evidence) unacquittedSince() (since time.Time) {
+	for _, f := range e.unacquitted() {
+		if since.IsZero() || f.Accused.Before(since) {
+			since = f.Accused
 		}
 	}
 	return since
@@ -313,15 +381,11 @@ func (e *Evidence) answerable() bool {
 
 // failuresStand reports whether only failures end, and nothing has answered that yet.
 func (e *Evidence) failuresStand() bool {
-	return len(e.Failing) > 0 && !e.acquitted() && e.Question.since(e.failingSince()) != Answered
+	return len(e.unacquitted()) > 0 && e.aboutFailures() != Answered
 }
 
-// acquitted reports whether the pages speak for the replica since only failures end. Requests whose
-// end nobody counts do not speak for a part that they may need.
-func (e *Evidence) acquitted() bool {
-	late := func(f Failures) bool { return !e.Acquitted.After(f.First) }
-	return len(e.Failing) > 0 && e.part() == "" && !slices.ContainsFunc(e.Failing, late)
-}
+// acquitted reports whether the pages speak for all entries of which only failures end.
+func (e *Evidence) acquitted() bool { return len(e.Failing) > 0 && len(e.unacquitted()) == 0 }
 
 // part returns the part of a model at which only failures end, empty if none is known.
 func (e *Evidence) part() string {

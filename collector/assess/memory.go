@@ -1,6 +1,7 @@
 package assess
 
 import (
+	"slices"
 	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
@@ -20,14 +21,17 @@ type Memory struct {
 	noPageSince   time.Time
 	// accused is since when a question could tell more about what the pages say.
 	accused time.Time
-	// question is the last answer to such a question, awaited when the one was sent that has no
-	// answer yet, asked when the last one was sent. again is true if it must be repeated until it is
-	// answered, whatever the pages say, and at once when work moves that stood still when it was
-	// asked; movements is what had moved then.
-	question       canary.Report
+	// questions holds the last answers to such questions by what they were about, see [Question].
+	// awaited is when the one was sent that has no answer yet, asked when the last one was sent, and about
+	// which entry. again is true if it must be repeated until it is answered, whatever the pages say, and
+	// at once when work moves that stood still when it was asked; movements and served are what had moved
+	// and ended then.
+	questions      map[string]canary.Report
 	awaited, asked time.Time
+	about          string
 	again, stood   bool
 	movements      int
+	served         float64
 	// steps is how many pages showed steps of the engine, askedSteps when the question was sent.
 	steps, askedSteps int
 	others            others
@@ -95,7 +99,7 @@ func (m *Memory) Health(now time.Time, h *engine.Health) {
 // NewProcess forgets what was known of the process that answered before.
 func (m *Memory) NewProcess() {
 	m.notReadySince, m.awaited, m.accused = time.Time{}, time.Time{}, time.Time{}
-	m.question, m.again = canary.Report{}, false
+	m.questions, m.again = nil, false
 	m.others = others{}
 	m.Canary.NewProcess()
 }
@@ -113,14 +117,28 @@ func (m *Memory) MayAsk(now time.Time, c *derive.Conditions) (since time.Time, o
 		m.accused = now
 	}
 	due := m.asked.IsZero() || now.Sub(m.asked) >= canary.ConfirmEvery ||
-		m.again && m.stood && c.Movements > m.movements
+		m.again && m.stood && (c.Movements > m.movements || c.Served > m.served)
 	return m.accused, (accused || m.again) && due
 }
 
-// Asked notes that a question was sent, in these conditions.
-func (m *Memory) Asked(now time.Time, c *derive.Conditions) {
-	m.asked, m.awaited = now, now
-	m.stood, m.movements = c.Still.InFlight > 0, c.Movements
+// About returns the entry that a question must be about: of those that are accused, the one that was
+// asked about longest ago. It is empty if none is.
+func (m *Memory) About(c *derive.Conditions) (entry string) {
+	var oldest time.Time
+	for i, f := range slices.DeleteFunc(slices.Clone(c.Failing), acquitted) {
+		if asked := m.questions[f.Model].Asked; i == 0 || asked.Before(oldest) {
+			entry, oldest = f.Model, asked
+		}
+	}
+	return entry
+}
+
+func acquitted(f derive.FailingEntry) bool { return f.Acquitted }
+
+// Asked notes that a question was sent about an entry, or the server as a whole, in these conditions.
+func (m *Memory) Asked(now time.Time, entry string, c *derive.Conditions) {
+	m.asked, m.awaited, m.about = now, now, entry
+	m.stood, m.movements, m.served = c.Still.InFlight > 0, c.Movements, c.Served
 	m.askedSteps = c.Steps
 }
 
@@ -132,7 +150,10 @@ func (m *Memory) Answer(report canary.Report, remembered bool) {
 	if report.Result == "" || report.Result == canary.NoFirstToken && m.steps > m.askedSteps {
 		return
 	}
-	m.question = report
+	if m.questions == nil {
+		m.questions = make(map[string]canary.Report)
+	}
+	m.questions[m.about] = report
 	m.again = remembered && !report.Result.Answered()
 }
 
@@ -154,31 +175,38 @@ func (m *Memory) CanaryAnswered() {
 func (m *Memory) Recall(e *Evidence) {
 	e.Scrape.Again, e.Scrape.Since = m.failedScrapes > 1, m.noPageSince
 	e.API.NotReadySince = m.notReadySince
-	e.Question = m.latestQuestion()
+	e.Questions = m.recallQuestions()
 	e.Canary.Failed, e.Canary.Late, e.Canary.Twice = m.Canary.Failing()
 	e.Canary.Twice = e.Canary.Twice && m.others.known
 	e.Canary.Others, e.Canary.Moved = m.others.ended, m.others.moved
 }
 
-// latestQuestion returns the newest answer of the question or the canary that says anything.
-func (m *Memory) latestQuestion() Question {
-	q := Question{AwaitedSince: m.awaited}
-	reports := []canary.Report{m.question}
+// recallQuestions returns the answers that say anything, of questions and of the canary, and the question
+// that has none yet.
+func (m *Memory) recallQuestions() []Question {
+	all := []Question{{Entry: m.about, AwaitedSince: m.awaited}}
+	for entry, report := range m.questions {
+		all = append(all, m.recall(entry, report))
+	}
 	if s := m.Canary.Last(); s != nil {
-		reports = append(reports, s.Last)
+		all = append(all, m.recall("", s.Last))
 	}
-	for _, report := range reports {
-		if !report.Asked.After(q.Asked) || report.Result.Doubtful() && !m.Canary.Succeeded() {
-			continue
-		}
-		q.Asked = report.Asked
-		q.Answer = Answered
-		q.Reason = ""
-		q.Overload = false
-		if !report.Result.Answered() {
-			q.Answer, q.Reason = Failed, report.Reason
-			q.Overload = report.Result == canary.Overload
-		}
+	return all
+}
+
+// recall returns what became of a question; nothing if a healthy server may give that answer to it.
+func (m *Memory) recall(entry string, report canary.Report) Question {
+	switch {
+	case report.Result.Doubtful() && !m.Canary.Succeeded():
+		return Question{}
+	case report.Result.Answered():
+		return Question{Entry: entry, Asked: report.Asked, Answer: Answered}
 	}
-	return q
+	return Question{
+		Entry:    entry,
+		Asked:    report.Asked,
+		Answer:   Failed,
+		Reason:   report.Reason,
+		Overload: report.Result == canary.Overload,
+	}
 }

@@ -73,12 +73,11 @@ func TestCanaryFailsTwiceWhileNobodyElseIsServed(t *testing.T) {
 // TestQuestionIsAskedIfItCouldSettleSomething asks for each sign of the pages whether the answer to a
 // question could say more about it.
 func TestQuestionIsAskedIfItCouldSettleSomething(t *testing.T) {
-	const first, later = time.Minute, 2 * time.Minute
-	fails := derive.FailingEntry{Model: "m", Requests: 9, First: first}
-	other := derive.FailingEntry{Model: "n", Requests: 9, First: later}
-	part := derive.FailingEntry{Model: "m", Part: "preprocessing", Requests: 9, First: first}
-	failing := func(acquitted time.Duration, entries ...derive.FailingEntry) derive.Conditions {
-		return derive.Conditions{Failing: entries, Acquitted: acquitted}
+	fails := derive.FailingEntry{Model: "m", Requests: 9}
+	acquitted := derive.FailingEntry{Model: "n", Requests: 9, Acquitted: true}
+	part := derive.FailingEntry{Model: "m", Part: "preprocessing", Requests: 9}
+	failing := func(entries ...derive.FailingEntry) derive.Conditions {
+		return derive.Conditions{Failing: entries}
 	}
 	for _, c := range []struct {
 		name string
@@ -92,11 +91,10 @@ func TestQuestionIsAskedIfItCouldSettleSomething(t *testing.T) {
 			derive.Conditions{Still: derive.Stillness{InFlight: 3, Partly: true}},
 			false,
 		},
-		{"only failures end", failing(0, fails), true},
-		{"only failures end, and a request ended well before", failing(first, fails), true},
-		{"a request ended well since", failing(later, fails), false},
-		{"it ended before another entry began to fail", failing(later, fails, other), true},
-		{"a part fails, and a request was accepted since", failing(later, part), true},
+		{"only failures end", failing(fails), true},
+		{"a request ended well since", failing(acquitted), false},
+		{"it ended before another entry began to fail", failing(acquitted, fails), true},
+		{"a part fails, and a request was accepted since", failing(part), true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var m assess.Memory
@@ -104,11 +102,31 @@ func TestQuestionIsAskedIfItCouldSettleSomething(t *testing.T) {
 			since, asks := m.MayAsk(now, &c.show)
 			require.Equal(t, c.asks, asks)
 			require.Equal(t, c.asks, since.Equal(now), "since when it is accused")
-			m.Asked(now, &c.show)
+			m.Asked(now, "", &c.show)
 			_, again := m.MayAsk(now.Add(time.Second), &c.show)
 			require.False(t, again, "it was just asked")
 		})
 	}
+}
+
+// TestEachAccusedEntryIsAskedAbout asks one question after the other.
+func TestEachAccusedEntryIsAskedAbout(t *testing.T) {
+	var m assess.Memory
+	now := time.Unix(1_000_000, 0)
+	c := derive.Conditions{Failing: []derive.FailingEntry{
+		{Model: "served", Requests: 9, Acquitted: true},
+		{Model: "a", Requests: 9},
+		{Model: "b", Requests: 9},
+	}}
+	var asked []string
+	for range 4 {
+		now = now.Add(time.Minute)
+		entry := m.About(&c)
+		m.Asked(now, entry, &c)
+		m.Answer(canary.Report{Result: canary.OK, Asked: now}, false)
+		asked = append(asked, entry)
+	}
+	require.Equal(t, []string{"a", "b", "a", "b"}, asked)
 }
 
 // TestQuestionBehindOthersProvesNothing has a question that waits in a queue while the engine works.
@@ -129,10 +147,10 @@ func TestQuestionBehindOthersProvesNothing(t *testing.T) {
 			now := time.Unix(1_000_000, 0)
 			page := func(steps int) *derive.Conditions { return &derive.Conditions{Steps: steps} }
 			m.Page(now, page(5))
-			m.Asked(now, page(5))
+			m.Asked(now, "", page(5))
 			m.Page(now.Add(time.Second), page(5+c.steps))
 			m.Answer(canary.Report{Result: c.result, Asked: now, Reason: "no text within 3s"}, false)
-			e := assess.Evidence{Failing: []assess.Failures{{Requests: 4, Since: now.Add(-time.Second)}}}
+			e := assess.Evidence{Failing: []assess.Failures{{Requests: 4, Accused: now.Add(-time.Second)}}}
 			e.Scrape.OK = true
 			m.Recall(&e)
 			require.Equal(t, c.want, e.Witnesses().Question)

@@ -15,7 +15,7 @@ type remark struct{ wrong, runbook string }
 // remarks returns the problems besides the state.
 func (e *Evidence) remarks(state State, w Witnesses, r *Ruling) []remark {
 	var all []remark
-	if e.Processes > 0 {
+	if e.Processes > 0 && e.Scrape.OK {
 		text := fmt.Sprintf(
 			"at least %d processes answer at this address in turn, so that nothing is derived from their pages: "+
 				"give each its own address",
@@ -124,7 +124,18 @@ func (e *Evidence) proof(w Witnesses, r *Ruling) string {
 		return ", and the server has said since " + clock(e.API.NotReadySince) + " that it is not ready: " +
 			e.API.Detail
 	}
-	return ", and the exporter's own request failed: " + e.Question.Reason
+	return ", and the exporter's own request failed: " + e.failedQuestion()
+}
+
+// failedQuestion returns how the question failed that convicts.
+func (e *Evidence) failedQuestion() string {
+	var failed Question
+	for _, q := range e.Questions {
+		if q.Answer == Failed {
+			failed = failed.later(q)
+		}
+	}
+	return failed.Reason
 }
 
 func (e *Evidence) drains() string {

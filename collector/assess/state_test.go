@@ -14,7 +14,7 @@ import (
 
 // TestFullServerIsNotRestarted has pages that count rejections for lack of capacity as failures.
 func TestFullServerIsNotRestarted(t *testing.T) {
-	failing := []assess.Failures{{Requests: 5, Since: two.Add(-time.Minute), Last: two}}
+	failing := []assess.Failures{{Requests: 5, Accused: two.Add(-time.Minute), Last: two}}
 	rejected := assess.Question{Asked: two, Answer: assess.Failed, Reason: "status 503", Overload: true}
 	failed := assess.Question{Asked: two, Answer: assess.Failed, Reason: "status 500"}
 	for _, c := range []struct {
@@ -33,7 +33,7 @@ func TestFullServerIsNotRestarted(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := changed(serving(), func(e *assess.Evidence) {
-				e.Failing, e.Question, e.RefusedFailed = failing, c.question, c.alike
+				e.Failing, e.Questions, e.RefusedFailed = failing, []assess.Question{c.question}, c.alike
 			})
 			v := assess.Judge(&e)
 			require.Equal(t, c.state, v.State)
@@ -47,7 +47,7 @@ func TestFullServerIsNotRestarted(t *testing.T) {
 // until a question about that is answered, what it showed stands.
 func TestAccusationIsNoHelp(t *testing.T) {
 	still := assess.Stillness{InFlight: 4, Since: two.Add(-time.Minute)}
-	failing := []assess.Failures{{Requests: 5, Since: two.Add(-time.Minute), Last: two}}
+	failing := []assess.Failures{{Requests: 5, Accused: two.Add(-time.Minute), Last: two}}
 	before := assess.Question{Asked: two.Add(-time.Hour), Answer: assess.Failed}
 	awaited := assess.Question{AwaitedSince: two}
 	since := assess.Question{Asked: two, Answer: assess.Failed}
@@ -75,7 +75,7 @@ func TestAccusationIsNoHelp(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := changed(serving(), func(e *assess.Evidence) {
-				e.Still, e.Failing, e.Question = c.still, c.failing, c.question
+				e.Still, e.Failing, e.Questions = c.still, c.failing, []assess.Question{c.question}
 				e.Canary = assess.Canary{Failed: "the canary request failed (no_first_token)", Twice: true}
 			})
 			v := assess.Judge(&e)
@@ -90,7 +90,7 @@ func TestAccusationIsNoHelp(t *testing.T) {
 func TestReplicaState(t *testing.T) {
 	api := func(s engine.APIState) engine.Health { return engine.Health{API: s, Detail: "the API said so"} }
 	gone := engine.Health{API: engine.APIRefused, Found: true, Detail: "the API said so"}
-	failing := []assess.Failures{{Requests: 5, Since: two.Add(-time.Minute), Last: two}}
+	failing := []assess.Failures{{Requests: 5, Accused: two.Add(-time.Minute), Last: two}}
 	page := func(s engine.APIState) assess.Evidence {
 		return assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(s)}}
 	}
@@ -165,15 +165,15 @@ func TestReplicaState(t *testing.T) {
 		},
 		{"a question was answered before nothing moved any more", changed(serving(), func(e *assess.Evidence) {
 			e.Still = hung()
-			e.Question = assess.Question{Asked: two.Add(-2 * time.Minute), Answer: assess.Failed, Reason: "no text"}
+			e.Questions = []assess.Question{{Asked: two.Add(-2 * time.Minute), Answer: assess.Failed, Reason: "no text"}}
 		}), assess.Ready, "they may be gone, or take long"},
 		{"nothing moves, and a question was not answered", changed(serving(), func(e *assess.Evidence) {
 			e.Still = hung()
-			e.Question = assess.Question{Asked: two.Add(-10 * time.Second), Answer: assess.Failed, Reason: "no text"}
+			e.Questions = []assess.Question{{Asked: two.Add(-10 * time.Second), Answer: assess.Failed, Reason: "no text"}}
 		}), assess.Stalled, "nothing has moved since 13:59 UTC, and the exporter's own request failed: no text"},
 		{"one rank does not move", changed(serving(), func(e *assess.Evidence) {
 			e.Still = hung()
-			e.Question = assess.Question{Asked: two.Add(-10 * time.Second), Answer: assess.Failed, Reason: "no text"}
+			e.Questions = []assess.Question{{Asked: two.Add(-10 * time.Second), Answer: assess.Failed, Reason: "no text"}}
 			e.Still.Partly = true
 		}), assess.Ready, "they may be gone, or take long"},
 		{
@@ -183,38 +183,55 @@ func TestReplicaState(t *testing.T) {
 		},
 		{"stalled requests fail in the end", changed(serving(), func(e *assess.Evidence) {
 			e.Still, e.Failing, e.Previous.State = hung(), failing, assess.Stalled
-			e.Question = assess.Question{Asked: two.Add(-10 * time.Second), Answer: assess.Failed, Reason: "no text"}
+			e.Questions = []assess.Question{{Asked: two.Add(-10 * time.Second), Answer: assess.Failed, Reason: "no text"}}
 		}), assess.Stalled, "nothing has moved"},
 		{
 			"a part fails while requests are accepted and tokens move",
-			changed(serving(), func(e *assess.Evidence) { e.Failing, e.Acquitted = partFails(), two }), assess.Ready,
+			changed(serving(), func(e *assess.Evidence) { e.Failing = partFails() }), assess.Ready,
 			"all requests to postprocessing are failing, a part of tensorrt_llm_bls, which does " +
 				"not count how its own end",
 		},
 		{"a part fails, and so does a question", changed(serving(), func(e *assess.Evidence) {
 			e.Failing = partFails()
-			e.Acquitted = two
-			e.Question = assess.Question{
+			e.Questions = []assess.Question{{
 				Asked:  two.Add(-time.Second),
 				Answer: assess.Failed,
 				Reason: "it is not healthy",
-			}
+			}}
 		}), assess.Failing, "although its API reports ready, and the exporter's own request failed: it is not healthy"},
 		{"a part fails, and a question is answered", changed(serving(), func(e *assess.Evidence) {
 			e.Failing = partFails()
-			e.Acquitted = two
-			e.Question = assess.Question{Asked: two.Add(-time.Second), Answer: assess.Answered}
+			e.Questions = []assess.Question{{Asked: two.Add(-time.Second), Answer: assess.Answered}}
 		}), assess.Ready, "it may do without"},
 		{"one of two entries fails", changed(serving(), func(e *assess.Evidence) {
-			e.Failing = []assess.Failures{{Entry: "ensemble", Requests: 9, Since: two.Add(-time.Minute), Last: two}}
-			e.Acquitted = two
+			e.Failing = []assess.Failures{{Entry: "ensemble", Requests: 9, Acquitted: true, Last: two}}
 		}), assess.Ready, "all requests to ensemble are failing, and others are served"},
 		{"one entry fails for long, and the other since it was used last", changed(serving(), func(e *assess.Evidence) {
-			e.Failing, e.Acquitted = []assess.Failures{
-				{Entry: "a", Requests: 9, Since: two.Add(-time.Hour), First: two.Add(-time.Hour), Last: two},
-				{Entry: "b", Requests: 9, Since: two.Add(-time.Minute), First: two.Add(-time.Minute), Last: two},
-			}, two.Add(-2*time.Minute)
+			e.Failing = twoFail()
+			e.Failing[0].Acquitted = true
 		}), assess.Failing, "all requests to a, b are failing"},
+		{"two entries fail, and a question about one is answered", changed(serving(), func(e *assess.Evidence) {
+			e.Failing = twoFail()
+			e.Questions = []assess.Question{{Entry: "b", Asked: two, Answer: assess.Answered}}
+		}), assess.Failing, "all requests to a, b are failing"},
+		{"both questions are answered", changed(serving(), func(e *assess.Evidence) {
+			e.Failing = twoFail()
+			e.Questions = []assess.Question{
+				{Entry: "b", Asked: two, Answer: assess.Answered},
+				{Entry: "a", Asked: two.Add(-time.Second), Answer: assess.Answered},
+			}
+		}), assess.Ready, "the requests may be to blame"},
+		{"one is answered, the other fails", changed(serving(), func(e *assess.Evidence) {
+			e.Failing = twoFail()
+			e.Questions = []assess.Question{
+				{Entry: "b", Asked: two, Answer: assess.Answered},
+				{Entry: "a", Asked: two.Add(-time.Second), Answer: assess.Failed, Reason: "status 500"},
+			}
+		}), assess.Failing, "and the exporter's own request failed: status 500"},
+		{"a question about the server as a whole is answered", changed(serving(), func(e *assess.Evidence) {
+			e.Failing = twoFail()
+			e.Questions = []assess.Question{{Asked: two, Answer: assess.Answered}}
+		}), assess.Ready, "the requests may be to blame"},
 		{"a proxy says for long that it is not ready, and nothing moves", changed(serving(), func(e *assess.Evidence) {
 			e.Still = hung()
 			e.API.API = engine.APINotReady
@@ -233,7 +250,7 @@ func TestReplicaState(t *testing.T) {
 		{"a router without workers for long, and its requests fail", changed(serving(), func(e *assess.Evidence) {
 			e.Routes = true
 			e.Failing = failing
-			e.Question = assess.Question{Asked: two.Add(-10 * time.Second), Answer: assess.Failed, Reason: "no text"}
+			e.Questions = []assess.Question{{Asked: two.Add(-10 * time.Second), Answer: assess.Failed, Reason: "no text"}}
 			e.API.API = engine.APINotReady
 			e.API.WasReady = true
 			e.API.NotReadySince = two.Add(-time.Hour)
@@ -242,7 +259,7 @@ func TestReplicaState(t *testing.T) {
 		{"a router without workers, and nobody asks any more", changed(serving(), func(e *assess.Evidence) {
 			e.Routes = true
 			e.Failing = []assess.Failures{
-				{Requests: 9, Since: two.Add(-time.Hour), First: two.Add(-time.Hour), Last: two.Add(-50 * time.Minute)},
+				{Requests: 9, Accused: two.Add(-time.Hour), Last: two.Add(-50 * time.Minute)},
 			}
 			e.API.API = engine.APINotReady
 			e.API.WasReady = true
@@ -380,7 +397,7 @@ func TestReplicaState(t *testing.T) {
 func TestRoutersAreNotRestarted(t *testing.T) {
 	hangs := changed(serving(), func(e *assess.Evidence) {
 		e.Still = hung()
-		e.Question = assess.Question{Asked: two.Add(-10 * time.Second), Answer: assess.Failed, Reason: "no text"}
+		e.Questions = []assess.Question{{Asked: two.Add(-10 * time.Second), Answer: assess.Failed, Reason: "no text"}}
 	})
 	for routes, probes := range map[bool]assess.Probes{
 		false: {Judged: true, Accused: true},
@@ -399,10 +416,18 @@ var two = time.Date(2026, 1, 1, 14, 0, 0, 0, time.UTC)
 // hung returns work that makes no progress for a minute.
 func hung() assess.Stillness { return assess.Stillness{InFlight: 42, Since: two.Add(-time.Minute)} }
 
+// twoFail returns the failures of two entries, one of which began long before the other.
+func twoFail() []assess.Failures {
+	return []assess.Failures{
+		{Entry: "a", Requests: 9, Accused: two.Add(-time.Hour), Last: two},
+		{Entry: "b", Requests: 9, Accused: two.Add(-time.Minute), Last: two},
+	}
+}
+
 // partFails returns the failures of a part, as of a BLS model.
 func partFails() []assess.Failures {
 	return []assess.Failures{
-		{Entry: "tensorrt_llm_bls", Part: "postprocessing", Requests: 5, Since: two.Add(-time.Minute), Last: two},
+		{Entry: "tensorrt_llm_bls", Part: "postprocessing", Requests: 5, Accused: two.Add(-time.Minute), Last: two},
 	}
 }
 
@@ -448,7 +473,7 @@ func serving() assess.Evidence {
 }
 
 func TestSeverity(t *testing.T) {
-	failing := []assess.Failures{{Requests: 5, Since: two.Add(-time.Minute), Last: two}}
+	failing := []assess.Failures{{Requests: 5, Accused: two.Add(-time.Minute), Last: two}}
 	failed := assess.Evidence{Scrape: assess.Scrape{Unanswered: true, Error: "timeout"}}
 	for _, c := range []struct {
 		name     string
@@ -485,7 +510,7 @@ func TestSeverity(t *testing.T) {
 			assess.Look, "LLMCanaryFailing", "the API answers 200; the canary request failed (refused)",
 		},
 		{"only failures end, a question was answered", changed(serving(), func(e *assess.Evidence) {
-			e.Failing, e.Question = failing, assess.Question{Asked: two, Answer: assess.Answered}
+			e.Failing, e.Questions = failing, []assess.Question{{Asked: two, Answer: assess.Answered}}
 		}), assess.Look, "LLMReplicaBroken", "the API answers 200; all requests are failing, and the exporter's own " +
 			"was answered: the requests may be to blame"},
 		{
@@ -522,6 +547,15 @@ func TestSeverity(t *testing.T) {
 			assess.Look, "LLMReplicaProcesses",
 			"the API answers 200; at least 3 processes answer at this address in turn, so that nothing is derived " +
 				"from their pages: give each its own address",
+		},
+		{
+			"one of several, and the canary fails: by which of them it succeeded before nobody knows",
+			changed(serving(), func(e *assess.Evidence) {
+				e.Processes, e.Canary = 3, assess.Canary{Failed: "the canary request failed", Twice: true}
+			}),
+			assess.Look, "LLMReplicaProcesses",
+			"the API answers 200; at least 3 processes answer at this address in turn, so that nothing is derived " +
+				"from their pages: give each its own address; the canary request failed",
 		},
 		{
 			"one with another's page",
@@ -591,7 +625,7 @@ func TestBlindReplicaServesAsBefore(t *testing.T) {
 	page := assess.Scrape{OK: true, Seen: true}
 	gone := assess.Scrape{Error: "http_status (500)", Seen: true}
 	withheld := assess.Scrape{Error: "http_status (401)", Withheld: true}
-	failing := []assess.Failures{{Requests: 5, Since: two.Add(-time.Second), Last: two}}
+	failing := []assess.Failures{{Requests: 5, Accused: two.Add(-time.Second), Last: two}}
 	unanswered := assess.Question{Asked: two, Answer: assess.Failed, Reason: "no text"}
 	evidence := func(s assess.Scrape, api engine.APIState) assess.Evidence {
 		e := serving()
@@ -629,7 +663,7 @@ func TestBlindReplicaServesAsBefore(t *testing.T) {
 			"it hung",
 			[]assess.Evidence{
 				changed(evidence(page, engine.APIReady), func(e *assess.Evidence) {
-					e.Still, e.Question = hung(), unanswered
+					e.Still, e.Questions = hung(), []assess.Question{unanswered}
 				}),
 				evidence(gone, engine.APIReady),
 			},

@@ -37,7 +37,7 @@ func BenchmarkDerive(b *testing.B) {
 			b.ReportAllocs()
 			for n := 0; b.Loop(); n++ {
 				now += scrapeEvery
-				target.out = target.deriver.Derive(now, blocks[1+n%pages]) // The first page takes the slow path.
+				target.out = target.deriver.Derive(now, blocks[1+n%pages], derive.Kept) // The first page takes the slow path.
 			}
 			b.ReportMetric(float64(len(target.values())), "series")
 		})

@@ -223,7 +223,7 @@ func (v everything) derive(t *testing.T) map[string][]labels.Labels {
 	for n := range 7 {
 		raw, err := cache.Parse(v.page(n), "", nil)
 		require.NoError(t, err)
-		out = d.Derive(time.Duration(n)*5*time.Second, raw)
+		out = d.Derive(time.Duration(n)*5*time.Second, raw, Kept)
 	}
 	series := make(map[string][]labels.Labels)
 	for i := range out.Shape().Lines() {

@@ -30,8 +30,6 @@ type Conditions struct {
 	// too. Movements counts the pages on which tokens of others moved, Steps those on which any did.
 	Served           float64
 	Movements, Steps int
-	// Acquitted is when a request last ended well, or when a token moved of one that may.
-	Acquitted time.Duration
 	// InFlight is the number of requests in flight, if the page shows them while they run.
 	InFlight      float64
 	InFlightKnown bool
@@ -46,9 +44,13 @@ type FailingEntry struct {
 	// model does not count how its own end, and may do without that part.
 	Part     string
 	Requests float64
-	// Since is the time of the page before the first failure, First that of the page with it, Last
-	// that of the latest one. What the page with the first one shows may be of before it.
-	Since, First, Last time.Duration
+	// Since is the time of the page before the first failure, Last that of the page with the latest.
+	Since, Last time.Duration
+	// Acquitted is true if the pages spoke for the replica: too few failed since, or a request to another
+	// entry ended well within the window, after this one began to fail. Accused is otherwise the time of
+	// the page before the first failure since then.
+	Acquitted bool
+	Accused   time.Duration
 }
 
 // Stillness is work in flight without progress for [Options.StallAfter].
@@ -97,9 +99,19 @@ type entryState struct {
 	settled, unsettled, own float64
 	// pages counts the pages with failures, unsettledPages those with unsettled ones.
 	pages, unsettledPages int
-	// since is the time of the page before the first failure, first of the page with it, last of the
-	// latest. Accepted is when a request ended of which nobody knows how.
-	since, first, last, accepted int64
+	// since is the time of the page before the first failure, last that of the page with the latest.
+	// Accepted is when a request ended of which nobody knows how.
+	since, last, accepted int64
+	// pardoned failures, on pardonedPages, count no more: the pages spoke for the replica since.
+	// Accused is the time of the page before the first one that counts, acquitted when a request to
+	// another entry ended well while any did.
+	pardoned           float64
+	pardonedPages      int
+	accused, acquitted int64
+	// seemed is how many requests seem to have ended well on the newest page, of which the next one may
+	// show that they did not; once it did, disproved is true, and only settled ones count.
+	seemed    float64
+	disproved bool
 	// ownEnded and ownFailed are requests of the exporter that the next pages may count.
 	ownEnded, ownFailed pending
 }
@@ -110,10 +122,9 @@ func (d *Deriver) Conditions() Conditions {
 		Failing:   d.failing(),
 		Uncounted: d.uncounted(),
 		Still:     d.still(),
-		Served:    d.served,
+		Served:    d.served + d.seemed,
 		Movements: d.movements,
 		Steps:     d.steps,
-		Acquitted: d.acquitted(),
 	}
 	c.InFlight, c.InFlightKnown = d.view.requestsInFlight()
 	return c
@@ -129,40 +140,39 @@ func (d *Deriver) watchEntries() {
 		}
 		return
 	}
-	stepped := slices.ContainsFunc(by.tokens, w.moved)
-	moved := stepped && !d.own.onPage
-	if stepped {
+	before := d.acquitted()
+	if slices.ContainsFunc(by.tokens, w.moved) {
 		d.steps++
+		if !d.own.onPage {
+			d.movements++
+			d.movedAt = w.now
+		}
 	}
+	d.seemed = 0
+	served := false
 	for i := range by.entries {
 		e := &by.entries[i]
-		if !moved {
-			d.restart(e, d.entries[e.key])
-		}
-		ended := d.watchEntry(e, d.entries[e.key])
+		s := d.entries[e.key]
+		ended := d.watchEntry(e, s)
 		switch {
-		case e.part:
-		case ended > 0 && e.trusted:
+		case e.part || ended+s.seemed <= 0:
+		case e.trusted:
+			served = served || ended > 0
 			d.served += ended
+			d.seemed += s.seemed
 			d.servedAt = w.now
-		case ended > 0:
+		default:
 			d.acceptedAt, d.acceptedBy = w.now, e.model
-			d.entries[e.key].accepted = w.now
+			s.accepted = w.now
 		}
 	}
-	if moved {
-		d.movements++
-		d.movedAt = w.now
-	}
-}
-
-// restart begins the accusation of an entry from nothing on a page without tokens, if tokens of others moved
-// since it began: they would speak for a server for ever. While tokens and failures come together, it
-// stands, and is acquitted: they may be those of requests that fail in the end, or of another model. Where
-// each model counts, tokens tell nothing of its entry, see [Deriver.acquitted].
-func (d *Deriver) restart(e *entry, s *entryState) {
-	if e.model == "" && !e.part && s.failures() > 0 && d.movedAt >= s.first {
-		*s = entryState{ownEnded: s.ownEnded, ownFailed: s.ownFailed, accepted: s.accepted}
+	if d.acquitted() > before {
+		for _, s := range d.entries {
+			if served && s.failures() > 0 && s.since < w.previousAt {
+				s.acquitted = w.now
+			}
+			s.pardon()
+		}
 	}
 }
 
@@ -181,24 +191,40 @@ func (d *Deriver) uncounted() (all []string) {
 // acquitted returns when the pages last spoke for the replica. Where each model counts, tokens may
 // be those of requests that fail in a later model, so they speak for it only next to requests of
 // which nobody knows how they end.
-func (d *Deriver) acquitted() time.Duration {
+func (d *Deriver) acquitted() int64 {
 	moved := d.movedAt
 	if slices.ContainsFunc(d.index.watch.entries, func(e entry) bool { return e.model != "" }) {
 		moved = min(moved, d.acceptedAt)
 	}
-	return time.Duration(max(d.servedAt, moved))
+	return max(d.servedAt, moved)
 }
 
-// watchEntry follows one entry, and returns how many requests of others ended.
+// pardon ends an accusation and its memory: the next one begins with later failures. Which of those on
+// the newest page came before what speaks for the replica is not known.
+func (s *entryState) pardon() {
+	s.pardoned, s.pardonedPages = s.failures(), s.failedPages()
+}
+
+// watchEntry follows one entry, and returns how many requests of others are known to have ended.
 func (d *Deriver) watchEntry(e *entry, s *entryState) (ended float64) {
 	w := d.window
-	ended = s.ownEnded.without(e.ended.growth(w))
+	seems := e.ended.growth(w) - s.ownEnded.n
+	ended = s.ownEnded.without(e.ended.settled(w))
 	if ended > 0 {
 		*s = entryState{ownEnded: s.ownEnded, ownFailed: s.ownFailed}
 		return ended
 	}
+	s.disproved = s.disproved || s.seemed > 0
+	s.seemed = 0
+	if !s.disproved {
+		s.seemed = max(seems, 0)
+	}
 	if s.failures() == 0 {
-		s.since, s.first = w.previousAt, w.now
+		s.since = w.previousAt
+	}
+	s.pardoned, s.pardonedPages = min(s.pardoned, s.failures()), min(s.pardonedPages, s.failedPages())
+	if s.failures() == s.pardoned {
+		s.accused = w.previousAt
 	}
 	s.steps += w.growth(e.steps)
 	s.otherEntries += w.growth(e.otherEntries)
@@ -220,8 +246,17 @@ func (d *Deriver) watchEntry(e *entry, s *entryState) (ended float64) {
 	return 0
 }
 
-// growth returns how many requests ended since the previous page, without waiting until what they
-// are net of has settled: one that ended well acquits at once.
+// settled returns how many more requests are known to have ended than on the previous page, without those
+// of which a later page may show that they ended otherwise.
+func (t *tally) settled(w *Window) float64 {
+	sum := w.growth(t.single) + w.growth(t.double)
+	for _, n := range t.net {
+		sum += w.growth([]int{n.soon})
+	}
+	return sum
+}
+
+// growth returns how many more seem to have ended.
 func (t *tally) growth(w *Window) float64 {
 	sum := w.growth(t.single) + w.growth(t.double)
 	for _, n := range t.net {
@@ -262,22 +297,33 @@ func (s *entryState) failures() float64 {
 	return s.single + once(s.double, s.steps, s.otherEntries) + max(s.settled-s.own, s.unsettled)
 }
 
+// failedPages returns how many pages showed them.
+func (s *entryState) failedPages() int { return max(s.pages, s.unsettledPages) }
+
 func (d *Deriver) failing() (all []FailingEntry) {
 	var parts []FailingEntry
 	minimum := float64(cmp.Or(d.opts.FailingMin, DefaultFailingMin))
 	for i := range d.index.watch.entries {
 		e := &d.index.watch.entries[i]
 		s := d.entries[e.key]
+		requests, pages := s.failures(), s.failedPages()
 		f := FailingEntry{
-			Model: e.model, Version: e.version, Requests: s.failures(),
-			Since: time.Duration(s.since), First: time.Duration(s.first), Last: time.Duration(s.last),
+			Model:    e.model,
+			Version:  e.version,
+			Requests: requests,
+			Since:    time.Duration(s.since),
+			Last:     time.Duration(s.last),
+			Acquitted: requests-s.pardoned < minimum || pages-s.pardonedPages < failingPages ||
+				s.acquitted > 0 && d.window.now-s.acquitted <= d.window.length,
+			Accused: time.Duration(s.accused),
 		}
 		switch {
-		case f.Requests < minimum || max(s.pages, s.unsettledPages) < failingPages:
+		case requests < minimum || pages < failingPages:
 		case !e.part:
 			all = append(all, f)
 		case d.acceptedAt > s.since && d.servedAt <= s.since:
 			f.Model, f.Version, f.Part = d.acceptedBy, "", e.model
+			f.Acquitted, f.Accused = false, f.Since // Requests of which nobody knows how they end may need it.
 			parts = append(parts, f)
 		}
 	}

@@ -3,6 +3,7 @@ package derive_test
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -118,7 +119,7 @@ func TestFailing(t *testing.T) {
 			if tc.want {
 				require.Equal(t, "ensemble", c.Failing[0].Model)
 				require.InDelta(t, 5, c.Failing[0].Requests, 0)
-				require.LessOrEqual(t, c.Acquitted, c.Failing[0].Since, "nothing speaks for it")
+				require.False(t, c.Failing[0].Acquitted, "nothing speaks for it")
 			}
 		})
 	}
@@ -174,7 +175,7 @@ func TestAcquittal(t *testing.T) {
 			c := b.deriver.Conditions()
 			require.Len(t, c.Failing, 1)
 			require.Equal(t, "ensemble", c.Failing[0].Model)
-			require.Equal(t, tc.acquitted, c.Acquitted > c.Failing[0].First)
+			require.Equal(t, tc.acquitted, c.Failing[0].Acquitted)
 			require.Equal(t, tc.line == bls && tc.moves, len(c.Uncounted) == 1, "%v", c.Uncounted)
 		})
 	}
@@ -214,7 +215,93 @@ func TestTokensOfBeforeTheFailuresAcquitNobody(t *testing.T) {
 				page(4*(n+1), tokens)
 			}
 			c := b.deriver.Conditions()
-			require.Equal(t, tc.accused, len(c.Failing) > 0 && c.Acquitted <= c.Failing[0].First, c.Failing)
+			require.Equal(t, tc.accused, len(c.Failing) > 0 && !c.Failing[0].Acquitted, c.Failing)
+		})
+	}
+}
+
+// TestAcquittalLastsForAWindow has an entry that fails all the time, and another one that serves sometimes.
+func TestAcquittalLastsForAWindow(t *testing.T) {
+	const window = 12 // Pages, of 5 s each.
+	for _, tc := range []struct {
+		name string
+		// served are the pages on which the other entry serves, of those on which the first fails.
+		served []int
+		pages  int
+		want   bool
+	}{
+		{"all the time", []int{1, 2, 3, 4, 5, 6}, 6, true},
+		{"within the window", []int{1, 2}, 2 + window, true},
+		{"longer ago", []int{1, 2}, 2 + window + 1, false},
+		{"again and again", []int{2, 12, 22, 32}, 40, true},
+		{"never", nil, 4, false},
+		{"on the page with the first failures, which may have come later", []int{0}, 4, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			b := newBench(t, engine.Triton).facts(
+				configured("a", "onnxruntime", false), configured("b", "onnxruntime", false),
+			).with(func(o *derive.Options) { o.Naming.EngineVersion = "2.64.0" })
+			served := 7
+			page := func(failed int) {
+				b.page(
+					`nv_inference_request_success{model="a",version="1"} 7`,
+					fmt.Sprintf(`nv_inference_request_success{model="b",version="1"} %d`, served),
+					fmt.Sprintf(`nv_inference_request_failure{model="a",reason="BACKEND",version="1"} %d`, failed),
+					`nv_inference_request_failure{model="b",reason="BACKEND",version="1"} 0`,
+				)
+			}
+			page(0)
+			for n := range tc.pages + 1 {
+				if slices.Contains(tc.served, n) {
+					served++
+				}
+				page(3 * (n + 1))
+			}
+			c := b.deriver.Conditions()
+			require.Len(t, c.Failing, 1)
+			require.Equal(t, tc.want, c.Failing[0].Acquitted)
+		})
+	}
+}
+
+// TestLateAbortsAreNoSuccess uses an SGLang of which all requests fail, or are given up by their clients, and
+// whose page counts the latter as ended one page before it counts them as aborted.
+func TestLateAbortsAreNoSuccess(t *testing.T) {
+	b := newBench(t, engine.SGLang, "m")
+	failed := func(n int) string {
+		const line = `sglang:http_responses_total{endpoint="/v1/completions",method="POST",status_code="500"} %d`
+		return fmt.Sprintf(line, n)
+	}
+	b.page(append(sglangCounts(10, 0), failed(0))...)
+	for n := range 8 {
+		b.page(append(sglangCounts(11+n, n), failed(2*(n+1)))...)
+	}
+	c := b.deriver.Conditions()
+	require.Len(t, c.Failing, 1)
+	require.False(t, c.Failing[0].Acquitted)
+	b.page(append(sglangCounts(20, 8), failed(16))...)
+	b.page(append(sglangCounts(21, 8), failed(16))...)
+	b.page(append(sglangCounts(21, 8), failed(16))...)
+	require.Empty(t, b.deriver.Conditions().Failing, "a request ended well")
+}
+
+// TestTokensOfRequestsThatAreGivenUp uses servers that count tokens when a request ends, however it does.
+func TestTokensOfRequestsThatAreGivenUp(t *testing.T) {
+	for _, tc := range []struct {
+		kind   engine.Name
+		tokens string
+	}{
+		{engine.SGLang, `sglang:generation_tokens_total{is_streaming="true",model_name="m"} %d`},
+		{engine.SGLang, `sglang:prompt_tokens_total{is_streaming="true",model_name="m"} %d`},
+		{engine.TRTLLMServe, `trtllm_generation_tokens_total{model_name="m"} %d`},
+		{engine.Dynamo, `dynamo_frontend_output_sequence_tokens_sum{model="m"} %d`},
+	} {
+		t.Run(tc.tokens, func(t *testing.T) {
+			b := newBench(t, tc.kind, "m")
+			for n := range 4 {
+				b.page(fmt.Sprintf(tc.tokens, 100+n))
+			}
+			require.Zero(t, b.deriver.Conditions().Movements, "pages on which tokens moved")
 		})
 	}
 }
@@ -233,7 +320,7 @@ func TestFailuresBesideTokensAreSaid(t *testing.T) {
 	c := b.deriver.Conditions()
 	require.Len(t, c.Failing, 1)
 	require.Equal(t, 16.0, c.Failing[0].Requests)
-	require.Greater(t, c.Acquitted, c.Failing[0].First, "tokens speak for the replica")
+	require.True(t, c.Failing[0].Acquitted, "tokens speak for the replica")
 }
 
 // TestPartsOfModelsThatCountNoFailures has an ensemble and a BLS model, whose error responses count as
@@ -361,7 +448,7 @@ func TestOwnRequestsAreNoWitnesses(t *testing.T) {
 		b.page(page(2, 9, 0)...)
 		c := b.deriver.Conditions()
 		require.Len(t, c.Failing, 1)
-		require.LessOrEqual(t, c.Acquitted, c.Failing[0].Since)
+		require.False(t, c.Failing[0].Acquitted)
 		b.page(page(3, 9, 0)...)
 		require.Empty(t, b.deriver.Conditions().Failing, "another request ended well")
 	})

@@ -56,10 +56,11 @@ type Deriver struct {
 	// entries and works hold the state of each entry and work, by key.
 	entries map[string]*entryState
 	works   map[string]*workState
-	// served counts requests that ended well, the last one at servedAt. acceptedAt is when one
+	// served counts requests that ended well, the last one at servedAt, seemed those that seem so on the
+	// newest page only. acceptedAt is when one
 	// ended of which nobody knows how, movedAt when tokens moved, on one of the movements;
 	// steps counts also the pages on which only tokens of the exporter's own requests moved.
-	served                        float64
+	served, seemed                float64
 	movements, steps              int
 	servedAt, acceptedAt, movedAt int64
 	// acceptedBy is the model that accepted it.
@@ -107,7 +108,7 @@ func (d *Deriver) Sight(now time.Duration, block *exposition.Block, page *engine
 func (d *Deriver) Observe(seen Sighting) {
 	block, page := seen.block, seen.page
 	if page != d.page || page.Ranks() != d.ranks || d.dropped != (Dropped{}) && page.Uses() != d.uses {
-		d.reindex(page, block)
+		d.reindex(page, block, seen.changes.vouched)
 	}
 	d.index.readRow(block, d.row, d.opts.Stats)
 	d.window.setNet(seen.now, seen.transition, d.index.net, d.row)
@@ -179,8 +180,10 @@ func (d *Deriver) runRules(page, block *exposition.Block) {
 // at least two, and more only if the pages name them.
 func (d *Deriver) Processes() int { return d.processes.count(d.window.now) }
 
-// reindex switches to the index of another shape of pages and keeps common columns.
-func (d *Deriver) reindex(page *engine.Page, block *exposition.Block) {
+// reindex switches to the index of another shape of pages and keeps common columns. Goes on is true if
+// the page is known to come from the process of the previous one: only then were counters that have just
+// appeared 0 on the pages before.
+func (d *Deriver) reindex(page *engine.Page, block *exposition.Block, goesOn bool) {
 	old, oldGPUs, window := d.index, d.gpus, d.window
 	d.page, d.ranks, d.uses, d.gpus = page, page.Ranks(), page.Uses(), page.Shape().GPUs()
 	d.index = sharedIndex(&d.opts, page, block)
@@ -189,9 +192,10 @@ func (d *Deriver) reindex(page *engine.Page, block *exposition.Block) {
 	d.window.stats = d.opts.Stats
 	d.window.adopt(window, d.index.from(&old.columns, d.gpus, oldGPUs))
 	d.view = newView(d.index, d.window)
-	appeared := d.newCounters()
-	d.window.startAtZero(appeared)
-	d.window.beginNet(d.index.net, appeared)
+	if appeared := d.newCounters(); goesOn {
+		d.window.startAtZero(appeared)
+		d.window.beginNet(d.index.net, appeared)
+	}
 	entries, works := d.entries, d.works
 	d.entries = make(map[string]*entryState, len(entries))
 	for _, e := range d.index.watch.entries {

@@ -16,16 +16,13 @@ func TestMain(m *testing.M) {
 }
 
 // Derive returns the derived series of one page.
-func (d *Deriver) Derive(now time.Duration, block *exposition.Block) *exposition.Block {
+func (d *Deriver) Derive(now time.Duration, block *exposition.Block, over Connection) *exposition.Block {
 	page := d.page
 	if page == nil || page.Shape() != block.Shape() {
 		page = engine.ReadNext(d.opts.Engine, block, page)
 	} else {
 		page.Refresh(block)
 	}
-	d.Observe(d.Sight(now, block, page, Opened))
+	d.Observe(d.Sight(now, block, page, over))
 	return d.Render(block)
 }
-
-// Reconnect makes the next page the first one over a new connection, since the previous was lost.
-func (d *Deriver) Reconnect() { d.processes.kept = true }

@@ -19,13 +19,15 @@ import (
 
 // bench reads pages of one target and derives from them.
 type bench struct {
-	tb      testing.TB
-	engine  *engine.Kind
-	cache   *exposition.Cache
-	label   *exposition.Labeler
-	opts    derive.Options
-	deriver *derive.Deriver
-	now     time.Duration
+	// connection is that of the next page.
+	connection derive.Connection
+	tb         testing.TB
+	engine     *engine.Kind
+	cache      *exposition.Cache
+	label      *exposition.Labeler
+	opts       derive.Options
+	deriver    *derive.Deriver
+	now        time.Duration
 	// out holds the series of the newest page, shape and names the names of series.
 	out   *exposition.Block
 	shape *exposition.Shape
@@ -98,7 +100,8 @@ func (b *bench) read(page []byte) values {
 	b.tb.Helper()
 	raw, err := b.cache.Parse(page, "", b.label)
 	require.NoError(b.tb, err)
-	b.out = b.deriver.Derive(b.now, raw)
+	b.out = b.deriver.Derive(b.now, raw, b.connection)
+	b.connection = derive.Kept
 	b.now += scrapeEvery
 	return b.values()
 }

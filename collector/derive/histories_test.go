@@ -43,7 +43,7 @@ func followRules(t *testing.T, rng *rand.Rand, v everything) {
 	for i := range 6 {
 		raw, err := cache.Parse(write(i), "", nil)
 		require.NoError(t, err)
-		d.Derive(time.Duration(i)*5*time.Second, raw)
+		d.Derive(time.Duration(i)*5*time.Second, raw, Opened)
 	}
 	for _, a := range d.index.applied {
 		checkRule(t, d, &a)

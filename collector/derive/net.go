@@ -18,8 +18,11 @@ import (
 // the others count up to that much later is never in it, and one that they never count is, once
 // they rest. The column is the largest of these differences, each of which is a lower bound.
 type netCounter struct {
-	reason      string
-	column      int
+	reason string
+	column int
+	// soon is a column with what is settled if the others are never more than a page late: enough to
+	// say that a request ended, and not to count it.
+	soon        int
 	plus, minus []int
 	// atLeast is a lower bound of the column, atMost an upper bound.
 	atLeast, atMost []int
@@ -29,12 +32,17 @@ type netCounter struct {
 
 // addNet adds a column. Its name is the same for pages of all shapes.
 func (ix *index) addNet(version *Model, class string, n *netCounter) {
-	of := strings.Join([]string{"net", version.id, version.name, version.version, class, n.reason}, "\x00")
-	// The number at that place is replaced.
-	n.column = ix.add(ix.places[n.plus[0]], columnName{series: unique.Make(of)}, false)
-	ix.building.view.window.addColumn(false)
+	of := []string{"net", version.id, version.name, version.version, class, n.reason}
+	n.column = ix.addReplaced(n.plus[0], of...)
+	n.soon = ix.addReplaced(n.plus[0], append(of, "soon")...)
 	n.parts = slices.Concat(n.plus, n.minus, n.atLeast, n.atMost)
 	ix.net = append(ix.net, n)
+}
+
+// addReplaced adds a column with a name, whose number, that of another column, is replaced on each page.
+func (ix *index) addReplaced(like int, of ...string) int {
+	ix.building.view.window.addColumn(false)
+	return ix.add(ix.places[like], columnName{series: unique.Make(strings.Join(of, "\x00"))}, false)
 }
 
 // setNet sets the net counters in the row of the next page. They have no value before anything is
@@ -42,16 +50,27 @@ func (ix *index) addNet(version *Model, class string, n *netCounter) {
 func (w *Window) setNet(now int64, t transition, all []*netCounter, row []float64) {
 	restarted := t != continues || w.resets(row)
 	for _, n := range all {
-		v := math.NaN()
-		if earlier := w.settled(now, n.parts); earlier != nil && !restarted {
-			v = n.value(earlier, row)
+		row[n.column], row[n.soon] = math.NaN(), math.NaN()
+		if restarted {
+			continue
 		}
-		previous, shown := w.current[n.column], !math.IsNaN(n.value(row, row))
-		if !restarted && shown && (previous > v || math.IsNaN(v)) {
-			v = previous
+		if earlier := w.settled(now, n.parts); earlier != nil {
+			row[n.column] = n.value(earlier, row)
 		}
-		row[n.column] = v
+		row[n.soon] = n.value(w.current, row)
+		if shown := !math.IsNaN(n.value(row, row)); shown {
+			row[n.column] = larger(w.current[n.column], row[n.column])
+			row[n.soon] = larger(w.current[n.soon], row[n.soon])
+		}
 	}
+}
+
+// larger returns the larger of two numbers, or the one that is not NaN.
+func larger(a, b float64) float64 {
+	if a > b || math.IsNaN(b) {
+		return a
+	}
+	return b
 }
 
 // settled returns the newest row that is older than what counts as contiguous, nil if any of the
@@ -74,6 +93,7 @@ func (w *Window) beginNet(all []*netCounter, appeared []int) {
 		isNew := func(c int) bool { return slices.Contains(appeared, c) }
 		if math.IsNaN(w.current[n.column]) && slices.ContainsFunc(n.parts, isNew) {
 			w.current[n.column] = n.value(w.current, w.current)
+			w.current[n.soon] = w.current[n.column]
 		}
 	}
 }

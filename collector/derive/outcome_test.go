@@ -366,7 +366,7 @@ func TestOneEntryOfTwoFails(t *testing.T) {
 	c := b.deriver.Conditions()
 	require.Len(t, c.Failing, 1)
 	require.Equal(t, "bad", c.Failing[0].Model)
-	require.Greater(t, c.Acquitted, c.Failing[0].Since, "the other one serves")
+	require.True(t, c.Failing[0].Acquitted, "the other one serves")
 }
 
 // TestRefusalThatLagsIsNoFailure uses random lives of a vLLM that rejects requests and fails others.
@@ -718,7 +718,7 @@ func TestRefusalInStreamCancelsNoFailure(t *testing.T) {
 		{"and refused a stream", 1, 2, 2, 1003},
 	} {
 		if c.name == "a restarted process" {
-			b.deriver.Reconnect()
+			b.connection = derive.Reopened
 		}
 		got := b.settled(vllmCounts(1000, c.refused, c.failed)...)
 		require.Equal(t, c.wantBad, got.get(t, least), c.name)
@@ -746,7 +746,7 @@ func TestFailureAfterRestartCountsOnEveryPath(t *testing.T) {
 		{"chat/completions", 20, 5},
 	} {
 		if c.good == 10 {
-			b.deriver.Reconnect()
+			b.connection = derive.Reopened
 		}
 		got := b.settled(
 			append(
@@ -779,7 +779,7 @@ func TestAbortCancelsNoAnswer(t *testing.T) {
 		{"a restarted process", 5, 1, 4},
 	} {
 		if c.name == "a restarted process" {
-			b.deriver.Reconnect()
+			b.connection = derive.Reopened
 		}
 		require.Equal(
 			t,

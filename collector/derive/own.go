@@ -45,9 +45,9 @@ func (d *Deriver) EndOwn(model string, answered bool) {
 		}
 		s := d.entries[e.key]
 		if answered {
-			s.ownEnded.add()
+			s.ownEnded.add(&e.ended)
 		} else {
-			s.ownFailed.add()
+			s.ownFailed.add(&e.failed)
 		}
 	}
 }
@@ -63,12 +63,15 @@ type pending struct {
 	pages int
 }
 
-// pendingPages is for how many pages a request of ours may still be counted.
-const pendingPages = 2
+// For pendingPages a request of ours may still be counted, and for settlingPages more in a difference.
+const pendingPages, settlingPages = 2, 1
 
-func (p *pending) add() {
+func (p *pending) add(counted *tally) {
 	p.n++
 	p.pages = pendingPages
+	if len(counted.net) > 0 {
+		p.pages += settlingPages
+	}
 }
 
 // without returns what of the growth of a counter is not ours, and ends a page.

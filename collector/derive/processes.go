@@ -65,9 +65,9 @@ type processTracker struct {
 	// doubt is true if counters fell on the previous page while no connection was lost: the next
 	// one shows whether that was a restart.
 	doubt bool
-	// fell holds when that happened to a counter, by the hash of its labels, gone is true if the
-	// previous page had none of the counters that had counted.
-	fell map[uint64]int64
+	// fell holds when that happened to a counter, and from where, by the hash of its labels; gone is
+	// true if the previous page had none of the counters that had counted.
+	fell map[uint64]fall
 	gone bool
 	// kept is true if the previous page came over a kept connection.
 	kept bool
@@ -79,6 +79,12 @@ type processTracker struct {
 	// process.
 	wanted, pages int
 	row           []float64
+}
+
+// fall is when a counter fell, and the highest value from which it did within a window.
+type fall struct {
+	at   int64
+	from float64
 }
 
 // named is a process that names itself; answered is false if it did only over other connections.
@@ -111,6 +117,8 @@ type changes struct {
 	// counted is left, whole if none went on. Fell lists the counters that fell.
 	renamed, gone, whole bool
 	fell                 []int
+	// vouched is true if the pages name the same process, or the connection or a counter goes on.
+	vouched bool
 }
 
 func (c *changes) any() bool { return c.renamed || len(c.fell) > 0 || c.whole }
@@ -152,12 +160,13 @@ func (t *processTracker) identify(
 
 // compare returns how the page in row differs from the previous one.
 func (t *processTracker) compare(s *Sighting) (c changes) {
-	id, values := t.base.id, t.base.values
+	id, values := t.base.id, t.previous()
 	if t.doubt {
-		id, values = t.path.id, t.path.values
+		id = t.path.id
 	}
 	same, known := id.SameAs(s.id)
 	if c.renamed = known && !same; same {
+		c.vouched = true
 		return c
 	}
 	counted, present, goesOn := false, false, false
@@ -173,6 +182,7 @@ func (t *processTracker) compare(s *Sighting) (c changes) {
 	c.gone = counted && !present
 	vanished := c.gone && !t.gone && s.connection != Kept // Over a kept one, the last model was unloaded.
 	c.whole = c.renamed || vanished || len(c.fell) > 0 && !goesOn
+	c.vouched = !c.renamed && (goesOn || s.connection == Kept)
 	return c
 }
 
@@ -214,12 +224,23 @@ func differ(a, b engine.Process) bool {
 	return known && !same
 }
 
-// fellBefore reports whether a counter fell for the second time in a window.
+// fellBefore reports whether a counter fell for the second time in a window, and either all others do
+// too, or it had returned to where it was: those of a model that is loaded again and again begin from 0
+// each time, while others go on.
 func (t *processTracker) fellBefore(now int64, c *changes) bool {
 	return len(t.fell) > 0 && slices.ContainsFunc(c.fell, func(i int) bool {
-		at, ok := t.fell[t.base.hash(i)]
-		return ok && now-at <= t.window
+		before, ok := t.fell[t.base.hash(i)]
+		again := ok && now-before.at <= t.window
+		return again && (c.whole || t.previous()[i] >= before.from)
 	})
+}
+
+// previous returns the counters of the previous page.
+func (t *processTracker) previous() []float64 {
+	if t.doubt {
+		return t.path.values
+	}
+	return t.base.values
 }
 
 // returns reports whether a process has answered before, or started before the present one: it
@@ -295,16 +316,17 @@ func (t *processTracker) note(now int64, id engine.Process, answered bool) {
 }
 
 func (t *processTracker) noteFalls(now int64, fell []int) {
-	for hash, at := range t.fell {
-		if now-at > t.window {
+	for hash, before := range t.fell {
+		if now-before.at > t.window {
 			delete(t.fell, hash)
 		}
 	}
 	for _, i := range fell {
 		if t.fell == nil {
-			t.fell = make(map[uint64]int64)
+			t.fell = make(map[uint64]fall)
 		}
-		t.fell[t.base.hash(i)] = now
+		hash := t.base.hash(i)
+		t.fell[hash] = fall{at: now, from: max(t.fell[hash].from, t.previous()[i])}
 	}
 }
 

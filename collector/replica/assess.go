@@ -144,7 +144,6 @@ func (r *Replica) evidence(failed error) assess.Evidence {
 		e.Pages(&c, r.at)
 	}
 	if failed != nil {
-		e.Processes = 0
 		r.addFailure(&e.Scrape, failed)
 		return e
 	}

@@ -236,7 +236,7 @@ func TestServerThatRemembersFailureIsAskedOnceItMoves(t *testing.T) {
 		const check = "/health_generate"
 		page := func(tokens int) string {
 			return fmt.Sprintf(
-				"sglang:num_running_reqs{model_name=\"m\"} 3\nsglang:generation_tokens_total{model_name=\"m\"} %d\n",
+				"sglang:num_running_reqs{model_name=\"m\"} 3\nsglang:realtime_tokens_total{mode=\"decode\",model_name=\"m\"} %d\n",
 				tokens,
 			)
 		}

@@ -49,11 +49,13 @@ func (r *Replica) askIfAccused(ctx context.Context) {
 	case r.jobs.health.running || r.answers.Health != nil && r.answers.Health.Paused:
 		return
 	}
-	ask, model, remembered := r.question()
+	order, entry := r.questionOrder(r.memory.About(&c))
+	ask, remembered := r.question(order)
 	if ask == nil {
 		return
 	}
-	r.memory.Asked(now, &c)
+	model := order.Question.Model
+	r.memory.Asked(now, entry, &c)
 	r.deriver.BeginOwn()
 	runJob(r.startJob(ctx, &r.jobs.canary), "canary", ask, func(report canary.Report, failed error) {
 		if failed != nil {
@@ -65,13 +67,13 @@ func (r *Replica) askIfAccused(ctx context.Context) {
 	})
 }
 
-// question returns what asks the server a question and the model that it goes to, nil if it cannot
-// be asked now: the server's own generating health check if it has one, else a request for one
-// token. It is remembered if the server remembers that it failed.
-func (r *Replica) question() (ask func(context.Context) canary.Report, model string, remembered bool) {
-	cfg, order := &r.pool.Canary, r.questionOrder()
+// question returns what asks the server a question, nil if it cannot be asked now: the server's own
+// generating health check if it has one, else a request for one token. It is remembered if the server
+// remembers that it failed.
+func (r *Replica) question(order *canary.Order) (ask func(context.Context) canary.Report, remembered bool) {
+	cfg := &r.pool.Canary
 	if assess.Holds(assess.State(r.status.State)) {
-		return nil, "", false
+		return nil, false
 	}
 	unknown := r.status.Canary == nil || r.status.Canary.Model != order.Question.Model
 	request := func(ctx context.Context) canary.Report {
@@ -90,21 +92,20 @@ func (r *Replica) question() (ask func(context.Context) canary.Report, model str
 				return request(ctx)
 			}
 			return report
-		}, order.Question.Model, test.Remembered
+		}, test.Remembered
 	}
 	if order.Hold != "" {
-		return nil, "", false
+		return nil, false
 	}
-	return request, order.Question.Model, false
+	return request, false
 }
 
-// questionOrder returns the order for a question, which goes to the model of which only failures end
-// since last: another one cannot answer for it. It goes to the canary's model if the configuration
-// names that, or if the server does not list the other.
-func (r *Replica) questionOrder() *canary.Order {
-	c := r.deriver.Conditions()
-	if n := len(c.Failing); n > 0 && r.pool.Canary.Model == "" && r.answers.Facts.Model(c.Failing[n-1].Model) != nil {
-		return r.canaryOrder(c.Failing[n-1].Model)
+// questionOrder returns the order for a question about an entry, which goes to that model: another one
+// cannot answer for it. If the configuration names the canary's model, or the server does not list the
+// entry, it goes to the canary's, and is about the server as a whole.
+func (r *Replica) questionOrder(entry string) (order *canary.Order, about string) {
+	if r.pool.Canary.Model == "" && r.answers.Facts.Model(entry) != nil {
+		return r.canaryOrder(entry), entry
 	}
-	return r.canaryOrder(r.pool.Canary.Model)
+	return r.canaryOrder(r.pool.Canary.Model), ""
 }
