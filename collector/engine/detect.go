@@ -17,8 +17,10 @@ type Detection struct {
 	Path string
 	// Evidence explains to users how the kind was detected, empty if it was not.
 	Evidence string
-	// Companion names a program that is not an LLM server; Kind is then Unknown.
+	// Companion names a program that is not an LLM server; Kind is then Unknown. Within is the kind of
+	// server that has such a program inside and may show the same, empty if none does.
 	Companion string
+	Within    Name
 	// Provisional is true if another kind shows the same page and its API did not answer.
 	Provisional bool
 }
@@ -31,15 +33,22 @@ type mark struct {
 	// declared is true if a family without samples suffices. It does not for kinds of servers: other
 	// programs declare families of a server that they do not have yet.
 	declared bool
+	// also is what else the page must show, nil if nothing, and says describes both to users.
+	also func(body []byte) bool
+	says string
+	// within is the kind of server that shows the mark of a companion too, since it has such a program
+	// inside. The operator's word then decides.
+	within Name
 	// weight decides between kinds. Programs that pass on the series of others weigh more.
 	weight int
 }
 
 // on reports whether a page has the mark.
 func (m *mark) on(body []byte) bool {
-	return m.anywhere && bytes.Contains(body, []byte(m.text)) ||
+	shown := m.anywhere && bytes.Contains(body, []byte(m.text)) ||
 		!m.anywhere && beginsLine(body, m.text) ||
 		m.declared && beginsLine(body, "# TYPE "+m.text)
+	return shown && (m.also == nil || m.also(body))
 }
 
 // beginsLine reports whether any line begins with a text.
@@ -49,7 +58,10 @@ func beginsLine(body []byte, text string) bool {
 
 // evidence describes the mark to users.
 func (m *mark) evidence() string {
-	if m.anywhere {
+	switch {
+	case m.says != "":
+		return m.says
+	case m.anywhere:
 		return "the page has " + strings.TrimLeft(m.text, "{,")
 	}
 	return "the page has names that begin with " + m.text
@@ -62,7 +74,7 @@ func FromPage(body []byte) Detection {
 		for _, m := range marks {
 			if m.weight > weight && m.on(body) {
 				found, weight = candidate, m.weight
-				found.Evidence = m.evidence()
+				found.Evidence, found.Within = m.evidence(), m.within
 			}
 		}
 	}
@@ -267,11 +279,11 @@ type companion struct {
 }
 
 // companions returns the known companions. If a page also has marks of a server, the companion's
-// marks weigh more (production-stack, services/metrics_service; smg, docs/reference/metrics.md;
+// marks weigh more, except those of a server that has it inside (production-stack, services/metrics_service; smg, docs/reference/metrics.md;
 // llm-d-router and the gateway API inference extension, pkg/epp/metrics; ai-dynamo, planner,
 // router and kvbm; nixl, src/core/telemetry).
 func companions() []companion {
-	const router, alone = 10, 1
+	const relay, router, alone = 12, 10, 1
 	prefixes := func(weight int, names ...string) (marks []mark) {
 		for _, name := range names {
 			marks = append(marks, mark{text: name, weight: weight, declared: true})
@@ -305,15 +317,14 @@ func companions() []companion {
 				"inference_extension_",
 			),
 		},
-		{"another trtllm_exporter", prefixes(router, "trtllm_exporter_")},
+		{"another trtllm_exporter", prefixes(relay, "trtllm_exporter_")}, // It passes on any page.
 		{"Dynamo's planner", prefixes(router, "dynamo_planner_", "planner:")},
 		{
 			"a router of Dynamo",
-			append(prefixes(router, "dynamo_component_router_"), mark{
-				text:     `dynamo_component="router"`,
-				anywhere: true,
-				weight:   router,
-			}),
+			[]mark{
+				{text: `dynamo_component="router"`, anywhere: true, weight: router},
+				{text: "dynamo_component_router_", declared: true, weight: router, within: Dynamo},
+			},
 		},
 		{"Dynamo's manager of KV blocks, kvbm", prefixes(alone, "kvbm_")},
 		{"the exporter of NIXL", prefixes(alone, "agent_xfer_time", "agent_xfer_post_time")},

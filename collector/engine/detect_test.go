@@ -492,6 +492,7 @@ var marksByWeight = [][]struct {
 	line string
 	kind engine.Name
 }{
+	{{"trtllm_exporter_x 1", engine.Unknown}},
 	{{"dynamo_frontend_x 1", engine.Dynamo}, {"nv_llm_http_service_x 1", engine.Dynamo}},
 	{{"dynamo_component_router_x 1", engine.Unknown}, {`x{dynamo_component="router"} 1`, engine.Unknown}},
 	{{`x{engine_type="trtllm"} 1`, engine.Dynamo}},
@@ -575,6 +576,41 @@ func TestProgramsNextToServersAreNotServers(t *testing.T) {
 			"a router of Dynamo",
 			"dynamo_component_requests_total{dynamo_component=\"router\",dynamo_endpoint=\"generate\"} 5\n",
 			"a router of Dynamo", engine.Unknown,
+		},
+		{
+			"a frontend with its router and a prefix of the operator's own, before its first request",
+			"# TYPE acme_disconnected_clients gauge\nacme_disconnected_clients 0\n" +
+				"dynamo_component_router_requests_total{dynamo_component=\"backend\"} 0\n",
+			"", engine.Dynamo,
+		},
+		{
+			"the same of 0.5.1",
+			"# TYPE acme_client_disconnects gauge\nacme_client_disconnects 0\ndynamo_component_uptime_seconds 1\n",
+			"", engine.Dynamo,
+		},
+		{
+			"the same after its first request, in front of a router of its own",
+			"# TYPE acme_requests_total counter\nacme_requests_total{model=\"m\"} 5\n" +
+				"# TYPE acme_inflight_requests gauge\nacme_inflight_requests{model=\"m\"} 2\n" +
+				"# TYPE acme_request_duration_seconds histogram\nacme_request_duration_seconds_count{model=\"m\"} 5\n" +
+				"dynamo_component_router_requests_total{dynamo_component=\"router\"} 0\n",
+			"", engine.Dynamo,
+		},
+		{
+			"a router and its requests",
+			"# TYPE dynamo_component_requests_total counter\n" +
+				"dynamo_component_requests_total{dynamo_component=\"router\"} 5\n" +
+				"# TYPE dynamo_component_inflight_requests gauge\n" +
+				"dynamo_component_inflight_requests{dynamo_component=\"router\"} 1\n" +
+				"# TYPE dynamo_component_request_duration_seconds histogram\n" +
+				"dynamo_component_request_duration_seconds_count{dynamo_component=\"router\"} 5\n" +
+				"dynamo_component_router_requests_total{dynamo_component=\"backend\"} 5\n",
+			"a router of Dynamo", engine.Unknown,
+		},
+		{
+			"an exporter that passes on a frontend",
+			"trtllm_exporter_targets{pool_id=\"p\"} 1\ndynamo_frontend_inflight_requests{model=\"m\"} 1\n",
+			"another trtllm_exporter", engine.Unknown,
 		},
 		{"a planner", "dynamo_planner_num_p_workers 1\n", "Dynamo's planner", engine.Unknown},
 		{"a planner of old", "planner:num_p_workers 1\n", "Dynamo's planner", engine.Unknown},

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -38,6 +39,10 @@ func dynamo() *Kind {
 			{text: "dynamo_", weight: 8},
 			{text: dynamoFronts()[0], weight: 11}, // It shows its router too.
 			{text: dynamoFronts()[1], weight: 11},
+			{
+				text: "dynamo_", also: dynamoRenames, weight: 11,
+				says: "the page has names that begin with dynamo_, and those of a frontend with another prefix",
+			},
 			{text: dynamoMock, weight: 4},
 		},
 		series:   dynamoMeanings(),
@@ -71,19 +76,20 @@ func dynamo() *Kind {
 }
 
 // dynamoIdentify returns the evidence that an API is that of a frontend, whatever the prefix of its page:
-// it lists the instances and endpoints behind it. At others /health may cost a request, so that it is asked
-// only where models have the owner.
+// it lists the instances and endpoints behind it, both empty without a worker. At others /health may cost a
+// request, so that it is asked only where models have the owner, or where none is listed.
 func dynamoIdentify(ctx context.Context, q *questions) string {
-	if list, _ := q.models(ctx); !slices.Contains(dynamoOwners(), list.owner()) {
+	list, listed := q.models(ctx)
+	if !listed || len(list.Data) > 0 && !slices.Contains(dynamoOwners(), list.owner()) {
 		return ""
 	}
 	var answer struct {
 		Instances *[]json.RawMessage `json:"instances"`
-		Endpoints []string           `json:"endpoints"`
+		Endpoints *[]string          `json:"endpoints"`
 	}
 	_, _ = q.get(ctx, "/health", &answer)
-	begins := func(endpoint string) bool { return strings.HasPrefix(endpoint, "dyn://") }
-	if answer.Instances == nil || !slices.ContainsFunc(answer.Endpoints, begins) {
+	other := func(endpoint string) bool { return !strings.HasPrefix(endpoint, "dyn://") }
+	if answer.Instances == nil || answer.Endpoints == nil || slices.ContainsFunc(*answer.Endpoints, other) {
 		return ""
 	}
 	return "/health lists endpoints of Dynamo"
@@ -93,24 +99,69 @@ func dynamoOwners() []string { return []string{"nvidia"} }
 
 // dynamoFront returns the prefix of a frontend's page, empty for a worker's page.
 func dynamoFront(p *Page) string {
+	if p == nil {
+		return ""
+	}
+	return p.front()
+}
+
+// findDynamoFront looks for what dynamoFront returns, once a page.
+func findDynamoFront(p *Page) string {
 	fronts := dynamoFronts()
 	if i := slices.IndexFunc(fronts, p.HasPrefix); i >= 0 {
 		return fronts[i]
 	}
-	return dynamoRenamed(p)
+	var names []string
+	for _, f := range p.families() {
+		names = append(names, f.Name)
+	}
+	return dynamoPrefix(names)
 }
 
-// dynamoRenamed returns the prefix of a frontend's page that an operator chose, which no meaning knows: a
-// frontend shows these three in all releases.
+// dynamoRenamed returns the prefix of a frontend's page that an operator chose, which no meaning knows.
 func dynamoRenamed(p *Page) string {
-	for _, f := range p.families() {
-		prefix, ok := strings.CutSuffix(f.Name, "inflight_requests")
-		if ok && prefix != dynamoComponent && !slices.Contains(dynamoFronts(), prefix) &&
-			p.hasFamily(prefix+"requests_total") && p.hasFamily(prefix+"request_duration_seconds") {
-			return prefix
+	if front := dynamoFront(p); !slices.Contains(dynamoFronts(), front) {
+		return front
+	}
+	return ""
+}
+
+// dynamoPrefix returns the prefix that an operator chose for a frontend, given the names of families on its
+// page. Only a frontend has clients: it counts those that left from its start on (since 0.5.1), and shows their
+// requests from the first one on, in three families in all releases.
+func dynamoPrefix(names []string) string {
+	marks := []string{"inflight_requests"}
+	for _, m := range frontendMeanings() {
+		if m.Signal == ClientsGone {
+			marks = append(marks, m.Name)
+		}
+	}
+	for _, name := range names {
+		for i, mark := range marks {
+			prefix, ok := strings.CutSuffix(name, mark)
+			if !ok || !strings.HasSuffix(prefix, "_") || prefix == dynamoComponent {
+				continue
+			}
+			if i > 0 || slices.Contains(names, prefix+"requests_total") &&
+				slices.Contains(names, prefix+"request_duration_seconds") {
+				return prefix
+			}
 		}
 	}
 	return ""
+}
+
+// dynamoRenames reports whether a page that was not parsed is that of a frontend with a prefix of the
+// operator's own.
+func dynamoRenames(body []byte) bool {
+	var names []string
+	for line := range bytes.Lines(body) {
+		words := bytes.Fields(line[:min(len(line), nameLimit)])
+		if len(words) > 2 && string(words[0]) == "#" && string(words[1]) == "TYPE" {
+			names = append(names, string(words[2]))
+		}
+	}
+	return dynamoPrefix(names) != ""
 }
 
 func dynamoGeneration(p *Page, f *Facts) (Generation, string) {
@@ -138,12 +189,12 @@ func dynamoStream(_ string, p *Page) (s Stream, reason string) {
 }
 
 // dynamoCountsFailures reports whether failures are counted. A frontend counts failures by type
-// in releases that have types. A worker has no HTTP API, so
-// that its page lacks the counters of HTTP answers of the engine inside; a Triton inside has its
-// own.
+// in releases that have types; under a prefix of the operator's own nobody reads them. A worker has
+// no HTTP API, so that its page lacks the counters of HTTP answers of the engine inside; a Triton
+// inside has its own.
 func dynamoCountsFailures(p *Page) bool {
 	if dynamoFront(p) != "" {
-		return dynamoTyped(p)
+		return dynamoRenamed(p) == "" && dynamoTyped(p)
 	}
 	in := p.Inside()
 	return in != nil && in.Name == Triton && in.CountsFailures(p)

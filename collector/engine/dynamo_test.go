@@ -218,10 +218,16 @@ func TestFrontendWithPrefixOfItsOwn(t *testing.T) {
 	require.Equal(t, engine.TierFrontend, engineOf(t, engine.Dynamo).Tier(page))
 	_, reason := engineOf(t, engine.Dynamo).Stream("", page)
 	require.Empty(t, reason, "a frontend has an API for clients")
-	for _, name := range []string{engine.CanTokens, engine.CanQueue, engine.CanOutcomes, engine.CanKVCache} {
-		require.Equal(t, "false, the names of this frontend begin with acme_, as DYN_METRICS_PREFIX or --metrics-prefix "+
-			"says, and are passed on as they are [start the frontend without that prefix]",
-			capability(t, engine.Dynamo, name, &engine.Knowledge{Page: page}))
+	idle := readPage(t, engine.Dynamo, []byte("# TYPE acme_disconnected_clients gauge\nacme_disconnected_clients 0\n"+
+		"acme_model_ready{model=\"m\"} 1\ndynamo_component_router_requests_total{dynamo_component=\"backend\"} 0\n"))
+	for says, page := range map[string]*engine.Page{"after requests": page, "before its first": idle} {
+		require.Equal(t, engine.TierFrontend, engineOf(t, engine.Dynamo).Tier(page), says)
+		require.False(t, engineOf(t, engine.Dynamo).CountsFailures(page), "nobody reads what it counts")
+		for _, name := range []string{engine.CanTokens, engine.CanQueue, engine.CanOutcomes, engine.CanKVCache} {
+			require.Equal(t, "false, the names of this frontend begin with acme_, as DYN_METRICS_PREFIX or "+
+				"--metrics-prefix says, and are passed on as they are [start the frontend without that prefix]",
+				capability(t, engine.Dynamo, name, &engine.Knowledge{Page: page}), says)
+		}
 	}
 	api := answers{
 		"/metrics":   typed,
@@ -231,6 +237,10 @@ func TestFrontendWithPrefixOfItsOwn(t *testing.T) {
 	require.Equal(t, engine.Dynamo, engine.Detect(t.Context(), api, "http://server", true).Kind)
 	api["/health"] = `{"status":"healthy"}`
 	require.Equal(t, engine.Unknown, engine.Detect(t.Context(), api, "http://server", true).Kind, "another nvidia")
+	api["/v1/models"] = `{"object":"list","data":[]}`
+	require.Equal(t, engine.Unknown, engine.Detect(t.Context(), api, "http://server", true).Kind, "another without models")
+	api["/health"] = `{"status":"healthy","endpoints":[],"instances":[]}`
+	require.Equal(t, engine.Dynamo, engine.Detect(t.Context(), api, "http://server", true).Kind, "without a worker")
 }
 
 func TestNIMMadeOfDynamo(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/prometheus/prometheus/model/labels"
 
@@ -30,6 +31,8 @@ type Page struct {
 	requests map[string]float64
 	// uses counts how often other models came into use.
 	uses int
+	// front returns the prefix of a frontend of Dynamo, see dynamoFront.
+	front func() string
 }
 
 // content holds what labels reveal. It is immutable and shared by all pages of one shape.
@@ -117,6 +120,7 @@ func ReadNext(e *Kind, b *exposition.Block, previous *Page) *Page {
 		p.comparison = previous.comparison
 	}
 	p.readContent()
+	p.front = sync.OnceValue(func() string { return findDynamoFront(p) })
 	p.Refresh(b)
 	return p
 }

@@ -306,3 +306,46 @@ func TestRouterIsNeverServer(t *testing.T) {
 		})
 	}
 }
+
+// TestOperatorDecidesWhatMayBePartOfServer has pages with what Dynamo's router and its frontend show alike, and
+// such that only a companion has.
+func TestOperatorDecidesWhatMayBePartOfServer(t *testing.T) {
+	const (
+		inside  = "dynamo_component_router_requests_total{dynamo_component=\"backend\"} 5\n"
+		alone   = "dynamo_component_requests_total{dynamo_component=\"router\"} 5\n" + inside
+		planner = "dynamo_planner_gpu_hours 5\n"
+		router  = "a router of Dynamo"
+	)
+	for _, c := range []struct {
+		name, configured, page string
+		kind                   engine.Name
+		companion              string
+	}{
+		{"nobody says what it is", target.Auto, inside, engine.Unknown, router},
+		{"the operator says that it is a Dynamo", "dynamo", inside, engine.Dynamo, ""},
+		{"the operator says that it is another kind", "vllm", inside, engine.Unknown, router},
+		{"the operator lists a router itself", "dynamo", alone, engine.Unknown, router},
+		{"the operator lists a planner", "dynamo", planner, engine.Unknown, "Dynamo's planner"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := &server{answers: api(serving("/metrics", c.page))}
+			f := fetcher(s, c.configured, "http://a:1")
+			for _, before := range []string{"the first page", "after a router"} {
+				f.Fetch(t.Context(), nil).Release()
+				require.Equal(t, c.kind, f.Server.Engine.Name, before)
+				require.Equal(t, c.companion, f.Server.Companion, before)
+				require.Empty(t, f.Server.Mismatch(), before)
+				require.Equal(t, c.companion != "", f.Server.Unrecognized(), before)
+
+				s.answers["/metrics"] = alone
+				now := f.Server
+				f = next(f, &now, false)
+				f.Fetch(t.Context(), nil).Release()
+				require.Equal(t, router, f.Server.Companion)
+				s.answers["/metrics"] = c.page
+				now = f.Server
+				f = next(f, &now, false)
+			}
+		})
+	}
+}

@@ -63,6 +63,10 @@ func (f *Fetcher) recognize(ctx context.Context, body []byte, scrapeErr error) {
 		return
 	}
 	detected := engine.FromPage(body)
+	if detected.Within != "" && f.Target.Engine == string(detected.Within) {
+		// The page may be that of a server with such a program inside, which the operator says it is.
+		detected = engine.Detection{Kind: detected.Within}
+	}
 	kind := detected.Kind
 	if detected.Companion == "" && f.Server.Companion != "" && !f.Target.Auto() {
 		f.Server.setKind(engine.Detection{Kind: engine.Name(f.Target.Engine)})
