@@ -74,10 +74,14 @@ func (p *Pacer) HealthValid(previous *Health, now Signs, interval time.Duration)
 }
 
 // IdentityInterval returns how long the identity of a ready server is valid, given the interval
-// between identity requests. The next round is early while models were not asked about.
+// between identity requests. The next round is early while models were not asked about, and a server
+// that lists none may get one.
 func (p *Pacer) IdentityInterval(previous *Facts, now Signs, interval time.Duration) time.Duration {
 	if previous.Unasked() > 0 {
 		return interval >> earlyRetries
+	}
+	if previous.get().Listed && len(previous.Models) == 0 {
+		return p.RetryInterval(interval)
 	}
 	if previous != nil && len(previous.Problems) == 0 && p.identity == now {
 		return IdentityRounds * interval

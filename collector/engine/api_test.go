@@ -123,6 +123,7 @@ func TestAnswersAreTrustedLongerWithoutChanges(t *testing.T) {
 		require.Equal(t, every, s.IdentityInterval(nil, now, every))
 		require.Equal(t, every, s.IdentityInterval(&engine.Facts{Problems: []engine.Problem{{}}}, now, every))
 		require.Equal(t, engine.IdentityRounds*every, s.IdentityInterval(&engine.Facts{}, now, every))
+		require.Equal(t, every, s.IdentityInterval(&engine.Facts{Listed: true}, now, every), "no model is listed yet")
 		for _, other := range []engine.Signs{{Epoch: 2}, {Epoch: 1, Reshaped: 1}, {Epoch: 1, Restarts: 1}} {
 			require.True(t, s.HealthOutdated(other))
 			require.False(t, s.HealthValid(settled, other, every))

@@ -434,9 +434,9 @@ func TestDetectionOrder(t *testing.T) {
 		},
 		{"Triton whose port answers everything", answers{"/metrics": page, "*": ""}, others, engine.Triton, "/metrics"},
 		{
-			"an API without models",
+			"the same before it has a model",
 			answers{"/metrics": page, "/v1/models": `{"data":[]}`},
-			others, engine.Triton, "/metrics",
+			others, engine.TritonOpenAI, "/metrics",
 		},
 		{"Dynamo", answers{"/metrics": "dynamo_x 1\n", "/v1/models": models}, others, engine.Dynamo, "/metrics"},
 		{

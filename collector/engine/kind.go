@@ -110,6 +110,8 @@ type Kind struct {
 	// unserved explains why a ready server serves none of its models, empty if it may serve one, and
 	// deliberate reports whether somebody brought that about. By default it serves.
 	unserved   func(p *Page, f *Facts, models []ModelState) string
+	// mayBeEmpty is true if a server without a model answers with an empty list of models.
+	mayBeEmpty bool
 	deliberate func(p *Page, f *Facts, models []ModelState) bool
 
 	// Capabilities follow from the series, see [waysTo]. judge judges one of [CapabilityNames] that these
@@ -354,14 +356,16 @@ func (k *Kind) Generation(p *Page, f *Facts) (Generation, string) {
 }
 
 // Unserved explains why a ready server serves none of its models, empty if it may serve one.
-func (k *Kind) Unserved(p *Page, f *Facts, models []ModelState) string {
+func (k *Kind) Unserved(p *Page, f *Facts, models []ModelState) (why string) {
 	if in := k.within(p); in != nil {
-		return in.Unserved(p, f, models)
+		why = in.Unserved(p, f, models)
+	} else if k.unserved != nil {
+		why = k.unserved(p, f, models)
 	}
-	if k.unserved == nil {
-		return ""
+	if why == "" && k.mayBeEmpty && f.get().Listed && len(f.Models) == 0 && !p.servesModel() {
+		why = "the server is ready but lists no model"
 	}
-	return k.unserved(p, f, models)
+	return why
 }
 
 // Deliberate reports whether somebody brought about what Unserved explains, who then need not be

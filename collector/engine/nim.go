@@ -36,6 +36,7 @@ func nim() *Kind {
 		identify: nimIdentify,
 
 		generation: nimGeneration,
+		mayBeEmpty: true, // With Dynamo inside.
 
 		remark: func(*Page) map[string]string {
 			return map[string]string{CanKVCache: "0 to 1 despite its name"}

@@ -290,12 +290,53 @@ func TestReadyServerWithoutLLM(t *testing.T) {
 	}
 }
 
+// TestEmptyListIsAnAnswer has servers that list no model, and what their pages say about that.
+func TestEmptyListIsAnAnswer(t *testing.T) {
+	const (
+		none     = "process_open_fds 1\n"
+		loaded   = "nv_inference_request_success{model=\"m\",version=\"1\"} 0\n"
+		unloaded = "nv_inference_request_failure{model=\"m\",reason=\"OTHER\",version=\"1\"} 0\n"
+		front    = "nv_llm_http_service_client_disconnects 0\n"
+		routes   = front + "nv_llm_http_service_model_total_kv_blocks{model=\"m\"} 9\n"
+	)
+	empty := &engine.Facts{Listed: true}
+	for _, c := range []struct {
+		says  string
+		kind  engine.Name
+		page  string
+		facts *engine.Facts
+		want  string
+	}{
+		{"Triton behind OpenAI's API", engine.TritonOpenAI, none, empty, "the server is ready but lists no model"},
+		{"the same after its only model was unloaded", engine.TritonOpenAI, unloaded, empty, "the server is ready but lists no model"},
+		{"the same with a model that was loaded since", engine.TritonOpenAI, loaded, empty, ""},
+		{"the same without an answer", engine.TritonOpenAI, none, &engine.Facts{}, ""},
+		{"the same before it was asked", engine.TritonOpenAI, none, nil, ""},
+		{
+			"the same with a model", engine.TritonOpenAI, none,
+			&engine.Facts{Listed: true, Models: []engine.ModelFacts{{Name: "m"}}},
+			"",
+		},
+		{"a NIM made of Dynamo without a worker", engine.NIM, front, empty, "the server is ready but lists no model"},
+		{"the same with a worker that came since", engine.NIM, routes, empty, ""},
+		{"a NIM whose engine names its model", engine.NIM, "vllm:num_requests_running{model_name=\"m\"} 0\n", empty, ""},
+		{"a frontend of Dynamo, whose health asks for the list each time", engine.Dynamo, front, empty, ""},
+	} {
+		page := readPage(t, c.kind, []byte(c.page))
+		require.Equal(t, c.want, engineOf(t, c.kind).Unserved(page, c.facts, nil), c.says)
+		require.False(t, engineOf(t, c.kind).Deliberate(page, c.facts, nil), c.says)
+	}
+}
+
 func TestNothingIsServedOnPurpose(t *testing.T) {
 	const asleep, awake = "vllm:engine_sleep_state{sleep_state=\"awake\"} 0\n", "vllm:engine_sleep_state{sleep_state=\"awake\"} 1\n"
 	row := func(name, state, reason string) engine.ModelState {
 		return engine.ModelState{Name: name, State: state, Reason: reason}
 	}
 	llm := &engine.Facts{Models: []engine.ModelFacts{{Name: "tensorrt_llm"}}}
+	two := &engine.Facts{Models: []engine.ModelFacts{
+		{Name: "tensorrt_llm"}, {Name: "mistral", Configured: true, Backend: "vllm"}, {Name: "reranker"},
+	}}
 	for _, c := range []struct {
 		says   string
 		kind   engine.Name
@@ -335,6 +376,67 @@ func TestNothingIsServedOnPurpose(t *testing.T) {
 				row("m", engine.ModelUnavailable, "unloaded"),
 				row("n", engine.ModelUnavailable, "no memory"),
 			},
+			false,
+		},
+		{
+			"the LLM was unloaded, and a model that it does not need failed to load", engine.Triton, "", llm,
+			[]engine.ModelState{
+				row("helper", engine.ModelUnavailable, "no memory"),
+				row("tensorrt_llm", engine.ModelUnavailable, "unloaded"),
+			},
+			true,
+		},
+		{
+			"the LLM was unloaded, and what calls it cannot be loaded without it", engine.Triton, "", llm,
+			[]engine.ModelState{
+				row("ensemble", engine.ModelUnavailable, "depends on 'tensorrt_llm' which has no loaded version"),
+				row("tensorrt_llm", engine.ModelUnavailable, "unloaded"),
+			},
+			true,
+		},
+		{
+			"the LLM was unloaded, and another model loads", engine.TritonOpenAI, "", llm,
+			[]engine.ModelState{
+				row("helper", engine.ModelLoading, ""), row("tensorrt_llm", engine.ModelUnavailable, "unloaded"),
+			},
+			true,
+		},
+		{
+			"both LLMs were unloaded, and another model failed to load", engine.Triton, "", two,
+			[]engine.ModelState{
+				row("mistral", engine.ModelUnavailable, "unloaded"),
+				row("reranker", engine.ModelUnavailable, "no memory"),
+				row("tensorrt_llm", engine.ModelUnavailable, "unloaded"),
+			},
+			true,
+		},
+		{
+			"one LLM was unloaded, and the other failed to load", engine.Triton, "", two,
+			[]engine.ModelState{
+				row("mistral", engine.ModelUnavailable, "no memory"),
+				row("tensorrt_llm", engine.ModelUnavailable, "unloaded"),
+			},
+			false,
+		},
+		{
+			"the LLM failed to load, and a model that it does not need was unloaded", engine.Triton, "", llm,
+			[]engine.ModelState{
+				row("helper", engine.ModelUnavailable, "unloaded"),
+				row("tensorrt_llm", engine.ModelUnavailable, "out of memory"),
+			},
+			false,
+		},
+		{
+			"a version of the LLM was unloaded, and the next one failed to load", engine.Triton, "", llm,
+			[]engine.ModelState{
+				{Name: "tensorrt_llm", Version: "1", State: engine.ModelUnavailable, Reason: "unloaded"},
+				{Name: "tensorrt_llm", Version: "2", State: engine.ModelUnavailable, Reason: "out of memory"},
+			},
+			false,
+		},
+		{
+			"the LLM loads again", engine.Triton, "", llm,
+			[]engine.ModelState{row("tensorrt_llm", engine.ModelLoading, "")},
 			false,
 		},
 		{"the only one loads", engine.Triton, "", nil, []engine.ModelState{row("m", engine.ModelLoading, "")}, false},

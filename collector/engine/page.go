@@ -285,6 +285,14 @@ func (p *Page) hasLoaded() bool {
 	return false
 }
 
+// servesModel reports whether the page shows a loaded model or, where none is counted, names one.
+func (p *Page) servesModel() bool {
+	if len(p.get().loaded) > 0 {
+		return p.hasLoaded()
+	}
+	return len(p.get().modelNames) > 0
+}
+
 // Models returns the models whose requests are counted, sorted.
 func (p *Page) Models() []string { return sorted(p.get().loaded) }
 

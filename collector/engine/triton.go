@@ -168,6 +168,27 @@ func notLoaded(models []ModelState) string {
 // tritonUnserved explains why it serves nothing. A Triton is ready without any model, and without
 // its LLM it is ready with the models around it.
 func tritonUnserved(p *Page, f *Facts, models []ModelState) string {
+	switch llms := tritonMissing(p, f, models); {
+	case len(llms) > 0:
+		return "the server is ready but its LLM is not loaded: " + strings.Join(llms, ", ")
+	case tritonEmpty(p, models):
+		return "the server is ready but none of its models is loaded"
+	}
+	return ""
+}
+
+// tritonDeliberate reports whether that was done on purpose: what it serves nothing without was unloaded, and
+// did not fail to load. What else failed says nothing about that.
+func tritonDeliberate(p *Page, f *Facts, models []ModelState) bool {
+	llms := tritonMissing(p, f, models)
+	failed := func(m ModelState) bool {
+		return !ready(m) && m.Reason != unloaded && (len(llms) == 0 || slices.Contains(llms, m.Name))
+	}
+	return (len(llms) > 0 || tritonEmpty(p, models)) && models != nil && !slices.ContainsFunc(models, failed)
+}
+
+// tritonMissing returns the LLMs of a server that serves nothing because none of them is loaded.
+func tritonMissing(p *Page, f *Facts, models []ModelState) []string {
 	llms := tritonLLMs(p, f)
 	serving := slices.Clone(llms)
 	for i := range f.get().Models {
@@ -187,20 +208,15 @@ func tritonUnserved(p *Page, f *Facts, models []ModelState) string {
 			}
 		}
 	}
-	switch loaded := func(name string) bool { return tritonLoaded(name, p, models) }; {
-	case len(llms) > 0 && !slices.ContainsFunc(serving, loaded):
-		return "the server is ready but its LLM is not loaded: " + strings.Join(llms, ", ")
-	case models != nil && !p.hasLoaded() && !slices.ContainsFunc(models, ready):
-		return "the server is ready but none of its models is loaded"
+	if slices.ContainsFunc(serving, func(name string) bool { return tritonLoaded(name, p, models) }) {
+		return nil
 	}
-	return ""
+	return llms
 }
 
-// tritonDeliberate reports whether that was done on purpose. Models were unloaded, and none failed
-// to load.
-func tritonDeliberate(p *Page, f *Facts, models []ModelState) bool {
-	return tritonUnserved(p, f, models) != "" && models != nil &&
-		!slices.ContainsFunc(models, func(m ModelState) bool { return !ready(m) && m.Reason != unloaded })
+// tritonEmpty reports whether neither page nor index show a model that is loaded.
+func tritonEmpty(p *Page, models []ModelState) bool {
+	return models != nil && !p.hasLoaded() && !slices.ContainsFunc(models, ready)
 }
 
 // unloaded is the index's reason why a model that was unloaded is not available (core

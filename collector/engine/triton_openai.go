@@ -19,15 +19,17 @@ func tritonOpenAI() *Kind {
 	k.owners = []string{"Triton Inference Server"}
 	k.Answers = []Signal{AnswersHealth, AnswersModels, AnswersStream}
 	k.stream = Stream{Usage: true}
+	k.mayBeEmpty = true
 	k.identify = tritonOpenAIIdentify
 	k.judge = func(name string, known *Knowledge) (target.Check, bool) { return tritonOpenAIJudge(k, name, known) }
 	k.lacking = func(name string, known *Knowledge) target.Check { return tritonOpenAILacking(k, name, known) }
 	return k
 }
 
-// tritonOpenAIIdentify returns the evidence. Triton's metrics port has no list of models.
+// tritonOpenAIIdentify returns the evidence. Triton's metrics port has no list of models, not even an
+// empty one.
 func tritonOpenAIIdentify(ctx context.Context, q *questions) string {
-	if list, _ := q.models(ctx); len(list.Data) > 0 {
+	if _, listed := q.models(ctx); listed {
 		return "/v1/models lists models on the port of the page"
 	}
 	return ""
