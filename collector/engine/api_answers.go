@@ -134,7 +134,7 @@ func (a *Answers) Reconcile(p *Endpoint, page *Page) {
 		a.Facts = facts
 	}
 	if a.lastHealth != nil {
-		a.reconcileHealth(p, page == nil)
+		a.reconcileHealth(p, page)
 	}
 }
 
@@ -180,7 +180,7 @@ func (a *Answers) confirmed(p *Endpoint, page *Page) bool {
 // reconcileHealth determines what counts of the last answer about health. While there is a page,
 // an answer that the server is not ready counts only from a confirmed address, or in the words of
 // the server's kind if other requests get other answers, because it has consequences.
-func (a *Answers) reconcileHealth(p *Endpoint, pageless bool) {
+func (a *Answers) reconcileHealth(p *Endpoint, page *Page) {
 	previous := cmp.Or(a.Health, a.inherited, &Health{})
 	if a.agreement == No {
 		previous = &Health{}
@@ -193,8 +193,11 @@ func (a *Answers) reconcileHealth(p *Endpoint, pageless bool) {
 	case h.API == APIRefused:
 	case h.API == APIFailed && a.Unconfirmed:
 		h = Health{API: h.API, Status: h.Status, Detail: h.Detail, Duration: h.Duration}
-	case a.Unconfirmed || h.API == APINotReady && !confirmed && !pageless && !h.FromServer:
+	case a.Unconfirmed || h.API == APINotReady && !confirmed && page != nil && !h.FromServer:
 		h = Health{Detail: a.whyUnconfirmed(p), Duration: h.Duration}
+	}
+	if h.API == APIReady && h.PausedByPage && page.Paused() {
+		h.pause()
 	}
 	h.Found = previous.Found || h.API == APIReady || h.API == APINotReady && h.FromServer ||
 		a.agreement == Yes && h.Status != 0

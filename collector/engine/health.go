@@ -76,6 +76,8 @@ type Health struct {
 	Starting bool
 	Draining bool
 	Paused   bool
+	// PausedByPage is true if the API does not say whether the server is paused, and its page may.
+	PausedByPage bool
 	// NoEndpoint is true for a worker that has nothing to send requests to. It may be starting, or
 	// be a follower, whose requests go to its leader.
 	NoEndpoint bool
@@ -87,6 +89,11 @@ type Health struct {
 	Found, WasLive, WasReady bool
 	// Duration is how long an [Endpoint] took to answer.
 	Duration time.Duration
+}
+
+// pause records that the server said it is paused.
+func (h *Health) pause() {
+	h.Paused, h.Detail = true, "it is paused, as for new weights, until it is continued"
 }
 
 // mayFollow explains why a server may have no endpoint, and what to do about it.

@@ -91,6 +91,10 @@ type Kind struct {
 	// streams returns how to request a streamed answer, see [Kind.Stream]. By default it is stream.
 	streams func(version string, p *Page) (s Stream, reason string)
 
+	// pausing adds a series of the page that shows whether the server is paused, for releases whose API does
+	// not say so. By default no page shows that.
+	pausing func(s *pauseSeries, m *Meaning, series int, lset labels.Labels)
+
 	// adapt changes the quirks for a page. By default they are the same for all.
 	adapt func(q Quirks, p *Page) Quirks
 	// failures lists signals, any of which shows that the page counts failed requests other than per
@@ -110,9 +114,9 @@ type Kind struct {
 	// unserved explains why a ready server serves none of its models, empty if it may serve one, and
 	// deliberate reports whether somebody brought that about. By default it serves.
 	unserved   func(p *Page, f *Facts, models []ModelState) string
+	deliberate func(p *Page, f *Facts, models []ModelState) bool
 	// mayBeEmpty is true if a server without a model answers with an empty list of models.
 	mayBeEmpty bool
-	deliberate func(p *Page, f *Facts, models []ModelState) bool
 
 	// Capabilities follow from the series, see [waysTo]. judge judges one of [CapabilityNames] that these
 	// do not tell, false for the others.

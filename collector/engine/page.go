@@ -31,6 +31,8 @@ type Page struct {
 	requests map[string]float64
 	// uses counts how often other models came into use.
 	uses int
+	// pause is the evidence so far about whether the server is paused.
+	pause pauseWatch
 	// front returns the prefix of a frontend of Dynamo, see dynamoFront.
 	front func() string
 }
@@ -60,6 +62,8 @@ type content struct {
 	valued map[Signal][]int
 	// counts holds the series that count requests of the loaded models, if there are many.
 	counts map[string][]int
+	// pausing holds the series that show whether the server is paused.
+	pausing pauseSeries
 	// starts holds the series with the start time of the process, processIDs its names in labels.
 	starts     []int
 	processIDs []string
@@ -110,14 +114,14 @@ func Watch(e *Kind) func(name string) bool {
 // ReadPage reads a page; b is a block of its shape.
 func ReadPage(e *Kind, b *exposition.Block) *Page { return ReadNext(e, b, nil) }
 
-// ReadNext reads a page of a new shape. It keeps what the previous page revealed about ranks.
+// ReadNext reads a page of a new shape. It keeps what the previous page revealed about ranks and pauses.
 func ReadNext(e *Kind, b *exposition.Block, previous *Page) *Page {
 	p := &Page{
 		engine: e, shape: b.Shape(), comparison: newRankComparison(),
 		values: make(map[Signal]float64), requests: make(map[string]float64),
 	}
 	if previous != nil {
-		p.comparison = previous.comparison
+		p.comparison, p.pause = previous.comparison, previous.pause
 	}
 	p.readContent()
 	p.front = sync.OnceValue(func() string { return findDynamoFront(p) })
@@ -299,6 +303,7 @@ func (p *Page) Models() []string { return sorted(p.get().loaded) }
 // Refresh reads another page of the same shape, and reports whether it revealed anything new.
 func (p *Page) Refresh(b *exposition.Block) bool {
 	changed := p.compareRanks(b)
+	changed = p.pause.watch(&p.pausing, b) || changed
 	if p.countRequests(b) {
 		changed = true
 		p.uses++
@@ -408,6 +413,9 @@ func unitOf(timestamp float64) float64 {
 	}
 	return microseconds
 }
+
+// Paused reports whether the pages say that somebody paused the server, and nobody continued it since.
+func (p *Page) Paused() bool { return p != nil && p.pause.said() }
 
 // Unrouted reports whether the page lists models but requests for none of them can be routed.
 func (p *Page) Unrouted() bool { return p.Has(ModelRoutable) && p.values[ModelRoutable] <= 0 }

@@ -106,6 +106,9 @@ func (c *content) readMeaning(e *Kind, m *Indexed, series int, name string, lset
 		// A distribution needs its buckets or quantiles.
 		c.signals[m.Signal] = true
 	}
+	if e.pausing != nil {
+		e.pausing(&c.pausing, &m.Meaning, series, lset)
+	}
 	switch m.Signal { //nolint:exhaustive // Values of the others are for rules alone.
 	case KVBlockTokens, KVBlocksLimit, WorkerKVBlocks, KVTokensLimit, RequestsLimit,
 		RequestsFinished, RequestDuration, GenerationTokens, EngineAwake, EngineLastIter, GPUMemoryTotal, ModelRoutable:

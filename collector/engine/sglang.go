@@ -46,6 +46,7 @@ func sglang() *Kind {
 		identify: sglangIdentify,
 		ask:      sglangAsk,
 		health:   sglangHealth,
+		pausing:  sglangPauseSeries,
 
 		adapt:    sglangQuirks,
 		failures: []Signal{HTTPAnswers}, // By route and status, including the one with this page.
@@ -108,10 +109,11 @@ func sglangHealth(ctx context.Context, _ *Kind, client Client, address string) H
 	h, _ := readiness(ctx, client, address+"/v1/models")
 	if h.API == APIReady {
 		h.Detail = "the API lists its models"
-		h.Paused = sglangPaused(ctx, client, address)
-	}
-	if h.Paused {
-		h.Detail = "it is paused, as for new weights, until it is continued"
+		paused, said := sglangPaused(ctx, client, address)
+		h.PausedByPage = !said
+		if paused {
+			h.pause()
+		}
 	}
 	if h.Status == http.StatusNotFound && sglangFollows(ctx, client, address) {
 		h.API, h.FromServer, h.NoEndpoint = APINotReady, true, true
@@ -122,16 +124,18 @@ func sglangHealth(ctx context.Context, _ *Kind, client Client, address string) H
 }
 
 // sglangPaused reports whether the server is healthy and yet not ready, which since 0.5.20 is how it
-// tells that it is paused (http_server.py, /ready; earlier releases lack that path). If it is
-// neither, it starts, or exits, or somebody's last request for /health failed, which it remembers
-// until the next one: that says nothing about now.
-func sglangPaused(ctx context.Context, client Client, address string) bool {
-	ready, _ := readiness(ctx, client, address+"/ready")
-	if ready.API != APINotReady {
-		return false
+// tells that it is paused (http_server.py, /ready; earlier releases lack that path, so that nothing is
+// said). If it is neither, it starts, or exits, or somebody's last request for /health failed, which it
+// remembers until the next one: that says nothing about now.
+func sglangPaused(ctx context.Context, client Client, address string) (paused, said bool) {
+	switch ready, _ := readiness(ctx, client, address+"/ready"); ready.API { //nolint:exhaustive // Others say nothing.
+	case APIReady:
+		return false, true
+	case APINotReady:
+		healthy, _ := readiness(ctx, client, address+"/ping")
+		return healthy.API == APIReady, true
 	}
-	healthy, _ := readiness(ctx, client, address+"/ping")
-	return healthy.API == APIReady
+	return false, false
 }
 
 // sglangFollows reports whether a server without models is healthy, as a follower node answers whatever

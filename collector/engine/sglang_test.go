@@ -1,12 +1,15 @@
 package engine_test
 
 import (
+	"fmt"
+	"maps"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
 func TestSGLangPages(t *testing.T) {
@@ -244,11 +247,12 @@ func TestSGLangHealthGeneratesNothing(t *testing.T) {
 	rec := &recorder{Client: answers{"/v1/models": `{"data":[{"id":"m"}]}`, "/health": "", "/health_generate": ""}}
 	e := engineOf(t, engine.SGLang)
 	require.Equal(t, engine.Health{
-		API:       engine.APIReady,
-		Live:      true,
-		LiveKnown: true,
-		Status:    200,
-		Detail:    "the API lists its models",
+		API:          engine.APIReady,
+		Live:         true,
+		LiveKnown:    true,
+		Status:       200,
+		PausedByPage: true,
+		Detail:       "the API lists its models",
 	}, e.Health(t.Context(), rec, "http://server"))
 	engine.Detect(t.Context(), rec, "http://server", true)
 	e.Ask(t.Context(), rec, "http://server", engine.Earlier{}).Complete()
@@ -260,4 +264,82 @@ func TestSGLangHealthGeneratesNothing(t *testing.T) {
 		),
 	)
 	require.Equal(t, engine.APIRefused, e.Health(t.Context(), answers{"*": refuses}, "http://server").API)
+}
+
+// TestPauseIsSaidByPages has successive pages of one server, whose API says nothing about it before 0.5.20.
+func TestPauseIsSaidByPages(t *testing.T) {
+	const (
+		held    = "sglang:num_paused_reqs{tp_rank=\"0\",pid=\"7\"} 4\n"
+		open    = "sglang:http_requests_active{endpoint=\"/generate\",method=\"POST\"} 4\n"
+		refused = "sglang:http_responses_total{endpoint=\"/pause_generation\",method=\"POST\",status_code=\"422\"} 9\n"
+	)
+	counted := func(path string, n int) string {
+		return fmt.Sprintf("sglang:http_responses_total{endpoint=%q,method=\"POST\",status_code=\"200\"} %d\n", path, n)
+	}
+	// routes counts the answers to who paused and who continued it, in a page of an idle server.
+	routes := func(paused, continued int) string {
+		page := "sglang:num_running_reqs 0\n" + counted("/generate", 5)
+		if paused > 0 {
+			page += counted("/pause_generation", paused)
+		}
+		if continued > 0 {
+			page += counted("/continue_generation", continued)
+		}
+		return page
+	}
+	steps := func(n int) string {
+		return fmt.Sprintf("sglang:num_running_reqs 0\nsglang:cuda_graph_passes_total{mode=\"decode_none\"} %d\n", n)
+	}
+	for _, c := range []struct {
+		says  string
+		pages []string
+		want  bool
+	}{
+		{"nobody paused it", []string{routes(0, 0), routes(0, 0)}, false},
+		{"it was paused", []string{routes(0, 0), routes(1, 0)}, true},
+		{"it is still paused", []string{routes(0, 0), routes(1, 0), routes(1, 0)}, true},
+		{"it was paused again before anybody continued it", []string{routes(1, 0), routes(2, 0)}, true},
+		{"it was continued", []string{routes(1, 0), routes(1, 1)}, false},
+		{"it was paused for the next weights", []string{routes(1, 1), routes(2, 1)}, true},
+		{"it was paused twice and continued once", []string{routes(2, 0), routes(2, 1)}, false},
+		{"it was continued and nobody had paused it", []string{routes(0, 0), routes(0, 1), routes(0, 1)}, false},
+		{"it was continued and paused, or the reverse, between two pages", []string{routes(1, 0), routes(2, 1)}, false},
+		{"it had been paused when it was seen first, and never continued", []string{routes(3, 0)}, true},
+		{"it had been paused and continued when it was seen first", []string{routes(3, 3)}, false},
+		{"it had been paused more often than continued when it was seen first", []string{routes(3, 2)}, false},
+		{"another process took its place", []string{routes(2, 0), routes(0, 0)}, false},
+		{"another process took its place, and was paused and continued", []string{routes(2, 0), routes(1, 1)}, false},
+		{"who wanted to pause it was refused", []string{routes(0, 0), routes(0, 0) + refused}, false},
+
+		{"a server that counts what it holds back", []string{steps(5), steps(5) + held + open, steps(5) + held + open}, true},
+		{"it does not stand still", []string{steps(5), steps(6) + held + open, steps(7) + held + open}, false},
+		{"nobody waits for it any more", []string{steps(5), steps(5) + held, steps(5) + held}, false},
+		{"nothing tells whether it stands still", []string{held + open, held + open}, false},
+		{"the first page", []string{steps(5) + held + open}, false},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			page := readPages(t, engine.SGLang, c.pages...)
+			require.Equal(t, c.want, page.Paused())
+			require.Equal(t, c.want, readPages(t, engine.NIM, c.pages...).Paused(), "inside a NIM")
+
+			word := func(more answers) engine.Word {
+				server := answers{"/v1/models": `{"data":[{"id":"m","owned_by":"sglang"}]}`, "/ping": ""}
+				maps.Copy(server, more)
+				var a engine.Answers
+				var l engine.Locator
+				a.AddHealth(engineOf(t, engine.SGLang).Health(t.Context(), server, "http://10.0.0.1:30000"))
+				at := &target.Target{MetricsURL: "http://10.0.0.1:30000/metrics"}
+				a.Reconcile(l.Locate(nil, at, engineOf(t, engine.SGLang), false), page)
+				return a.Health.Word()
+			}
+			want := engine.WordReady
+			if c.want {
+				want = engine.WordPaused
+			}
+			require.Equal(t, want, word(nil), "an API that does not say so")
+			require.Equal(t, engine.WordReady, word(answers{"/ready": ""}), "an API that says the opposite")
+			require.Equal(t, engine.WordPaused, word(answers{"/ready": notReady}), "an API that says it itself")
+			require.Equal(t, engine.WordUnknown, word(answers{"/v1/models": refuses}), "an API that is closed")
+		})
+	}
 }

@@ -133,6 +133,7 @@ func (r *Replica) read(p *scrape.Fetched) (*exposition.Block, error) {
 		return r.readShape(raw, p)
 	case reader.last.Refresh(raw):
 		reader.identity.Page, r.published.conclusions = reader.last, nil
+		r.answers.Reconcile(r.api(), reader.last)
 	}
 	return raw, nil
 }

@@ -1,0 +1,78 @@
+package engine
+
+import (
+	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+)
+
+// pauseSeries holds the series of a page that show whether somebody paused the server, by index.
+type pauseSeries struct {
+	// paused and continued count the answers to who paused and who continued it.
+	paused, continued []int
+	// held is the number of requests that wait for it, open that of all that it has, steps counts what the
+	// engine did.
+	held, open, steps []int
+}
+
+// sglangPauseSeries adds a series. Routes are counted since 0.5.6.post2.
+func sglangPauseSeries(s *pauseSeries, m *Meaning, series int, lset labels.Labels) {
+	list := map[Signal]*[]int{
+		RequestsPaused: &s.held, RequestsOpen: &s.open, EngineIterations: &s.steps, GenerationTokensLive: &s.steps,
+	}[m.Signal]
+	if m.Signal == HTTPAnswers && lset.Get("status_code") == "200" {
+		list = map[string]*[]int{
+			"/pause_generation": &s.paused, "/continue_generation": &s.continued,
+		}[lset.Get("endpoint")]
+	}
+	if list != nil {
+		*list = append(*list, series)
+	}
+}
+
+// pauseWatch is what successive pages say about whether the server is paused. A server that is not must
+// never be taken for one that is.
+type pauseWatch struct {
+	// seen is true after the first page, the others are sums of the latest.
+	seen                     bool
+	paused, continued, steps float64
+	// commanded is true if it was paused last, holding if requests wait for that.
+	commanded, holding bool
+}
+
+// watch reads another page.
+//
+// That somebody paused the server is seen on the page where the answers to that grew, or if nobody ever continued
+// it. If both grew between two pages, nothing says which came last.
+//
+// The gauge of paused requests stays at 0 in all releases, which reset it and never count (scheduler.py and
+// scheduler_metrics_mixin.py of 0.5.2 to 0.5.20). Where a server was changed so that it counts them, it may keep
+// its value: it counts while requests are open and the engine stands still.
+func (w *pauseWatch) watch(s *pauseSeries, b *exposition.Block) (changed bool) {
+	previous := *w
+	w.paused, w.continued, w.steps = sum(b, s.paused), sum(b, s.continued), sum(b, s.steps)
+	switch {
+	case !w.seen, w.paused < previous.paused, w.continued < previous.continued: // A process of which nothing is known.
+		w.commanded = w.paused > 0 && w.continued == 0
+	case w.continued > previous.continued:
+		w.commanded = false
+	case w.paused > previous.paused:
+		w.commanded = true
+	}
+	w.holding = w.seen && len(s.steps) > 0 && w.steps == previous.steps && sum(b, s.held) > 0 && sum(b, s.open) > 0
+	w.seen = true
+	return w.said() != previous.said()
+}
+
+// said reports whether the pages say that the server is paused.
+func (w *pauseWatch) said() bool { return w.commanded || w.holding }
+
+// sum adds up the values of series.
+func sum(b *exposition.Block, series []int) (total float64) {
+	for _, i := range series {
+		if v, ok := b.WatchedValue(i); ok && v > 0 {
+			total += v
+		}
+	}
+	return total
+}
