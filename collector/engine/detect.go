@@ -279,9 +279,9 @@ type companion struct {
 }
 
 // companions returns the known companions. If a page also has marks of a server, the companion's
-// marks weigh more, except those of a server that has it inside (production-stack, services/metrics_service; smg, docs/reference/metrics.md;
-// llm-d-router and the gateway API inference extension, pkg/epp/metrics; ai-dynamo, planner,
-// router and kvbm; nixl, src/core/telemetry).
+// marks weigh more, except than those of a server that has it inside (production-stack,
+// services/metrics_service; smg, docs/reference/metrics.md; llm-d-router and the gateway API inference
+// extension, pkg/epp/metrics; ai-dynamo, planner, router and kvbm; nixl, src/core/telemetry).
 func companions() []companion {
 	const relay, router, alone = 12, 10, 1
 	prefixes := func(weight int, names ...string) (marks []mark) {
