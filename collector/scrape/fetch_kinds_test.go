@@ -323,13 +323,14 @@ func TestOperatorDecidesWhatMayBePartOfServer(t *testing.T) {
 	}{
 		{"nobody says what it is", target.Auto, inside, engine.Unknown, router},
 		{"the operator says that it is a Dynamo", "dynamo", inside, engine.Dynamo, ""},
+		{"the operator says that it is a NIM, which may be made of Dynamo", "nim", inside, engine.NIM, ""},
 		{"the operator says that it is another kind", "vllm", inside, engine.Unknown, router},
 		{"the operator lists a router itself", "dynamo", alone, engine.Unknown, router},
 		{"the operator lists a planner", "dynamo", planner, engine.Unknown, "Dynamo's planner"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := &server{answers: api(serving("/metrics", c.page))}
-			f := fetcher(s, c.configured, "http://a:1")
+			f := fetcher(s, c.configured, "http://a:1/metrics")
 			for _, before := range []string{"the first page", "after a router"} {
 				f.Fetch(t.Context(), nil).Release()
 				require.Equal(t, c.kind, f.Server.Engine.Name, before)

@@ -63,8 +63,8 @@ func (f *Fetcher) recognize(ctx context.Context, body []byte, scrapeErr error) {
 		return
 	}
 	detected := engine.FromPage(body)
-	if detected.Within != "" && f.Target.Engine == string(detected.Within) {
-		// The page may be that of a server with such a program inside, which the operator says it is.
+	if detected.Within != "" && engine.SharePage(engine.Name(f.Target.Engine), detected.Within) {
+		// A server with such a program inside shows the same, and the operator says that it is one.
 		detected = engine.Detection{Kind: detected.Within}
 	}
 	kind := detected.Kind
