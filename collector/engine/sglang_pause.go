@@ -15,18 +15,23 @@ type pauseSeries struct {
 	held, open, steps []int
 }
 
-// sglangPauseSeries adds a series. Routes are counted since 0.5.6.post2.
+// sglangPauseSeries adds a series. Answers are counted by route since 0.5.6.post2.
 func sglangPauseSeries(s *pauseSeries, m *Meaning, series int, lset labels.Labels) {
-	list := map[Signal]*[]int{
-		RequestsPaused: &s.held, RequestsOpen: &s.open, EngineIterations: &s.steps, GenerationTokensLive: &s.steps,
-	}[m.Signal]
+	route := ""
 	if m.Signal == HTTPAnswers && lset.Get("status_code") == "200" {
-		list = map[string]*[]int{
-			"/pause_generation": &s.paused, "/continue_generation": &s.continued,
-		}[lset.Get("endpoint")]
+		route = lset.Get("endpoint")
 	}
-	if list != nil {
-		*list = append(*list, series)
+	switch {
+	case route == "/pause_generation":
+		s.paused = append(s.paused, series)
+	case route == "/continue_generation":
+		s.continued = append(s.continued, series)
+	case m.Signal == RequestsPaused:
+		s.held = append(s.held, series)
+	case m.Signal == RequestsOpen:
+		s.open = append(s.open, series)
+	case m.Signal == EngineIterations, m.Signal == GenerationTokensLive:
+		s.steps = append(s.steps, series)
 	}
 }
 
@@ -43,10 +48,11 @@ type pauseWatch struct {
 // watch reads another page.
 //
 // That somebody paused the server is seen on the page where the answers to that grew, or if nobody ever continued
-// it. If both grew between two pages, nothing says which came last.
+// it. If both grew between two pages, nothing says which came last. An engine that works is not paused, whoever
+// continued it.
 //
 // The gauge of paused requests stays at 0 in all releases, which reset it and never count (scheduler.py and
-// scheduler_metrics_mixin.py of 0.5.2 to 0.5.20). Where a server was changed so that it counts them, it may keep
+// metrics_reporter.py of 0.5.2 to 0.5.23). Where a server was changed so that it counts them, it may keep
 // its value: it counts while requests are open and the engine stands still.
 func (w *pauseWatch) watch(s *pauseSeries, b *exposition.Block) (changed bool) {
 	previous := *w
@@ -58,6 +64,8 @@ func (w *pauseWatch) watch(s *pauseSeries, b *exposition.Block) (changed bool) {
 		w.commanded = false
 	case w.paused > previous.paused:
 		w.commanded = true
+	case w.steps > previous.steps:
+		w.commanded = false
 	}
 	w.holding = w.seen && len(s.steps) > 0 && w.steps == previous.steps && sum(b, s.held) > 0 && sum(b, s.open) > 0
 	w.seen = true

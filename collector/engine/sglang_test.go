@@ -288,7 +288,7 @@ func TestPauseIsSaidByPages(t *testing.T) {
 		return page
 	}
 	steps := func(n int) string {
-		return fmt.Sprintf("sglang:num_running_reqs 0\nsglang:cuda_graph_passes_total{mode=\"decode_none\"} %d\n", n)
+		return fmt.Sprintf("sglang:cuda_graph_passes_total{mode=\"decode_none\"} %d\n", n)
 	}
 	for _, c := range []struct {
 		says  string
@@ -309,6 +309,12 @@ func TestPauseIsSaidByPages(t *testing.T) {
 		{"it had been paused more often than continued when it was seen first", []string{routes(3, 2)}, false},
 		{"another process took its place", []string{routes(2, 0), routes(0, 0)}, false},
 		{"another process took its place, and was paused and continued", []string{routes(2, 0), routes(1, 1)}, false},
+		{"it works, whoever continued it", []string{steps(5) + routes(1, 0), steps(6) + routes(1, 0)}, false},
+		{
+			"it did what it had begun, and stands still",
+			[]string{steps(5) + routes(0, 0), steps(6) + routes(1, 0), steps(6) + routes(1, 0)},
+			true,
+		},
 		{"who wanted to pause it was refused", []string{routes(0, 0), routes(0, 0) + refused}, false},
 
 		{"a server that counts what it holds back", []string{steps(5), steps(5) + held + open, steps(5) + held + open}, true},
