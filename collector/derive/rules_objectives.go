@@ -56,7 +56,7 @@ func objectiveBad(v *View, out *Out) {
 }
 
 func ofObjectives(set func(v *View, out *Out)) Rule {
-	needs := allOf(engine.ModelSuccess, engine.ModelFailed).or(allOf(engine.RequestsFinished, engine.FailuresCounted))
+	needs := failuresCounted()
 	for _, name := range []ObjectiveName{TTFT, TPOT, ITL, E2E} {
 		needs = needs.or(objectiveHistograms()[name].needs)
 	}
