@@ -220,7 +220,7 @@ var moments = sync.OnceValue(func() []moment {
 			func(now *Situation) (float64, bool) { return flag(now.Suspected), now.State != Silent }),
 		replicaMoment("paused", derive.Sampled,
 			"1 if the replica is unserved on purpose, else 0.",
-			"whether the API says that it is paused or asleep, the repository index, engine_awake",
+			"whether the API or the page says that it is paused or asleep, the repository index, engine_awake",
 			func(now *Situation) (float64, bool) { return flag(now.Deliberate), now.State == Unserved }),
 		healthMoment("live",
 			"1 if the server reports that it is live, else 0.",
