@@ -205,7 +205,7 @@ func Determinism(e *Kind, f *Facts, p *Page, pins Pins) []target.Check {
 	if !pins.EngineVersion {
 		open = append(open, "engine_version")
 	}
-	if !pins.TRTLLMVersion && !e.noTRTLLM {
+	if !pins.TRTLLMVersion && e.trtllm {
 		open = append(open, "trtllm_version")
 	}
 	versions := target.Passed(CheckVersions, "its versions are declared or expected")

@@ -51,11 +51,11 @@ func dynamo() *Kind {
 		quirks:   Quirks{CountersAppear: true},
 
 		engines: []Name{Triton, SGLang, VLLM, TRTLLMServe},
+		trtllm:  true,
 
 		owners:       dynamoOwners(),
 		identify:     dynamoIdentify,
 		unmistakable: true,
-		Answers:      []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, FailuresCounted},
 		healthNote: "the API answers, but a frontend is healthy whatever its workers do, and a worker may " +
 			"report notready " +
 			"while it serves",

@@ -47,9 +47,9 @@ type Kind struct {
 	quirks  Quirks
 
 	// What is inside. engines lists the kinds of engines whose series the server may pass on, in order
-	// of preference. noTRTLLM is true for kinds that never contain TensorRT-LLM.
-	engines  []Name
-	noTRTLLM bool
+	// of preference. trtllm is true for kinds that may contain TensorRT-LLM.
+	engines []Name
+	trtllm  bool
 
 	// The API. api and grpc are the offsets of its ports from that of the page. Without gRPC, grpc
 	// is 0.
@@ -66,8 +66,10 @@ type Kind struct {
 	owners []string
 	// Iterations is the path of iteration statistics, which have one reader, or "".
 	Iterations string
-	// Answers lists the signals that the API provides.
+	// Answers lists the signals that the API provides. They follow from the other fields; answers lists
+	// those that do not.
 	Answers []Signal
+	answers []Signal
 	stream  Stream
 	// noStream explains why it cannot stream, healthNote what its readiness means.
 	noStream, healthNote string
@@ -158,15 +160,49 @@ func All() []*Kind {
 		kinds.all = []*Kind{
 			dynamo(), nim(), sglang(), triton(), tritonOpenAI(), trtllmServe(), trtllmDisaggregated(), vllm(),
 		}
-		kinds.none = &Kind{Name: Unknown, Path: "/metrics", noStream: "the server was not recognised yet"}
+		kinds.none = &Kind{
+			Name:     Unknown,
+			Path:     "/metrics",
+			trtllm:   true,
+			noStream: "the server was not recognised yet",
+		}
 		for _, k := range kinds.all {
 			k.meanings = k.series
 		}
 		for _, k := range kinds.all {
 			k.meanings = slices.Concat(k.series, k.meaningsInside())
+			k.Answers = k.provides()
 		}
 	})
 	return slices.Clone(kinds.all)
+}
+
+// provides returns the signals that the API provides.
+func (k *Kind) provides() (all []Signal) {
+	provides := func(does bool, signals ...Signal) {
+		if does {
+			all = append(all, signals...)
+		}
+	}
+	provides(k.Ready != "" || k.health != nil, AnswersHealth)
+	provides(k.live != "" || k.health != nil, AnswersLive)
+	provides(true, k.answers...)
+	provides(true, AnswersModels)
+	provides(k.noStream == "", AnswersStream)
+	provides(k.Iterations != "", AnswersIterations)
+	provides(k.mayCountFailures(), FailuresCounted)
+	return all
+}
+
+// mayCountFailures reports whether CountsFailures is true for some page.
+func (k *Kind) mayCountFailures() bool {
+	switch {
+	case k.countsFailures != nil:
+		return true
+	case k.failures != nil:
+		return len(k.failures) > 0
+	}
+	return slices.ContainsFunc(k.meanings, func(m Meaning) bool { return m.Signal == RequestsFailed })
 }
 
 // ByName returns the named kind; ok is false for "auto", "unknown" and misspelled names.

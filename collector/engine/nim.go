@@ -24,12 +24,12 @@ func nim() *Kind {
 		quirks:  Quirks{CountersAppear: true},
 
 		engines: nimEngines(),
+		trtllm:  true,
 
 		Ready:       "/v1/health/ready",
 		live:        "/v1/health/live",
 		versionPath: nimVersionPath,
 		versionKey:  nimVersionKey,
-		Answers:     []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, FailuresCounted},
 		// The vLLM of 1.x rejects unknown keys.
 		stream: Stream{},
 

@@ -34,11 +34,8 @@ func sglang() *Kind {
 		series:   sglangMeanings(),
 		quirks:   Quirks{CountersAppear: true},
 
-		noTRTLLM: true,
-
 		SelfTest: SelfTest{Path: "/health_generate", Patience: 20 * time.Second, Remembered: true},
 		owners:   sglangOwners(),
-		Answers:  []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, FailuresCounted},
 		stream:   Stream{Usage: true, Seed: true, IgnoreEOS: true},
 		healthNote: "the API lists its models, whatever the engine does; /health costs a request each time and " +
 			"is not asked",

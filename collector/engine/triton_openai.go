@@ -17,7 +17,6 @@ func tritonOpenAI() *Kind {
 	k.pagesOf = []Name{Triton}
 	k.Ready = "/health/ready"
 	k.owners = []string{"Triton Inference Server"}
-	k.Answers = []Signal{AnswersHealth, AnswersModels, AnswersStream}
 	k.stream = Stream{Usage: true}
 	k.mayBeEmpty = true
 	k.identify = tritonOpenAIIdentify

@@ -51,16 +51,15 @@ func trtllmServe() *Kind {
 		series: slices.Concat(serveMeanings(), withPrefix(servePrefix, serveMeanings())),
 		quirks: Quirks{GaugesWhenRequestsEnd: true, CountersAppear: true},
 
+		trtllm: true,
+
 		Ready:       "/health",
 		SelfTest:    SelfTest{Path: "/health_generate", Counted: true},
 		versionPath: versionPath,
 		versionKey:  versionKey,
 		owners:      []string{"tensorrt_llm"},
 		Iterations:  "/metrics",
-		Answers: []Signal{
-			AnswersHealth, AnswersLive, AnswersModels, AnswersStream, AnswersIterations, FailuresCounted,
-		},
-		stream: Stream{Usage: true, Seed: true, IgnoreEOS: true},
+		stream:      Stream{Usage: true, Seed: true, IgnoreEOS: true},
 
 		ask:    serveAsk,
 		health: serveHealth,

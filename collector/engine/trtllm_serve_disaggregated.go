@@ -14,11 +14,11 @@ func trtllmDisaggregated() *Kind {
 		marks:    []mark{{text: "ctx_total_requests", weight: 6}, {text: "gen_total_requests", weight: 6}},
 		priority: 2,
 		series:   disaggregatedMeanings(),
+		trtllm:   true,
 
 		Ready:       "/health",
 		versionPath: versionPath,
 		versionKey:  versionKey,
-		Answers:     []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream},
 		stream:      Stream{Usage: true, Seed: true, IgnoreEOS: true},
 		healthNote:  "the API is ready while a prefill and a decode server are",
 

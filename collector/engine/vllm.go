@@ -25,14 +25,11 @@ func vllm() *Kind {
 		series: slices.Concat(withPrefix(vllmPrefix, slices.Concat(vllmEngine(), vllmTransfers())), vllmHTTP()),
 		quirks: Quirks{CountersAppear: true},
 
-		noTRTLLM: true,
-
 		Ready:       "/health",
 		live:        "/health",
 		versionPath: versionPath,
 		versionKey:  versionKey,
 		owners:      []string{"vllm", "vllm-frontend-rs"},
-		Answers:     []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, FailuresCounted},
 		stream:      Stream{Usage: true, Seed: true, IgnoreEOS: true},
 		healthNote:  "the API answers; it reports ready for up to 301 s while the engine hangs, which the page shows",
 
