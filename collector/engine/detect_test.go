@@ -14,7 +14,26 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
+// The name of a simulated server begins with that of its kind, the longest of several.
 func TestSimulatedServersAreDetected(t *testing.T) {
+	for _, simulated := range simulate.Kinds() {
+		t.Run(string(simulated), func(t *testing.T) {
+			want := engine.None()
+			for _, k := range engine.All() {
+				if strings.HasPrefix(string(simulated), string(k.Name)) { // They are sorted.
+					want = k
+				}
+			}
+			r := listening(t, replica(t, simulate.Spec{Kind: simulated}, 0))
+			found := engine.Detect(t.Context(), newNetwork(t), "http://"+r.MetricsAddr(), true)
+			require.Equal(t, want.Name, found.Kind, found.Evidence)
+			require.Equal(t, want.Path, found.Path)
+			require.NotEmpty(t, found.Evidence)
+		})
+	}
+}
+
+func TestServersAreDetectedInTheirModes(t *testing.T) {
 	busy := simulate.Workload{Rate: 5, OutputTokens: 20}
 	for _, c := range []struct {
 		name   string
@@ -24,7 +43,6 @@ func TestSimulatedServersAreDetected(t *testing.T) {
 		kind   engine.Name
 		path   string
 	}{
-		{name: "C++ backend", spec: simulate.Spec{Kind: simulate.KindTriton}, kind: engine.Triton, path: "/metrics"},
 		{
 			name: "names of 23.11",
 			spec: simulate.Spec{Kind: simulate.KindTriton, EngineVersion: "2.40.0"},
@@ -32,60 +50,11 @@ func TestSimulatedServersAreDetected(t *testing.T) {
 			path: "/metrics",
 		},
 		{
-			name: "Python executor",
-			spec: simulate.Spec{Kind: simulate.KindTritonPython},
-			kind: engine.Triton,
-			path: "/metrics",
-		},
-		{
-			name: "LLM-API model with the metrics module",
-			spec: simulate.Spec{Kind: simulate.KindTritonLLMAPIModule},
-			kind: engine.Triton,
-			path: "/metrics",
-		},
-		{
-			name: "LLM-API model",
-			spec: simulate.Spec{Kind: simulate.KindTritonLLMAPI},
-			kind: engine.Triton,
-			path: "/metrics",
-		},
-		{name: "no LLM", spec: simulate.Spec{Kind: simulate.KindTritonCore}, kind: engine.Triton, path: "/metrics"},
-		{
-			name: "vLLM backend",
-			spec: simulate.Spec{Kind: simulate.KindTritonVLLM},
-			kind: engine.Triton,
-			path: "/metrics",
-		},
-		{
-			name: "OpenAI frontend",
-			spec: simulate.Spec{Kind: simulate.KindTritonOpenAI},
-			kind: engine.TritonOpenAI,
-			path: "/metrics",
-		},
-		{
-			name: "serve, idle",
-			spec: simulate.Spec{Kind: simulate.KindServe},
-			kind: engine.TRTLLMServe,
-			path: "/prometheus/metrics",
-		},
-		{
 			name:   "serve, busy",
 			spec:   simulate.Spec{Kind: simulate.KindServe, Workload: busy},
 			worked: 20 * time.Second,
 			kind:   engine.TRTLLMServe,
 			path:   "/prometheus/metrics",
-		},
-		{
-			name: "serve 1.3.0rc5, idle",
-			spec: simulate.Spec{Kind: simulate.KindServeGen2},
-			kind: engine.TRTLLMServe,
-			path: "/prometheus/metrics",
-		},
-		{
-			name: "serve 1.1 with an empty page",
-			spec: simulate.Spec{Kind: simulate.KindServeOld},
-			kind: engine.TRTLLMServe,
-			path: "/prometheus/metrics",
 		},
 		{
 			name:   "serve 1.1, busy",
@@ -100,8 +69,6 @@ func TestSimulatedServersAreDetected(t *testing.T) {
 			kind: engine.TRTLLMServe,
 			path: "/prometheus/metrics",
 		},
-		{name: "NIM", spec: simulate.Spec{Kind: simulate.KindNIM}, kind: engine.NIM, path: "/v1/metrics"},
-		{name: "Dynamo worker", spec: simulate.Spec{Kind: simulate.KindDynamo}, kind: engine.Dynamo, path: "/metrics"},
 		{
 			name: "Dynamo frontend",
 			spec: simulate.Spec{Kind: simulate.KindDynamo},
@@ -109,7 +76,6 @@ func TestSimulatedServersAreDetected(t *testing.T) {
 			kind: engine.Dynamo,
 			path: "/metrics",
 		},
-		{name: "vLLM", spec: simulate.Spec{Kind: simulate.KindVLLM}, kind: engine.VLLM, path: "/metrics"},
 		{
 			name:   "vLLM without statistics",
 			spec:   simulate.Spec{Kind: simulate.KindVLLM, Setup: simulate.Setup{NoPerfMetrics: true}, Workload: busy},
@@ -117,7 +83,6 @@ func TestSimulatedServersAreDetected(t *testing.T) {
 			kind:   engine.VLLM,
 			path:   "/metrics",
 		},
-		{name: "SGLang", spec: simulate.Spec{Kind: simulate.KindSGLang}, kind: engine.SGLang, path: "/metrics"},
 		{
 			name: "SGLang without a page",
 			spec: simulate.Spec{Kind: simulate.KindSGLang, Setup: simulate.Setup{NoPerfMetrics: true}},

@@ -1,12 +1,21 @@
 package simulate
 
 import (
+	"maps"
 	"net/http"
+	"slices"
 	"time"
 )
 
 // Kind is a kind of server.
 type Kind string
+
+// Kinds returns all kinds of servers, sorted. The name of each begins with the kind that the exporter
+// recognises.
+func Kinds() []Kind { return slices.Sorted(maps.Keys(kinds())) }
+
+// Product returns the name and release of a server that needs no code of its own, empty for others.
+func (k Kind) Product() string { return kinds()[k].product }
 
 // kinds returns all kinds of servers. Each is in the files that begin with its name.
 func kinds() map[Kind]software {
@@ -41,6 +50,8 @@ type software struct {
 	// path is the path of the metrics page; onePort is true if it is on the API port.
 	path    string
 	onePort bool
+	// product is its name with the release, if it is [simple].
+	product string
 	// engineVersion, trtllmVersion and model are defaults for the spec.
 	engineVersion, trtllmVersion, model string
 	// complete sets other defaults of a spec and validates it; it may be nil.
@@ -81,46 +92,3 @@ func (plain) stuck(*request)        {}
 func (plain) next() time.Duration   { return never }
 func (plain) tick()                 {}
 func (plain) control(string, bool)  {}
-
-// simple is a server with one port whose page shows what is booked of requests: those that ended well,
-// canceled ones by their reason, and failures.
-type simple struct {
-	plain
-	booked
-	failures uint64
-	dialect  dialect
-	write    func(s *simple, p *page)
-	routes   map[string]answer // Other than the page, models and requests.
-	owner    string            // Of the models.
-}
-
-// newSimple returns a server with a single Python process.
-func newSimple(w *world, write func(s *simple, p *page)) *simple {
-	return &simple{
-		plain: plain{w}, booked: newVLLM(), write: write, routes: map[string]answer{}, owner: "system",
-		dialect: dialect{number: appendPython, parts: "bcs", sorted: true, sparse: true},
-	}
-}
-
-func (s *simple) failed(*request) { s.failures++ }
-
-func (s *simple) total(t *Totals) {
-	s.booked.total(s.w, t, t.OK)
-	if s.failures = t.Failed; t.Canceled > 0 {
-		s.reasons = append(s.reasons, reasonCount{"abort", float64(t.Canceled)})
-	}
-}
-
-func (s *simple) page() []byte {
-	p := &page{dialect: s.dialect}
-	s.write(s, p)
-	return p.bytes()
-}
-
-func (s *simple) handlers(r *Replica) []http.Handler {
-	s.routes["GET "+r.kind.path] = shown(prometheusText, s.page)
-	s.routes["GET /v1/models"] = ok(func() any { return modelList(s.w.start, s.owner, s.w.spec.Model) })
-	mux := r.routes(s, s.routes)
-	r.addChat(mux, s)
-	return []http.Handler{mux}
-}

@@ -1,5 +1,7 @@
 package simulate
 
+import "slices"
+
 // KindNIM is NIM for LLMs 1.x.
 const KindNIM Kind = "nim"
 
@@ -8,42 +10,41 @@ func nim() software {
 	tokens := func() *histogram {
 		return newHistogram(1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000, 50000, 100000)
 	}
-	return software{
-		path: "/v1/metrics", onePort: true, engineVersion: "1.0.0", model: "meta/llama-3.1-8b-instruct",
-		start: func(w *world) server {
-			s := newSimple(w, writeNIM)
-			s.dialect.number, s.dialect.unended = appendPythonOld, true
-			s.promptEach, s.generationEach = tokens(), tokens()
-			s.routes = nimRoutes(w)
-			return s
-		},
-	}
-}
-
-func writeNIM(s *simple, p *page) {
-	cfg, labels := s.w.spec.Engine, pairs("model_name", s.w.spec.Model)
-	waiting := max(0, s.w.engine.inFlight()-s.last.scheduled)
-	gauge := func(name, help string, v float64) { p.one("gauge", name, help, labels, v) }
-	counter := func(name, help string, v uint64) { p.one("counter", name, help, labels, float64(v)) }
-	s.w.writePython(p, "10", "12")
-	gauge("num_requests_running", "Number of requests currently running on GPU.", float64(s.last.scheduled))
-	gauge("num_requests_waiting", "Number of requests waiting to be processed.", float64(waiting))
-	gauge("num_request_max", "Max number of concurrently running requests.", float64(cfg.MaxActive))
-	gauge(
-		"gpu_cache_usage_perc",
-		"GPU KV-cache usage. 1 means 100 percent usage.",
-		float64(s.last.kvUsed)/float64(cfg.KVBlocks),
-	)
-	s.writeTokens(p, "", labels)
-	s.writeTimes(p, "", labels)
-	p.histogram("request_prompt_tokens", "Number of prefill tokens processed.", labels, s.promptEach)
-	p.histogram("request_generation_tokens", "Number of generation tokens processed.", labels, s.generationEach)
-	p.family("counter", "request_finish_total", "Count of finished requests, differentiated by finish reason as label.")
-	for _, c := range s.reasons {
-		p.add(with(labels, "finished_reason", c.reason), c.n)
-	}
-	counter("request_success_total", "Count of successful requests.", s.e2e.n)
-	counter("request_failure_total", "Count of failed requests.", s.failures)
+	return simple{
+		product: "NIM 1.x",
+		path:    "/v1/metrics",
+		version: "1.0.0",
+		model:   "meta/llama-3.1-8b-instruct",
+		families: slices.Concat([]family{
+			{name: "num_requests_running", shows: requestsRunning, help: "Number of requests currently running on GPU."},
+			{name: "num_requests_waiting", shows: requestsWaiting, help: "Number of requests waiting to be processed."},
+			{name: "num_request_max", shows: requestLimit, help: "Max number of concurrently running requests."},
+			{name: "gpu_cache_usage_perc", shows: kvCacheUse, help: "GPU KV-cache usage. 1 means 100 percent usage."},
+		}, oldVLLMTokens(), oldVLLMTimes(), []family{
+			{
+				name:    "request_prompt_tokens",
+				shows:   promptLength,
+				help:    "Number of prefill tokens processed.",
+				buckets: tokens,
+			},
+			{
+				name:    "request_generation_tokens",
+				shows:   answerLength,
+				help:    "Number of generation tokens processed.",
+				buckets: tokens,
+			},
+			{
+				name:  "request_finish_total",
+				shows: requestsEndedByReason,
+				help:  "Count of finished requests, differentiated by finish reason as label.",
+			},
+			{name: "request_success_total", shows: requestsEnded, help: "Count of successful requests."},
+			{name: "request_failure_total", shows: requestsFailed, help: "Count of failed requests."},
+		}),
+		routes:  nimRoutes,
+		python:  "3.10.12",
+		dialect: dialect{number: appendPythonOld, parts: "bcs", sorted: true, sparse: true, unended: true},
+	}.software()
 }
 
 func nimRoutes(w *world) map[string]answer {

@@ -138,6 +138,14 @@ func with(labels, name, value string) string {
 	return before + pairs(name, value) + after
 }
 
+// labeled inserts further labels, alternating names and values, into sorted labels.
+func labeled(labels string, namesAndValues []string) string {
+	for i := 0; i+1 < len(namesAndValues); i += 2 {
+		labels = with(labels, namesAndValues[i], namesAndValues[i+1])
+	}
+	return labels
+}
+
 // addSummary writes one summary in prometheus-cpp's order: count, sum, quantiles.
 func (p *page) addSummary(labels string, n uint64, sum float64, values []float64) {
 	p.line("_count", labels, float64(n))
@@ -286,6 +294,11 @@ func tokenTimes() *histogram {
 
 func requestTimes() *histogram {
 	return newHistogram(0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680)
+}
+
+// tokenCounts ends at the longest context, here 32768 tokens.
+func tokenCounts() *histogram {
+	return newHistogram(1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000)
 }
 
 func (h *histogram) observe(v float64) { h.observeN(v, 1) }

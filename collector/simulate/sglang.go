@@ -21,10 +21,10 @@ func sglangSoftware() software {
 type sglang struct {
 	plain
 	booked
-	inside                                      bool // Inside a worker of Dynamo, without API.
-	asked, requests, aborted, prefills, decodes uint64
-	responses                                   map[string]uint64 // By labels.
-	waited                                      *histogram
+	inside                            bool // Inside a worker of Dynamo, without API.
+	asked, aborted, prefills, decodes uint64
+	responses                         map[string]uint64 // By labels.
+	waited                            *histogram
 }
 
 func newSGLang(w *world) *sglang {
@@ -78,7 +78,6 @@ func (s *sglang) failed(*request) {
 
 func (s *sglang) finished(r *request) {
 	s.respond(chatPath, http.MethodPost, http.StatusOK, 1)
-	s.requests++
 	if r.abandoned {
 		s.aborted++
 	}
@@ -99,7 +98,7 @@ func (s *sglang) iterated(it *iteration) {
 func (s *sglang) total(t *Totals) {
 	ended := t.OK + t.Canceled
 	s.booked.total(s.w, t, ended)
-	s.asked, s.requests, s.aborted, s.decodes = t.Begun, ended, t.Canceled, t.Steps
+	s.asked, s.aborted, s.decodes = t.Begun, t.Canceled, t.Steps
 	s.waited.observeN(t.Queue.Seconds(), t.OK)
 	s.respond("/metrics", http.MethodGet, http.StatusOK, 1)
 	s.respond("/health", http.MethodGet, http.StatusServiceUnavailable, 3)

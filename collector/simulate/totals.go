@@ -51,7 +51,7 @@ func (b *booked) total(w *world, t *Totals, ended uint64) {
 		generation: ended * uint64(t.Output),
 	}
 	b.ended, b.context, b.last = b.begun, b.begun.prompt, w.engine.last
-	b.steps, b.generated, b.decoded = t.Steps, t.Tokens, t.Tokens
+	b.requests, b.steps, b.generated, b.decoded = ended, t.Steps, t.Tokens, t.Tokens
 	if t.OK > 0 {
 		b.reasons = reasonCounts{{"stop", float64(t.OK)}}
 	}

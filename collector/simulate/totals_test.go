@@ -28,7 +28,7 @@ func endedRequests(t *testing.T, page []byte) map[string]float64 {
 }
 
 func TestTotalsCountLikeSimulation(t *testing.T) {
-	for _, kind := range everyKind() {
+	for _, kind := range simulate.Kinds() {
 		t.Run(string(kind), func(t *testing.T) {
 			r := newReplica(t, simulate.Spec{Kind: kind, Workload: simulate.Workload{Rate: 2, ErrorRate: 0.3}})
 			r.Advance(time.Minute)

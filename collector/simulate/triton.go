@@ -192,7 +192,11 @@ func vllmFlavour() flavour {
 			name: "vllm_model", role: roleLLM, backend: "vllm", decoupled: true, loadSeconds: 38.007213551,
 			inputs: []string{"text_input BYTES", "stream BOOL", "sampling_parameters BYTES"},
 		}},
-		backend: func(t *triton) backend { return &vllmBackend{booked: newVLLM(), w: t.w} },
+		backend: func(t *triton) backend {
+			b := &vllmBackend{w: t.w}
+			b.observe(t.w, oldVLLMTimes())
+			return b
+		},
 		configure: func(_ Spec, config object) []string {
 			config["max_batch_size"] = 0
 			return []string{"REPORT_CUSTOM_METRICS", "yes"}
@@ -211,9 +215,14 @@ func (b *vllmBackend) total(t *Totals)        { b.booked.total(b.w, t, t.OK) }
 func (b *vllmBackend) started(r *request)     { b.booked.started(r) }
 func (b *vllmBackend) finished(r *request)    { b.booked.finished(r) }
 func (b *vllmBackend) iterated(it *iteration) { b.booked.iterated(it) }
-func (b *vllmBackend) counters(p *page)       { b.writeTokens(p, "vllm:", b.labels()) }
-func (b *vllmBackend) histograms(p *page)     { b.writeTimes(p, "vllm:", b.labels()) }
-func (*vllmBackend) labels() string           { return pairs("model", "vllm_model", "version", "1") }
+func (b *vllmBackend) counters(p *page)       { b.write(p, oldVLLMTokens()) }
+func (b *vllmBackend) histograms(p *page)     { b.write(p, oldVLLMTimes()) }
+
+func (b *vllmBackend) write(p *page, families []family) {
+	for _, f := range families {
+		p.show(b.w, &b.booked, "vllm:", pairs("model", "vllm_model", "version", "1"), &f)
+	}
+}
 
 // Triton's OpenAI frontend, with one port, for these models.
 const (

@@ -11,19 +11,6 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
-func everyKind() []simulate.Kind {
-	return []simulate.Kind{
-		simulate.KindTriton,
-		simulate.KindTritonPython, simulate.KindTritonLLMAPI, simulate.KindTritonLLMAPIModule, simulate.KindTritonCore,
-		simulate.KindTritonVLLM,
-		simulate.KindTritonOpenAI, simulate.KindTritonOpenAIVLLM, simulate.KindTritonOpenAILLMAPI,
-		simulate.KindTritonOpenAILLMAPIModule, simulate.KindServe, simulate.KindServeGen2,
-		simulate.KindServeOld, simulate.KindServeDisaggregated, simulate.KindNIM, simulate.KindDynamo,
-		simulate.KindDynamoVLLM, simulate.KindDynamoSGLang, simulate.KindDynamoTriton, simulate.KindDynamoFrontend,
-		simulate.KindVLLM, simulate.KindSGLang,
-	}
-}
-
 func newReplica(t *testing.T, spec simulate.Spec) *simulate.Replica {
 	t.Helper()
 	r, err := simulate.NewReplica(spec)
@@ -42,7 +29,7 @@ func requireConserved(t *testing.T, truth simulate.Truth) {
 func TestEqualSeedsAndTimesGiveEqualStates(t *testing.T) {
 	t.Parallel()
 	scenario := simulate.Burst(20*time.Second, 10*time.Second, 4, 20)
-	for _, kind := range everyKind() {
+	for _, kind := range simulate.Kinds() {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			spec := simulate.Spec{

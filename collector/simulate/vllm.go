@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 )
 
 // KindVLLM is vLLM's own OpenAI server, with one engine and one API process.
@@ -30,30 +31,14 @@ type vllmServer struct {
 }
 
 func newVLLMServer(w *world) *vllmServer {
-	// The bounds end at the longest context, here 32768 tokens.
-	tokens := func() *histogram {
-		return newHistogram(1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000)
-	}
-	return &vllmServer{
-		plain: plain{w}, release: vllmRelease(w.spec.EngineVersion),
+	s := &vllmServer{
+		plain: plain{w}, release: vllmRelease(w.spec.EngineVersion), booked: booked{zeros: true, zeroWaits: true},
 		finishedBy: map[string]uint64{}, answered: map[string]uint64{},
-		booked: booked{
-			zeros: true, zeroWaits: true,
-			requestTimings: requestTimings{
-				ttft:      firstTokenTimes(),
-				itl:       tokenTimes(),
-				tpot:      tokenTimes(),
-				e2e:       requestTimes(),
-				queue:     requestTimes(),
-				prefill:   requestTimes(),
-				decode:    requestTimes(),
-				inference: requestTimes(),
-			},
-			requestSizes: requestSizes{promptEach: tokens(), generationEach: tokens(), computedEach: tokens()},
-		},
 		stepped: newHistogram(1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384),
 		params:  newHistogram(1, 2, 5, 10, 20), preemptions: newHistogram(1, 2, 3, 4, 5, 10, 20),
 	}
+	s.observe(w, vllmFamilies())
+	return s
 }
 
 func (s *vllmServer) admit(r *request) bool {
@@ -131,7 +116,7 @@ func (s *vllmServer) page() []byte {
 	p := &vllmWriter{page: page{dialect: dialect{number: appendPython, parts: "bcs", sorted: true}}, s: s}
 	rust := s.w.spec.RustFrontend
 	if !rust && !s.inside {
-		s.w.writePython(&p.page, "12", "1")
+		s.w.writePython(&p.page, "3.12.1")
 	}
 	if !s.w.spec.NoPerfMetrics {
 		p.load()
@@ -169,6 +154,98 @@ func vllmRelease(version string) int {
 		return vllmNewest
 	}
 	return 100*minor + patch
+}
+
+// vllmFamilies returns the families that show requests alone. Other servers took many of them over.
+func vllmFamilies() []family {
+	const times = "Histogram of time spent in "
+	return []family{
+		{name: "num_requests_running", shows: requestsRunning, help: "Number of requests in model execution batches."},
+		{name: "num_requests_waiting", shows: requestsWaiting, help: "Number of requests waiting to be processed."},
+		{name: "prompt_tokens_total", shows: tokensOfPrompts, help: "Number of prefill tokens processed."},
+		{
+			name:  "prompt_tokens_cached_total",
+			shows: tokensCached,
+			help:  "Number of cached prompt tokens (local + external).",
+		},
+		{name: "generation_tokens_total", shows: tokensGenerated, help: "Number of generation tokens processed."},
+		{name: "request_prompt_tokens", shows: promptLength, help: "Number of prefill tokens processed."},
+		{name: "request_generation_tokens", shows: answerLength, help: "Number of generation tokens processed."},
+		{
+			name:  "time_to_first_token_seconds",
+			shows: firstTokenTime,
+			help:  "Histogram of time to first token in seconds.",
+		},
+		{
+			name:  "time_per_output_token_seconds",
+			shows: betweenTokens,
+			help:  "Histogram of time per output token in seconds.",
+		},
+		{name: "inter_token_latency_seconds", shows: betweenTokens, help: "Histogram of inter-token latency in seconds."},
+		{
+			name:  "request_time_per_output_token_seconds",
+			shows: timePerToken,
+			help:  "Histogram of time_per_output_token_seconds per request.",
+		},
+		{name: "e2e_request_latency_seconds", shows: requestTime, help: "Histogram of e2e request latency in seconds."},
+		{name: "request_queue_time_seconds", shows: queueTime, help: times + "WAITING phase for request."},
+		{name: "request_inference_time_seconds", shows: inferenceTime, help: times + "RUNNING phase for request."},
+		{name: "request_prefill_time_seconds", shows: prefillTime, help: times + "PREFILL phase for request."},
+		{name: "request_decode_time_seconds", shows: decodeTime, help: times + "DECODE phase for request."},
+		{
+			name:  "request_prefill_kv_computed_tokens",
+			shows: computedLength,
+			help:  "Histogram of new KV tokens computed during prefill (excluding cached tokens).",
+		},
+	}
+}
+
+// asInVLLM returns families of vLLM by their names. One that has none of them shows nothing.
+func asInVLLM(names ...string) []family {
+	var all []family
+	for _, name := range names {
+		found := family{name: name}
+		for _, f := range vllmFamilies() {
+			if f.name == name {
+				found = f
+			}
+		}
+		all = append(all, found)
+	}
+	return all
+}
+
+// oldVLLMTokens and oldVLLMTimes return families of the first releases, as Triton's vLLM backend (README of
+// vllm_backend) and, without the prefix, NIM 1.x have them. They report times between tokens under the
+// name of the mean time per token.
+func oldVLLMTokens() []family {
+	return []family{
+		{name: "prompt_tokens_total", shows: tokensComputed, help: "Number of prefill tokens processed."},
+		{name: "generation_tokens_total", shows: tokensGenerated, help: "Number of generation tokens processed."},
+	}
+}
+
+func oldVLLMTimes() []family {
+	return []family{
+		{
+			name:    "time_to_first_token_seconds",
+			shows:   firstTokenTime,
+			help:    "Histogram of time to first token in seconds.",
+			buckets: func() *histogram { return newHistogram(firstTokenTimes().bounds[:16]...) },
+		},
+		{
+			name:    "time_per_output_token_seconds",
+			shows:   betweenTokens,
+			help:    "Histogram of time per output token in seconds.",
+			buckets: func() *histogram { return newHistogram(tokenTimes().bounds[:13]...) },
+		},
+		{
+			name:    "e2e_request_latency_seconds",
+			shows:   requestTime,
+			help:    "Histogram of end to end request latency in seconds.",
+			buckets: func() *histogram { return newHistogram(1, 2.5, 5, 10, 15, 20, 30, 40, 50, 60) },
+		},
+	}
 }
 
 // vllmWriter writes counters and histograms each with the family of its creation.
@@ -214,11 +291,20 @@ func (p *vllmWriter) each(name, help string, h *histogram) {
 	p.created(name, help)
 }
 
+// show writes families that other servers took over.
+func (p *vllmWriter) show(names ...string) {
+	for _, f := range asInVLLM(names...) {
+		p.page.show(p.s.w, &p.s.booked, "vllm:", p.labels(), &f)
+		if _, gauge := f.shows(p.s.w, &p.s.booked).(float64); !gauge {
+			p.created(strings.TrimSuffix(f.name, "_total"), f.help)
+		}
+	}
+}
+
 func (p *vllmWriter) load() {
 	s, inFlight := p.s, p.s.w.engine.inFlight()
 	running := min(s.last.scheduled, inFlight)
-	p.gauge("num_requests_running", "Number of requests in model execution batches.", float64(running))
-	p.gauge("num_requests_waiting", "Number of requests waiting to be processed.", float64(inFlight-running))
+	p.show("num_requests_running", "num_requests_waiting")
 	if s.release >= vllmNewest {
 		p.family("gauge", "vllm:num_requests_waiting_by_reason", "Number of waiting requests by reason.")
 		p.add(with(p.labels(), "reason", "capacity"), float64(inFlight-running))
@@ -256,21 +342,21 @@ func (p *vllmWriter) cache() {
 func (p *vllmWriter) tokens() {
 	s := p.s
 	p.count("num_preemptions", "Cumulative number of preemption from the engine.", s.paused)
-	p.count("prompt_tokens", "Number of prefill tokens processed.", s.begun.prompt)
+	p.show("prompt_tokens_total")
 	if s.release >= vllmNewest {
 		p.counter("prompt_tokens_by_source", "Number of prompt tokens by source.", p.labels(), "source",
 			[]string{"local_compute", "local_cache_hit", "external_kv_transfer"},
 			s.begun.prompt-s.begun.cached, s.begun.cached)
 	}
 	if s.release >= vllmCached {
-		p.count("prompt_tokens_cached", "Number of cached prompt tokens (local + external).", s.begun.cached)
+		p.show("prompt_tokens_cached_total")
 	}
 	if s.release >= vllmNewest {
 		p.counter("prompt_tokens_cached_by_source", "Prefix-cache hit tokens by the cache tier that "+
 			"supplied them.", p.labels(), "source",
 			[]string{"device", "host", "p2p", "disk", "external_unspecified"}, s.begun.cached)
 	}
-	p.count("generation_tokens", "Number of generation tokens processed.", s.generated)
+	p.show("generation_tokens_total")
 }
 
 func (p *vllmWriter) requests() {
@@ -285,29 +371,23 @@ func (p *vllmWriter) requests() {
 			pairs("model_name", s.w.spec.Model), "reason", []string{"max_num_queued_reqs", "max_num_queued_tokens"},
 			s.rejected)
 	}
-	p.each("request_prompt_tokens", "Number of prefill tokens processed.", s.promptEach)
-	p.each("request_generation_tokens", "Number of generation tokens processed.", s.generationEach)
+	p.show("request_prompt_tokens", "request_generation_tokens")
 	p.each("iteration_tokens_total", "Histogram of number of tokens per engine_step.", s.stepped)
 	p.each("request_params_n", "Histogram of the n request parameter.", s.params)
-	p.each("time_to_first_token_seconds", "Histogram of time to first token in seconds.", s.ttft)
+	p.show("time_to_first_token_seconds")
 	if s.release < vllmNoOldITL {
-		p.each("time_per_output_token_seconds", "Histogram of time per output token in seconds.", s.itl)
+		p.show("time_per_output_token_seconds")
 	}
 	if s.release >= vllmITL {
-		p.each("inter_token_latency_seconds", "Histogram of inter-token latency in seconds.", s.itl)
+		p.show("inter_token_latency_seconds")
 	}
 	if s.release >= vllmTPOT {
-		p.each("request_time_per_output_token_seconds", "Histogram of time_per_output_token_seconds per request.",
-			s.tpot)
+		p.show("request_time_per_output_token_seconds")
 	}
-	p.each("e2e_request_latency_seconds", "Histogram of e2e request latency in seconds.", s.e2e)
-	p.each("request_queue_time_seconds", "Histogram of time spent in WAITING phase for request.", s.queue)
-	p.each("request_inference_time_seconds", "Histogram of time spent in RUNNING phase for request.", s.inference)
-	p.each("request_prefill_time_seconds", "Histogram of time spent in PREFILL phase for request.", s.prefill)
-	p.each("request_decode_time_seconds", "Histogram of time spent in DECODE phase for request.", s.decode)
+	p.show("e2e_request_latency_seconds", "request_queue_time_seconds", "request_inference_time_seconds",
+		"request_prefill_time_seconds", "request_decode_time_seconds")
 	p.each("request_num_preemptions", "Histogram of the number of times a request was preempted.", s.preemptions)
-	p.each("request_prefill_kv_computed_tokens", "Histogram of new KV tokens computed during prefill (excluding "+
-		"cached tokens).", s.computedEach)
+	p.show("request_prefill_kv_computed_tokens")
 }
 
 // config writes some of the labels of the real family.

@@ -61,11 +61,11 @@ func nims() []Server {
 		served.Name, served.Kind, served.Facts = name, engine.NIM, singleModel("2.1.4")
 		return served
 	}
-	return []Server{inside("NIM 2.x with vLLM", vllms()[1]), inside("NIM 2.x with SGLang", sglangs()[0]), {
-		Name: "NIM 1.x", Kind: engine.NIM, Facts: singleModel("1.0.0"),
-		Counts: []engine.Class{engine.ClassOK, engine.ClassServer, engine.ClassCanceled},
-		spec:   served(simulate.KindNIM, ""),
-	}}
+	return []Server{
+		inside("NIM 2.x with vLLM", vllms()[1]),
+		inside("NIM 2.x with SGLang", sglangs()[0]),
+		simple(simulate.KindNIM),
+	}
 }
 
 // dynamos returns Dynamo's frontends, and its workers by engine.

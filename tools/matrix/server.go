@@ -27,9 +27,44 @@ type Server struct {
 	deviate func(b *Book, page func(*Book) string) string
 }
 
-// Servers returns the servers of every kind and generation.
+// Servers returns the servers of every kind and generation. Those that need no code in simulate follow
+// from their pages.
 func Servers() []Server {
-	return slices.Concat(tritons(), serves(), nims(), dynamos(), vllms(), sglangs())
+	all := slices.Concat(tritons(), serves(), nims(), dynamos(), vllms(), sglangs())
+	for _, kind := range simulate.Kinds() {
+		listed := slices.ContainsFunc(all, func(s Server) bool { return s.spec.Kind == kind })
+		if kind.Product() != "" && !listed {
+			all = append(all, simple(kind))
+		}
+	}
+	return all
+}
+
+// simple returns a server that needs no code in simulate.
+func simple(kind simulate.Kind) Server {
+	s := Server{Name: kind.Product(), Kind: engine.Name(kind), spec: served(kind, "")}
+	replica, err := simulate.NewReplica(s.spec)
+	if err != nil {
+		return s // Pages returns the error.
+	}
+	s.Facts = singleModel(replica.Spec().EngineVersion)
+	s.Counts = counted(replica)
+	return s
+}
+
+// counted returns the classes of requests that change a page when they end.
+func counted(replica *simulate.Replica) (all []engine.Class) {
+	page := func(ended Book) string {
+		replica.SetTotals(ended.totals())
+		return string(replica.Page())
+	}
+	nothing := page(Book{})
+	for _, class := range engine.Classes() {
+		if page(Book{Ended: map[engine.Class]int{class: 1}}) != nothing {
+			all = append(all, class)
+		}
+	}
+	return all
 }
 
 // served returns the spec of a server with eight slots.
