@@ -31,7 +31,6 @@ const dynamoComponent = "dynamo_component_"
 func dynamo() *Kind {
 	k := &Kind{
 		Name:   Dynamo,
-		Path:   "/metrics",
 		NoPage: Missing{Cure: "DYN_SYSTEM_PORT for a worker's page"},
 		marks: []mark{
 			{text: `{engine_type="trtllm"`, anywhere: true, weight: 9},

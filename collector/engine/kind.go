@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -25,8 +26,8 @@ const Unknown Name = "unknown"
 type Kind struct {
 	Name Name
 
-	// The page. Path is its default path, EmptyPage is true if it may have no samples, and NoPage
-	// explains why a server may lack it.
+	// The page. Path is its default path, /metrics unless the kind has another, EmptyPage is true if it may
+	// have no samples, and NoPage explains why a server may lack it.
 	Path      string
 	EmptyPage bool
 	NoPage    Missing
@@ -168,6 +169,7 @@ func All() []*Kind {
 		}
 		for _, k := range kinds.all {
 			k.meanings = k.series
+			k.Path = cmp.Or(k.Path, "/metrics")
 		}
 		for _, k := range kinds.all {
 			k.meanings = slices.Concat(k.series, k.meaningsInside())

@@ -22,7 +22,6 @@ const sglangPrefix = "sglang:"
 func sglang() *Kind {
 	return &Kind{
 		Name: SGLang,
-		Path: "/metrics",
 		NoPage: Missing{
 			Hint: "SGLang has the page only with --enable-metrics; the router smg answers like it, " +
 				"and has its page on another port (--prometheus-port, 29000)",

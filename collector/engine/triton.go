@@ -31,7 +31,6 @@ func triton() *Kind {
 // tritonPage returns what kinds with Triton's page have in common, regardless of their API.
 func tritonPage() *Kind {
 	k := &Kind{
-		Path:     "/metrics",
 		NoPage:   Missing{Cure: "metrics_path: /metrics"},
 		series:   tritonMeanings(),
 		prefixes: []string{vllmPrefix},

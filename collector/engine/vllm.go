@@ -18,7 +18,6 @@ const VLLM Name = "vllm"
 func vllm() *Kind {
 	return &Kind{
 		Name:     VLLM,
-		Path:     "/metrics",
 		marks:    []mark{{text: vllmPrefix, weight: 2}},
 		priority: -1,
 		// By pages that the code of 0.4.3 to 0.33 wrote, of both engines; 0.12.0 and 0.32.0 were seen.
