@@ -2,11 +2,8 @@ package collector_test
 
 import (
 	"context"
-	"net"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
@@ -30,69 +26,38 @@ func (tc *testCollector) onlyStatus() target.Status {
 	return slots[0].Status()
 }
 
-// closingListener closes new connections once closing is set.
-type closingListener struct {
-	net.Listener
-
-	closing atomic.Bool
-}
-
-// Accept implements net.Listener.
-func (f *closingListener) Accept() (net.Conn, error) {
-	for {
-		conn, err := f.Listener.Accept()
-		if err != nil || !f.closing.Load() {
-			return conn, err
-		}
-		_ = conn.Close()
+// TestServerDrainsWhoseAPIEnds has a Triton whose page, on another port, goes on.
+func TestServerDrainsWhoseAPIEnds(t *testing.T) {
+	t.Parallel()
+	const anyReason = "while the page still answers: the server is shutting down"
+	for name, c := range map[string]struct {
+		end    func(api *fakeServer)
+		reason string
+	}{
+		"it closes connections": {
+			func(api *fakeServer) { api.setAnswers(nil, rawResponse("")) },
+			"the API closes connections without an answer " + anyReason,
+		},
+		"it is no longer live": {
+			func(api *fakeServer) { api.setAnswers(nil, status(http.StatusBadRequest)) },
+			anyReason,
+		},
+		"nothing listens": {func(api *fakeServer) { _ = api.Listener.Close() }, anyReason},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			api := newFakeServer(t)
+			api.setAnswers(nil, readyAPI)
+			p := metricsPool("p", "a="+newFakeServer(t).address()+"|"+api.address())
+			// Idle connections are closed in between.
+			p.ScrapeInterval = model.Duration(400 * time.Millisecond)
+			p.IdentityInterval = p.ScrapeInterval
+			tc := startCollector(t, p)
+			tc.waitForState("a", "ready", "200")
+			c.end(api)
+			tc.waitForState("a", "draining", c.reason)
+		})
 	}
-}
-
-// poolWithSeparateAPI returns a pool of one Triton whose API is another server, with an
-// interval after which idle connections are closed.
-func poolWithSeparateAPI(t *testing.T, apiAddress string) config.Pool {
-	t.Helper()
-	p := metricsPool("p", "a="+newFakeServer(t).address()+"|"+apiAddress)
-	p.ScrapeInterval, p.IdentityInterval = model.Duration(400*time.Millisecond), model.Duration(400*time.Millisecond)
-	return p
-}
-
-func TestAPIClosingConnectionsIsDraining(t *testing.T) {
-	t.Parallel()
-	api := httptest.NewUnstartedServer(http.HandlerFunc(readyAPI))
-	listener := &closingListener{Listener: api.Listener}
-	api.Listener = listener
-	api.Start()
-	defer api.Close()
-	tc := startCollector(t, poolWithSeparateAPI(t, listener.Addr().String()))
-	tc.waitForState("a", "ready", "200")
-	listener.closing.Store(true)
-	tc.waitForState(
-		"a", "draining",
-		"the API closes connections without an answer while the page still answers: the server is shutting down",
-	)
-	listener.closing.Store(false)
-	tc.waitForState("a", "ready", "200")
-}
-
-func TestAPINoLongerLiveIsDraining(t *testing.T) {
-	t.Parallel()
-	api := newFakeServer(t)
-	api.setAnswers(nil, readyAPI)
-	tc := startCollector(t, metricsPool("p", "a="+newFakeServer(t).address()+"|"+api.address()))
-	tc.waitForState("a", "ready", "200")
-	api.setAnswers(nil, status(http.StatusBadRequest))
-	tc.waitForState("a", "draining", "the server is shutting down")
-}
-
-func TestAPINoLongerListeningIsDraining(t *testing.T) {
-	t.Parallel()
-	api := newFakeServer(t)
-	api.setAnswers(nil, readyAPI)
-	tc := startCollector(t, poolWithSeparateAPI(t, api.address()))
-	tc.waitForState("a", "ready", "200")
-	require.NoError(t, api.Listener.Close())
-	tc.waitForState("a", "draining", "the server is shutting down")
 }
 
 func TestHangingModelConfigDoesNotDelayIdentity(t *testing.T) {

@@ -164,33 +164,54 @@ func TestReloadKeepsUnchangedTargets(t *testing.T) {
 	require.EqualValues(t, 1, a.maxInFlight.Load(), "one scrape at a time")
 }
 
-// A reload keeps the exporter's knowledge: a replica that ended is down, not loading.
-func TestReplicaStaysDownAcrossReloads(t *testing.T) {
+// TestReloadKeepsWhatIsKnown reloads after a server ended, whole or its API alone: it does not become
+// one that may be loading. At another address it does.
+func TestReloadKeepsWhatIsKnown(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var ended atomic.Bool
-		p := &fakeScraper{page: func(string) (string, error) {
-			if ended.Load() {
-				return "", &scrape.Error{Reason: scrape.ReasonConnect, Err: errRefused}
-			}
-			return tritonPage, nil
-		}}
-		tc := startWithScraper(t, p, everySeconds("p", 5, "a=10.0.0.1:1|10.0.0.1:2"))
-		time.Sleep(20 * time.Second)
-		ended.Store(true)
-		time.Sleep(20 * time.Second)
-		require.Equal(t, "down", tc.status("a").State)
-		for i := range 2 {
-			changed := everySeconds("p", 5, "a=10.0.0.1:1|10.0.0.1:2")
-			changed.TRTLLMVersion = fmt.Sprintf("1.0.%d", i)
-			tc.apply(changed)
-			time.Sleep(20 * time.Second)
-			require.Equal(t, "down", tc.status("a").State, "after reload %d", i)
-		}
-		tc.apply(everySeconds("p", 5, "a=10.0.0.2:1|10.0.0.2:2"))
-		time.Sleep(20 * time.Second)
-		require.Equal(t, "unknown", tc.status("a").State, "what is at its new address may be loading")
-	})
+	for name, c := range map[string]struct {
+		page                  bool // It ends with the API.
+		state, movedTo        string
+		thenState, thenReason string
+	}{
+		"a server that ended": {true, "down", "10.0.0.2:1|10.0.0.2:2", "unknown", "has never seen it up"},
+		"one that drains":     {false, "draining", "10.0.0.1:1|10.0.0.1:3", "ready", "check api_port"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var ended atomic.Bool
+				tc := startWithScraper(t, &fakeScraper{
+					page: func(string) (string, error) {
+						if c.page && ended.Load() {
+							return "", &scrape.Error{Reason: scrape.ReasonConnect, Err: errRefused}
+						}
+						return tritonPage, nil
+					},
+					api: func(ctx context.Context, u *url.URL) (int, string, error) {
+						if ended.Load() {
+							return 0, "", errRefused
+						}
+						return tritonAPI(ctx, u)
+					},
+				}, everySeconds("p", 5, "a=10.0.0.1:1|10.0.0.1:2"))
+				time.Sleep(20 * time.Second)
+				require.Equal(t, "ready", tc.status("a").State)
+				ended.Store(true)
+				time.Sleep(20 * time.Second)
+				for i := range 3 {
+					require.Equal(t, c.state, tc.status("a").State, "after %d reloads", i)
+					changed := everySeconds("p", 5, "a=10.0.0.1:1|10.0.0.1:2")
+					changed.TRTLLMVersion = fmt.Sprintf("1.0.%d", i)
+					tc.apply(changed)
+					time.Sleep(20 * time.Second)
+				}
+				tc.apply(everySeconds("p", 5, "a="+c.movedTo))
+				time.Sleep(20 * time.Second)
+				require.Equal(t, c.thenState, tc.status("a").State)
+				require.Contains(t, tc.status("a").StateReason, c.thenReason)
+			})
+		})
+	}
 }
 
 // Reloads do not postpone the end of the start budget of a replica that never answers.
@@ -231,35 +252,6 @@ func TestStartBudgetBeginsAtFirstAnswer(t *testing.T) {
 		require.Equal(t, "unknown", tc.status("a").State)
 		time.Sleep(time.Minute)
 		require.Equal(t, "down", tc.status("a").State)
-	})
-}
-
-// A reload keeps the knowledge that an API once answered.
-func TestDrainingServerStaysDrainingAcrossReloads(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var ending atomic.Bool
-		p := &fakeScraper{api: func(ctx context.Context, u *url.URL) (int, string, error) {
-			if ending.Load() {
-				return 0, "", errRefused
-			}
-			return tritonAPI(ctx, u)
-		}}
-		tc := startWithScraper(t, p, everySeconds("p", 5, "a=10.0.0.1:1|10.0.0.1:2"))
-		time.Sleep(20 * time.Second)
-		require.Equal(t, "ready", tc.status("a").State)
-		ending.Store(true)
-		time.Sleep(20 * time.Second)
-		for i := range 2 {
-			require.Equal(t, "draining", tc.status("a").State, "after %d reloads", i)
-			changed := everySeconds("p", 5, "a=10.0.0.1:1|10.0.0.1:2")
-			changed.TRTLLMVersion = fmt.Sprintf("1.0.%d", i)
-			tc.apply(changed)
-			time.Sleep(20 * time.Second)
-		}
-		tc.apply(everySeconds("p", 5, "a=10.0.0.1:1|10.0.0.1:3"))
-		time.Sleep(20 * time.Second)
-		require.Contains(t, tc.status("a").StateReason, "check api_port", "it never answered there")
 	})
 }
 

@@ -193,6 +193,21 @@ func TestDetectServers(t *testing.T) {
 			"a gateway before SGLang", api(lists("sglang"), serving("/metrics", "gateway_requests_total 1\n"), version),
 			"/metrics", engine.Unknown,
 		},
+		{
+			"a gateway with the names of OpenTelemetry",
+			api(lists("openai"), serving("/metrics", "gen_ai_client_token_usage_token_count{gen_ai_request_model=\"m\"} 4\n")),
+			"/metrics", engine.Unknown,
+		},
+		{
+			"a server that extends vLLM's owner",
+			api(lists("vllm-mlx"), serving("/metrics", "vllm_mlx_scheduler_running_requests 1\n"), version),
+			"/metrics", engine.Unknown,
+		},
+		{
+			"a server made of vLLM",
+			api(lists("vllm"), serving("/metrics", "vllm_omni:num_requests_running 1\n"), version),
+			"/metrics", engine.Unknown,
+		},
 		{"an unknown server with a version", api(version, serving("/metrics", "x 1\n")), "/metrics", engine.Unknown},
 		{"an unknown server with a version and no page", version, "/metrics", engine.Unknown},
 		{
