@@ -93,7 +93,8 @@ func products() ([]string, error) {
 		missing = slices.DeleteFunc(missing, func(k *engine.Kind) bool { return k.Name == server.Kind })
 	}
 	if len(missing) > 0 {
-		return nil, fmt.Errorf("no server of tools/matrix is of kind %s; add one to Servers there", missing[0].Name)
+		return nil, fmt.Errorf("no server of tools/matrix is of kind %s; simulate one in collector/simulate, or add one to "+
+			"Servers there", missing[0].Name)
 	}
 	return all, nil
 }
