@@ -25,9 +25,10 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
 )
 
-// kinds returns servers of every kind and generation by the name of their file.
+// kinds returns servers of every kind and generation by the name of their file. Those that simulate
+// needs no code for are there by themselves.
 func kinds() map[string]simulate.Spec {
-	return map[string]simulate.Spec{
+	all := map[string]simulate.Spec{
 		"triton-cpp-25.12": {Kind: simulate.KindTriton, Streaming: true, GPUs: 2},
 		"triton-cpp-25.12-all-on": {
 			Kind:      simulate.KindTriton,
@@ -57,7 +58,6 @@ func kinds() map[string]simulate.Spec {
 		"trtllm-serve-1.3.0rc5":    {Kind: simulate.KindServeGen2},
 		"trtllm-serve-1.1":         {Kind: simulate.KindServeOld},
 		"trtllm-serve-1.1-idle":    {Kind: simulate.KindServeOld, Workload: simulate.Workload{Rate: 0.00001}},
-		"nim-1.0":                  {Kind: simulate.KindNIM},
 		"dynamo-worker":            {Kind: simulate.KindDynamo},
 		"dynamo-frontend":          {Kind: simulate.KindDynamo},
 		"vllm-0.32":                {Kind: simulate.KindVLLM},
@@ -65,6 +65,12 @@ func kinds() map[string]simulate.Spec {
 		"sglang-0.5":               {Kind: simulate.KindSGLang},
 		"sglang-0.5-no-page":       {Kind: simulate.KindSGLang, Setup: simulate.Setup{NoPerfMetrics: true}},
 	}
+	for _, kind := range simulate.Kinds() {
+		if kind.Product() != "" {
+			all[string(kind)] = simulate.Spec{Kind: kind}
+		}
+	}
+	return all
 }
 
 func TestServerProperties(t *testing.T) {
