@@ -33,6 +33,32 @@ func TestSimulatedServersAreDetected(t *testing.T) {
 	}
 }
 
+// TestSimulatedPagesShowEverySeries has the servers that need no code in simulate: of the others some
+// series belong to releases or modes.
+func TestSimulatedPagesShowEverySeries(t *testing.T) {
+	for _, simulated := range simulate.Kinds() {
+		if simulated.Product() == "" {
+			continue
+		}
+		t.Run(string(simulated), func(t *testing.T) {
+			r := replica(t, simulate.Spec{
+				Kind:     simulated,
+				Workload: simulate.Workload{Rate: 5, OutputTokens: 20, ErrorRate: 0.2},
+			}, time.Minute)
+			page := "\n" + string(r.Page())
+			for _, m := range engineOf(t, engine.Name(simulated)).Meanings() {
+				name := m.Name
+				if m.Form() != engine.Single {
+					name += "_count"
+				}
+				if m.Inside == "" && !strings.Contains(page, "\n"+name+"{") {
+					t.Errorf("its page of collector/simulate has no %s", m.Name)
+				}
+			}
+		})
+	}
+}
+
 func TestServersAreDetectedInTheirModes(t *testing.T) {
 	busy := simulate.Workload{Rate: 5, OutputTokens: 20}
 	for _, c := range []struct {

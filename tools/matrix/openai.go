@@ -79,7 +79,7 @@ func dynamos() []Server {
 		}
 	}
 	vllm := worker("vLLM", simulate.KindDynamoVLLM, engine.ClassOK)
-	vllm.spec.Engine.TokensPerBlock, vllm.cached = 16, 10
+	vllm.spec.Engine.TokensPerBlock, vllm.cached = 16, 20
 	sglang := worker("SGLang", simulate.KindDynamoSGLang, engine.ClassOK, engine.ClassCanceled)
 	sglang.cached = 1
 	triton := worker("Triton", simulate.KindDynamoTriton, engine.ClassOK, engine.ClassServer)

@@ -114,7 +114,7 @@ func (b *Book) totals() *simulate.Totals {
 		Running:  b.Running,
 		Waiting:  b.Waiting,
 		Arrived:  b.Arrived,
-		Prompt:   100,
+		Prompt:   200,
 		KVBlocks: 30,
 		Latency: simulate.Latency{
 			Output: 100,

@@ -28,7 +28,7 @@ func vllm(release string) Server {
 		Kind:   engine.VLLM,
 		Facts:  singleModel(release),
 		spec:   served(simulate.KindVLLM, release),
-		cached: 10,
+		cached: 20,
 	}
 	s.spec.Engine.TokensPerBlock = 16
 	return s
