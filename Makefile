@@ -1,4 +1,4 @@
-# `make help` lists the targets. Only Go, make and git are needed; `race` wants a C compiler too, `test-python` Python,
+# `make help` lists the targets. Only Go, make and git are needed; `race` wants a C compiler too, `test-python` and `census` Python,
 # `e2e-triton`, `e2e-dynamo` and `e2e-vllm` bash, Python and glibc, `e2e-kube` etcd and openssl, and `e2e-deb` root, debootstrap and
 # systemd-nspawn. Nothing is written outside of this checkout but Go's own caches.
 
@@ -62,9 +62,9 @@ test-rules: $(TOOLS)/promtool $(TOOLS)/amtool $(TOOLS)/jsonnet
 test-go:
 	$(GO) test $(VET) -shuffle=on $$($(GO) list ./... | grep -vE '/(alerts|dashboards|top)(/|$$)')
 
-# The module that is installed on Triton servers is Python.
-test-python: ## Test the metrics module for Triton's LLM-API backend (Python 3.10 to 3.12).
-	@tools/ci/needs.sh tools/pytest/pytest.sh -- tools/pytest/pytest.sh tools/triton/llmapi
+# The module that is installed on Triton servers is Python, and so is the tool that reads servers in Python.
+test-python: ## Test the metrics module for Triton's LLM-API backend, and the census (Python 3.10 to 3.12).
+	@tools/ci/needs.sh tools/pytest/pytest.sh -- tools/pytest/pytest.sh tools/triton/llmapi tools/census
 
 # A race build needs cgo. Without a C compiler the tests run without the detector, except in CI, where that is an error.
 CC_FOUND := $(shell command -v $$($(GO) env CC) 2>/dev/null)
@@ -272,6 +272,14 @@ check-generated: ## Fail when `make documents` would change something; tests com
 	if [ "$$before" != "$$after" ]; then \
 		git --no-pager diff --stat; echo 'generated files are stale: run `make generate` and commit them'; exit 1; \
 	fi
+
+# Downloads wheels of up to 500 MB from the package index with pip, of which it keeps the Python files and runs none. AGAINST is
+# the release before if it is not set. FILE is a wheel or a source archive in place of VERSION.
+census: ## Say what a release of a Python server changes for us (SERVER=vllm VERSION=0.33.0 AGAINST=0.32.0, or FILE=).
+	@mkdir -p $(CACHE)/census
+	@$(GO) run ./tools/kinds series >$(CACHE)/census/series.json
+	@PYTHONDONTWRITEBYTECODE=1 python3 tools/census/census.py --series $(CACHE)/census/series.json --server '$(SERVER)' \
+		--version '$(if $(filter command,$(origin VERSION)),$(VERSION))' --against '$(AGAINST)' --file '$(FILE)'
 
 ## Deploying
 

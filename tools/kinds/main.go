@@ -1,5 +1,5 @@
-// Command kinds writes the kinds of servers into the sentences of documents that list them. It is
-// run by go generate.
+// Command kinds writes the kinds of servers into the sentences of documents that list them, and is then
+// run by go generate. With the argument series it prints what each kind reads, for tools/census.
 package main
 
 import (
@@ -27,7 +27,10 @@ func main() {
 
 func run(args []string) error {
 	if len(args) != 1 {
-		return errors.New("usage: kinds ROOT")
+		return errors.New("usage: kinds ROOT, or kinds series")
+	}
+	if args[0] == "series" {
+		return writeSeries(os.Stdout)
 	}
 	lists, err := lists()
 	if err != nil {
