@@ -202,15 +202,14 @@ func vllmFamilies() []family {
 
 // asInVLLM returns families of vLLM by their names. One that has none of them shows nothing.
 func asInVLLM(names ...string) []family {
-	var all []family
-	for _, name := range names {
-		found := family{name: name}
+	all := make([]family, len(names))
+	for i, name := range names {
+		all[i].name = name
 		for _, f := range vllmFamilies() {
 			if f.name == name {
-				found = f
+				all[i] = f
 			}
 		}
-		all = append(all, found)
 	}
 	return all
 }
