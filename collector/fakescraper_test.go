@@ -59,6 +59,11 @@ func (p *fakeScraper) Scrape(ctx context.Context, page string, buf []byte) (scra
 	return scrape.Page{Body: append(buf[:0], text...), ContentType: "text/plain"}, err
 }
 
+// ScrapeFirst implements scrape.Scraper.
+func (p *fakeScraper) ScrapeFirst(ctx context.Context, page string, buf []byte) (scrape.Page, error) {
+	return p.Scrape(ctx, page, buf)
+}
+
 // ScrapeFresh implements scrape.Scraper. It fails.
 func (*fakeScraper) ScrapeFresh(context.Context, string, []byte) (scrape.Page, error) {
 	return scrape.Page{}, errors.New("there is no second connection")

@@ -56,6 +56,11 @@ func (c *canned) Scrape(_ context.Context, _ string, buf []byte) (scrape.Page, e
 	return scrape.Page{Body: append(buf[:0], c.page()...), ContentType: "text/plain; charset=utf-8"}, nil
 }
 
+// ScrapeFirst implements scrape.Scraper.
+func (c *canned) ScrapeFirst(ctx context.Context, page string, buf []byte) (scrape.Page, error) {
+	return c.Scrape(ctx, page, buf)
+}
+
 // ScrapeFresh implements scrape.Scraper. It fails.
 func (*canned) ScrapeFresh(context.Context, string, []byte) (scrape.Page, error) {
 	return scrape.Page{}, errors.New("there is no second connection")

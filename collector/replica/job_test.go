@@ -124,3 +124,21 @@ func TestConcurrentStartsAreLimited(t *testing.T) {
 		require.Equal(t, 2, second.count("/metrics"))
 	})
 }
+
+func TestFreshPagesWaitForStarts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		starts := scrape.NewStarts(1)
+		limit := func(_ *target.Target, p *Pool) { p.Starts = starts }
+		slow, now := tritonAnswers(), tritonAnswers()
+		slow.pageTakes, now.another = never, now.page
+		hangs, up := step(t, slow, limit), step(t, now, limit)
+		up.due()
+		up.after(5 * time.Second)
+		hangs.due()
+		before := up.fresh
+		up.due()
+		require.Equal(t, []int{2, before}, []int{up.count("/metrics"), up.fresh}, "the page does not wait")
+		up.after(time.Second / 4)
+		require.Greater(t, up.fresh, before, "a start that hangs keeps them for a moment only")
+	})
+}

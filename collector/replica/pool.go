@@ -13,8 +13,8 @@ import (
 // Pool is what the replicas of one pool have in common. They only read it.
 type Pool struct {
 	Scraper scrape.Scraper
-	// Starts limits how many replicas of all pools start at once; nil means no limit. If a
-	// thousand started together, each would hold several connections while none made
+	// Starts limits how many replicas of all pools start, or request fresh pages, at once; nil means
+	// no limit. If a thousand started together, each would hold several connections while none made
 	// progress, and pages would not wait for the answers that their labels need.
 	Starts *scrape.Budget
 	// Resources sets a limit on the memory of pages; nil means no limit.

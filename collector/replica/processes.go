@@ -12,34 +12,41 @@ import (
 
 // connection returns over which connection a page came, before it is recorded.
 func (r *Replica) connection(p *scrape.Fetched) derive.Connection {
-	s := &r.status
 	switch {
 	case p.Page.Kept:
 		return derive.Kept
-	case s.Health == target.HealthDown &&
-		(s.LastReason == string(scrape.ReasonConnect) || s.LastReason == string(scrape.ReasonReset)):
+	case r.refused():
 		return derive.Reopened
 	}
 	return derive.Opened
 }
 
+// refused reports whether the connection for the last page was refused or lost.
+func (r *Replica) refused() bool {
+	s := &r.status
+	return s.Health == target.HealthDown &&
+		(s.LastReason == string(scrape.ReasonConnect) || s.LastReason == string(scrape.ReasonReset))
+}
+
 // requestFresh requests fresh pages, over new connections beside the one that stays open, while
-// they may show whether other processes answer at the address, or until the next scrape. It reports
-// whether it does, and is then part of the start of the replica.
-func (r *Replica) requestFresh(ctx context.Context) (requests bool) {
+// they may show whether other processes answer at the address, or until the next scrape.
+func (r *Replica) requestFresh(ctx context.Context) {
 	if r.jobs.fresh.running || !r.deriver.TakeFresh() {
-		return false
+		return
 	}
 	run, url := r.startJob(ctx, &r.jobs.fresh), r.server.URL
 	go run.requestAll(ctx, url)
-	return true
 }
 
-// requestAll requests the page until nobody has to know more.
+// requestAll requests the page until nobody has to know more. It waits like a replica that starts,
+// behind those that do.
 func (run jobRun) requestAll(ctx context.Context, url string) {
-	defer run.finish(run.endStart)
+	defer run.finish(func() {})
 	ctx, cancel := context.WithTimeout(ctx, run.target.Timeout)
 	defer cancel()
+	if end := run.awaitStart(ctx); end != nil {
+		defer end()
+	}
 	for run.requestOne(ctx, url) {
 		continue
 	}

@@ -96,6 +96,26 @@ func TestFewPagesAreRequestedOverOtherConnections(t *testing.T) {
 	})
 }
 
+func TestNoConnectionStaysOpenForPageOfLane(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := step(t, tritonAnswers(), nil)
+		next := func(err error) (first int) {
+			s.change(func(now *answering) { now.failed = err })
+			before := s.first
+			s.due()
+			s.after(5 * time.Second)
+			return s.first - before
+		}
+		require.Equal(t, 1, next(failed(scrape.ReasonConnect)), "nobody listens")
+		require.Equal(t, 1, next(failed(scrape.ReasonHTTPStatus)), "no page was seen yet")
+		require.Equal(t, 1, next(nil), "the first page")
+		require.Equal(t, 0, next(nil), "a lane has a connection, or net/http keeps the one that this opens")
+		require.Equal(t, 0, next(failed(scrape.ReasonHTTPStatus)), "the connection stays open")
+		require.Equal(t, 0, next(failed(scrape.ReasonConnect)), "it was open until now")
+		require.Equal(t, 1, next(nil), "the server is back")
+	})
+}
+
 func TestRestartIsNoOtherProcess(t *testing.T) {
 	for _, c := range []struct {
 		name    string

@@ -26,6 +26,11 @@ type counting struct {
 	n atomic.Int64
 }
 
+// ScrapeFirst implements Scraper.
+func (c *counting) ScrapeFirst(ctx context.Context, page string, buf []byte) (scrape.Page, error) {
+	return c.Scrape(ctx, page, buf)
+}
+
 // Scrape implements Scraper.
 func (c *counting) Scrape(_ context.Context, _ string, buf []byte) (scrape.Page, error) {
 	n := c.n.Add(1)

@@ -198,13 +198,19 @@ func (r *Replica) scrapeDue(ctx context.Context, missed uint64, b *lane.Batch) {
 	case r.status.Scrapes > 0 || r.pool.Starts == nil || r.jobs.releaseStart != nil:
 		r.runDue(ctx, missed, b)
 	case !r.jobs.start.running:
-		runJob(r.startJob(ctx, &r.jobs.start), "start", func(ctx context.Context) (release func()) {
-			return r.pool.Starts.Start(ctx, r.target.Interval)
-		}, func(release func(), _ error) {
+		runJob(r.startJob(ctx, &r.jobs.start), "start", r.awaitStart, func(release func(), _ error) {
 			r.jobs.releaseStart = release
 			r.runDue(ctx, 0, nil)
 		})
 	}
+}
+
+// awaitStart waits until the replica may start, and returns how to end that, nil if nothing is to end.
+func (r *Replica) awaitStart(ctx context.Context) (end func()) {
+	if r.pool.Starts == nil {
+		return nil
+	}
+	return r.pool.Starts.Start(ctx, r.target.Interval)
 }
 
 func (r *Replica) endStart() {

@@ -35,12 +35,13 @@ func (r *Replica) scrape(ctx context.Context, b *lane.Batch) {
 
 func (r *Replica) fetcher() *scrape.Fetcher {
 	return &scrape.Fetcher{
-		Scraper:  r.pool.Scraper,
-		Target:   r.target,
-		Marker:   r.pool.Marker,
-		Patience: r.pool.IdentityInterval,
-		Up:       r.status.Health == target.HealthUp,
-		Fetched:  scrape.Fetched{Server: r.server, Start: time.Now()},
+		Scraper:     r.pool.Scraper,
+		Target:      r.target,
+		Marker:      r.pool.Marker,
+		Patience:    r.pool.IdentityInterval,
+		Up:          r.status.Health == target.HealthUp,
+		Unconnected: r.status.LastSuccess.IsZero() || r.refused(),
+		Fetched:     scrape.Fetched{Server: r.server, Start: time.Now()},
 	}
 }
 
@@ -101,9 +102,8 @@ func (run jobRun) publishPage(page *scrape.Fetched, waited bool, previous *targe
 	run.assess(err)
 	run.published.err = err
 	run.publish(next)
-	if !run.requestFresh(run.ctx) {
-		run.endStart()
-	}
+	run.endStart()
+	run.requestFresh(run.ctx)
 	run.logChanges(previous)
 	return nil
 }

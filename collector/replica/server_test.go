@@ -34,8 +34,9 @@ type server struct {
 	mu       sync.Mutex
 	now      answering
 	requests map[string]int
-	// fresh counts the pages that were requested over connections of their own.
-	fresh int
+	// fresh counts the pages that were requested over connections of their own, first those that were
+	// requested while no connection was open.
+	fresh, first int
 	// slept is how long the replica's machine was suspended.
 	slept time.Duration
 }
@@ -165,6 +166,14 @@ func (s *server) Scrape(ctx context.Context, address string, buf []byte) (scrape
 		Unframed:    now.unframed,
 		Kept:        now.kept,
 	}, nil
+}
+
+// ScrapeFirst implements Scraper.
+func (s *server) ScrapeFirst(ctx context.Context, page string, buf []byte) (scrape.Page, error) {
+	s.mu.Lock()
+	s.first++
+	s.mu.Unlock()
+	return s.Scrape(ctx, page, buf)
 }
 
 // ScrapeFresh implements Scraper. It fails unless the server has another process.

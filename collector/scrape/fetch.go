@@ -49,6 +49,8 @@ type Fetcher struct {
 	Target  *target.Target
 	// Up is true when the previous scrape succeeded.
 	Up bool
+	// Unconnected is true if no connection to the server can be open.
+	Unconnected bool
 	// Marker is a text that only the exporter's own page contains.
 	Marker string
 	// Patience is the minimum time between two attempts to detect the kind of server.
@@ -141,8 +143,12 @@ func mayBeTLS(failure *Error) bool {
 
 // scrape requests one page. Requests that follow it count neither in its duration nor in its age.
 func (f *Fetcher) scrape(ctx context.Context, address string) (Page, error) {
+	scrape := f.Scraper.Scrape
+	if f.Unconnected {
+		scrape = f.Scraper.ScrapeFirst
+	}
 	start := time.Now()
-	page, err := f.Scraper.Scrape(ctx, address, f.buffer.memory)
+	page, err := scrape(ctx, address, f.buffer.memory)
 	f.Received = time.Now()
 	f.Duration = f.Received.Sub(start)
 	f.buffer.adopt(page.Body)

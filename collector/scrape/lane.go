@@ -48,11 +48,8 @@ func (c *Client) QuestionLane(rawURL string, keepAlive bool) *lane.Lane {
 
 // lane builds a lane that sends the same bytes for a request as net/http would.
 func (c *Client) lane(req *http.Request, keepAlive bool, maxBody int) *lane.Lane {
-	if !c.plain || req.URL.Scheme != "http" || req.URL.User != nil {
-		return nil
-	}
-	address, ok := addressOf(req.URL)
-	if !ok || c.guard.check(address.Addr()) != nil {
+	address, ok := c.laneAddress(req)
+	if !ok {
 		return nil
 	}
 	var text bytes.Buffer
@@ -63,6 +60,15 @@ func (c *Client) lane(req *http.Request, keepAlive bool, maxBody int) *lane.Lane
 		Address: address, Request: text.Bytes(), KeepAlive: keepAlive,
 		MaxHeader: int(c.config.Limits.Headers), MaxBody: maxBody, Connections: c.resources.connections,
 	})
+}
+
+// laneAddress returns where a lane would send a request; ok is false if none can.
+func (c *Client) laneAddress(req *http.Request) (address netip.AddrPort, ok bool) {
+	if !c.plain || req.URL.Scheme != "http" || req.URL.User != nil {
+		return address, false
+	}
+	address, ok = addressOf(req.URL)
+	return address, ok && c.guard.check(address.Addr()) == nil
 }
 
 func addressOf(u *url.URL) (netip.AddrPort, bool) {

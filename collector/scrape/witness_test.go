@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -48,6 +49,30 @@ func TestPageShowsWhetherItsConnectionWasKept(t *testing.T) {
 	require.Eventually(
 		t, func() bool { return scrape.Used(client) == 0 }, ample, time.Millisecond, "no connection is left",
 	)
+}
+
+func TestFirstPageOpensNoConnectionThatStays(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, page) }))
+	t.Cleanup(server.Close)
+	for _, c := range []struct {
+		name, url string
+		stays     bool
+	}{
+		{"a lane requests the next one, over its own connection", server.URL, false},
+		{"no lane supports host names", strings.Replace(server.URL, "127.0.0.1", "localhost", 1), true},
+	} {
+		client := newClient(t)
+		got, err := client.ScrapeFirst(t.Context(), c.url, nil)
+		require.NoError(t, err)
+		require.Equal(t, page, string(got.Body))
+		got.Release()
+		if c.stays {
+			require.EqualValues(t, 1, scrape.Used(client), c.name)
+			continue
+		}
+		require.Eventually(t, func() bool { return scrape.Used(client) == 0 }, ample, time.Millisecond, c.name)
+	}
 }
 
 func TestConnectionToProxyIsNoConnectionToServer(t *testing.T) {
