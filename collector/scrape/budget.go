@@ -90,20 +90,30 @@ func NewStarts(limit int64) *Budget {
 }
 
 // Start waits until a first scrape may start, and returns nil if ctx is done. The caller calls
-// end when it has ended. While others wait, one that hangs counts as ended after maxStart, or
-// sooner so that those that wait can all start within two intervals.
+// end when it has ended. While others wait and none ends, those that hang count as ended after
+// maxStart, or sooner so that all that wait can start within two intervals. As long as some end,
+// the others do not hang: the machine is busy, and more at once would only take more memory.
 func (b *Budget) Start(ctx context.Context, interval time.Duration) (end func()) {
 	if !b.acquire(ctx, 1, nil) {
 		return nil
 	}
-	share := interval / 4 * time.Duration(b.limit) / time.Duration(1+b.waiting.Load())
+	share := interval / 2 * time.Duration(b.limit) / time.Duration(1+b.waiting.Load())
 	l := &lease{grace: min(maxStart, share), cancel: func(error) { b.Release(1) }}
 	l.renew()
 	b.join(l)
 	return func() {
 		if b.leave(l) {
+			b.renewAll()
 			b.Release(1)
 		}
+	}
+}
+
+func (b *Budget) renewAll() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for l := range b.leases {
+		l.renew()
 	}
 }
 
