@@ -22,14 +22,14 @@ const (
 // values grow with each scrape.
 type fleet struct {
 	addresses []string
-	// scrapes counts the scrapes of each target.
-	scrapes []atomic.Int64
+	// scrapes counts the scrapes of all targets.
+	scrapes atomic.Int64
 	servers []*http.Server
 }
 
 // startFleet starts n targets on free loopback ports.
 func startFleet(ctx context.Context, n int) (*fleet, error) {
-	f := &fleet{scrapes: make([]atomic.Int64, n)}
+	f := &fleet{}
 	var listen net.ListenConfig
 	for i := range n {
 		l, err := listen.Listen(ctx, "tcp", "127.0.0.1:0")
@@ -52,35 +52,16 @@ func (f *fleet) close() {
 	}
 }
 
-// scrapeCounts returns the number of scrapes of each target so far.
-func (f *fleet) scrapeCounts() []int64 {
-	all := make([]int64, len(f.scrapes))
-	for i := range f.scrapes {
-		all[i] = f.scrapes[i].Load()
-	}
-	return all
-}
-
-// scrapesSince returns the number of scrapes since earlier counts: of all targets, and of
-// the one with the fewest.
-func (f *fleet) scrapesSince(earlier []int64) (all, fewest int64) {
-	for i, count := range f.scrapeCounts() {
-		all += count - earlier[i]
-		if i == 0 || count-earlier[i] < fewest {
-			fewest = count - earlier[i]
-		}
-	}
-	return all, fewest
-}
-
 // target returns the handler of a target.
 func (f *fleet) target(replica int) http.Handler {
+	var ticks atomic.Int64
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/metrics" {
 			api(w, r.URL.Path)
 			return
 		}
-		page := simulate.BenchPage(simulate.BenchTRTLLM, replica, int(f.scrapes[replica].Add(1)))
+		f.scrapes.Add(1)
+		page := simulate.BenchPage(simulate.BenchTRTLLM, replica, int(ticks.Add(1)))
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		w.Header().Set("Content-Length", strconv.Itoa(len(page)))
 		_, _ = w.Write(page)

@@ -43,9 +43,9 @@ type plan struct {
 }
 
 const (
-	// Measurement starts after warmScrapes of each target or warmTime, whichever comes first.
-	warmScrapes = 12
-	warmTime    = time.Minute
+	// Measurement starts warmIntervals after the page is complete: with each of the first nine scrapes
+	// of a target the exporter requests more pages, over other connections.
+	warmIntervals = 10
 	// manyLimit is how long a round of many readers may take.
 	manyLimit = 15 * time.Second
 )
@@ -67,25 +67,24 @@ func (p *peer) measure(ctx context.Context, f *fleet, plan *plan) (r result, err
 	if err != nil {
 		return r, err
 	}
-	before, begin := f.scrapeCounts(), time.Now()
+	begin := time.Now()
 	ctx, running, err := start(ctx, cmd)
 	if err != nil {
 		return r, err
 	}
 	defer running.stop()
-	err = p.observe(ctx, &r, &run{running, f, address, before, begin}, plan)
+	err = p.observe(ctx, &r, &run{running, f, address, begin}, plan)
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		err = cause
 	}
 	return r, err
 }
 
-// run is a running peer, with its start time and the scrape counts before it.
+// run is a running peer, with its start time.
 type run struct {
 	*process
 	fleet   *fleet
 	address string
-	before  []int64
 	begin   time.Time
 }
 
@@ -98,7 +97,7 @@ func (p *peer) observe(ctx context.Context, r *result, running *run, plan *plan)
 		return err
 	}
 	r.Start = completed.Sub(running.begin)
-	if err := running.warm(ctx); err != nil {
+	if err := pause(ctx, warmIntervals*plan.interval); err != nil {
 		return err
 	}
 	scrapeRate, err := r.scraping(ctx, running, plan.window)
@@ -132,27 +131,13 @@ func (r *result) byMany(ctx context.Context, running *run, url string, plan *pla
 	return nil
 }
 
-// warm waits until every target was scraped often enough, or the peer ran long enough.
-func (running *run) warm(ctx context.Context) error {
-	const pollInterval = 50 * time.Millisecond
-	for {
-		if _, fewest := running.fleet.scrapesSince(running.before); fewest >= warmScrapes ||
-			time.Since(running.begin) >= warmTime {
-			return nil
-		}
-		if err := pause(ctx, pollInterval); err != nil {
-			return err
-		}
-	}
-}
-
 // scraping measures scrapes alone and returns their CPU time per second.
 func (r *result) scraping(ctx context.Context, running *run, window time.Duration) (scrapeRate float64, err error) {
 	before, err := running.processorTime()
 	if err != nil {
 		return 0, err
 	}
-	scrapeCounts, begin := running.fleet.scrapeCounts(), time.Now()
+	scrapesBefore, begin := running.fleet.scrapes.Load(), time.Now()
 	if err := pause(ctx, window); err != nil {
 		return 0, err
 	}
@@ -161,7 +146,7 @@ func (r *result) scraping(ctx context.Context, running *run, window time.Duratio
 		return 0, err
 	}
 	elapsed := time.Since(begin)
-	done, _ := running.fleet.scrapesSince(scrapeCounts)
+	done := running.fleet.scrapes.Load() - scrapesBefore
 	if expected := float64(r.Targets) * float64(window) / float64(r.Interval); float64(done) < 0.9*expected {
 		return 0, fmt.Errorf("%d scrapes, %.0f were due", done, expected)
 	}
