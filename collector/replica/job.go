@@ -63,6 +63,9 @@ func (run jobRun) finish(apply func()) {
 func (run jobRun) deliver(apply func()) {
 	run.update(func() {
 		if run.ctx.Err() == nil && run.epoch == run.server.Epoch {
+			if run.jobs.releaseStart != nil {
+				run.pool.Starts.Progress()
+			}
 			defer run.followUp(run.ctx)
 			apply()
 		}

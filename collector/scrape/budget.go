@@ -90,26 +90,27 @@ func NewStarts(limit int64) *Budget {
 }
 
 // Start waits until a first scrape may start, and returns nil if ctx is done. The caller calls
-// end when it has ended. While others wait and none ends, those that hang count as ended after
-// maxStart, or sooner so that all that wait can start within two intervals. As long as some end,
-// the others do not hang: the machine is busy, and more at once would only take more memory.
+// end when it has ended. While others wait and none makes progress, those that hang count as ended
+// after maxStart, or sooner so that all that wait can start within two intervals. As long as one makes
+// progress, none hangs: the machine is busy, and more at once would only take more memory.
 func (b *Budget) Start(ctx context.Context, interval time.Duration) (end func()) {
 	if !b.acquire(ctx, 1, nil) {
 		return nil
 	}
-	share := interval / 2 * time.Duration(b.limit) / time.Duration(1+b.waiting.Load())
+	share := interval / 4 * time.Duration(b.limit) / time.Duration(1+b.waiting.Load())
 	l := &lease{grace: min(maxStart, share), cancel: func(error) { b.Release(1) }}
 	l.renew()
 	b.join(l)
 	return func() {
 		if b.leave(l) {
-			b.renewAll()
+			b.Progress()
 			b.Release(1)
 		}
 	}
 }
 
-func (b *Budget) renewAll() {
+// Progress notes that one that started got an answer, so that none hangs that started at the same time.
+func (b *Budget) Progress() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for l := range b.leases {
