@@ -19,6 +19,7 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/replica"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
@@ -39,7 +40,9 @@ type Options struct {
 type Collector struct {
 	opts Options
 	// base holds the settings that the replicas of all pools share.
-	base      replica.Pool
+	base replica.Pool
+	// kinds are the kinds of servers of the last configuration.
+	kinds     atomic.Pointer[engine.Kinds]
 	metrics   *metrics
 	scheduler *scheduler
 	// poolChanges counts changes of the running pools.
@@ -101,6 +104,7 @@ func New(opts Options) (*Collector, error) {
 		Starts:    scrape.NewStarts(int64(startsPerCPU * runtime.GOMAXPROCS(0))),
 		Resources: shared,
 		Origin:    time.Now(),
+		Kinds:     &c.kinds,
 		Marker:    fmt.Sprintf("%sinstance_info{instance_id=%q}", assess.MetricPrefix, id),
 		Panicked:  m.panics.Inc,
 	}
@@ -127,6 +131,9 @@ func (c *Collector) ApplyConfig(cfg *config.File) error {
 			return fmt.Errorf("pool %q: %w", cfg.Pools[i].PoolID, err)
 		}
 		built = append(built, p)
+	}
+	if !c.kinds.Load().Equal(cfg.Kinds) {
+		c.kinds.Store(cfg.Kinds)
 	}
 	c.metrics.shards.Reset()
 	if s := cfg.Sharding; s.Total > 1 {

@@ -9,6 +9,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/discovery"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/replica"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
@@ -104,18 +105,34 @@ func (p *pool) release() {
 	p.scraper.CloseIdle()
 }
 
+// redeclares reports whether a pool knows the kind of a running replica's server otherwise than the
+// pool that found it, or may know one that was not recognised.
+func (p *pool) redeclares(r *runningReplica) bool {
+	before, now := r.foundBy.cfg.Kinds, p.cfg.Kinds
+	if before.Equal(now) {
+		return false
+	}
+	configured := r.Target().Engine
+	alike := r.Target().Auto() || before.Alike(now, configured)
+	return !alike || configured != string(engine.Unknown) && !before.Alike(now, r.slot.Status().DetectedEngine)
+}
+
 // equal reports whether both pools would run in the same way, so that the running pool can stay.
 func (p *pool) equal(o *pool) bool {
-	return p.treatsAlike(o) && reflect.DeepEqual(p.shard, o.shard) && reflect.DeepEqual(p.cfg, o.cfg)
+	a, b := p.cfg, o.cfg
+	alike := a.Kinds.Equal(b.Kinds)
+	a.Kinds, b.Kinds = nil, nil
+	return alike && p.treatsAlike(o) && reflect.DeepEqual(p.shard, o.shard) && reflect.DeepEqual(a, b)
 }
 
 // treatsAlike reports whether both pools scrape a target in the same way, no matter how they
-// discover it, so that its replica can stay.
+// discover it, so that its replica can stay, unless its kind changed.
 func (p *pool) treatsAlike(o *pool) bool {
 	a, b := p.cfg, o.cfg
 	for _, c := range []*config.Pool{&a, &b} {
 		// These show in the targets.
 		c.Discovery, c.RelabelConfigs = discovery.Config{}, nil
+		c.Kinds = nil
 		c.Scheme = ""
 		c.MetricsPath = ""
 		c.APIPort = 0

@@ -2,8 +2,6 @@ package collector
 
 import (
 	"context"
-
-	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
 // Readiness asks the server of the replica with the given key whether it is ready now,
@@ -21,5 +19,5 @@ func (c *Collector) Readiness(ctx context.Context, key string) (ready, known boo
 	if !t.Auto() {
 		kind = t.Engine
 	}
-	return engine.AskReady(ctx, r.pool.scraper, t, kind, status.APIURL, r.pool.shared.GRPC)
+	return c.kinds.Load().AskReady(ctx, r.pool.scraper, t, kind, status.APIURL, r.pool.shared.GRPC)
 }

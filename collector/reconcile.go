@@ -256,7 +256,7 @@ func (c *Collector) handOver(ctx context.Context, p *pool, removed []*runningRep
 // replaces reports whether a target replaces the replica with its key in the same pool, because
 // it must be scraped in another way.
 func replaces(p *pool, t *target.Target, r *runningReplica) bool {
-	unchanged := reflect.DeepEqual(r.Target(), t) && (r.foundBy == p || r.pool.treatsAlike(p))
+	unchanged := reflect.DeepEqual(r.Target(), t) && (r.foundBy == p || r.pool.treatsAlike(p)) && !p.redeclares(r)
 	return r.foundBy.cfg.PoolID == p.cfg.PoolID && !unchanged
 }
 

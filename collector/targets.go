@@ -135,7 +135,7 @@ func (p targetMaker) target(lset labels.Labels) (*target.Target, error) {
 		Interval:      time.Duration(p.ScrapeInterval),
 		Timeout:       time.Duration(p.ScrapeTimeout),
 	}
-	if kinds := config.Engines(); !slices.Contains(kinds, t.Engine) {
+	if kinds := config.Engines(p.Kinds); !slices.Contains(kinds, t.Engine) {
 		return nil, fmt.Errorf(
 			"target %q has %s %q: write one of %s", withoutSecrets(address), relabel.LabelEngine, t.Engine,
 			strings.Join(kinds, ", "),

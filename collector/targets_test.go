@@ -187,7 +187,7 @@ func TestInvalidTargetIsDropped(t *testing.T) {
 		},
 		{
 			"an unknown kind",
-			`target "a:1" has engine "trtlm-serve": write one of ` + strings.Join(config.Engines(), ", "),
+			`target "a:1" has engine "trtlm-serve": write one of ` + strings.Join(config.Engines(nil), ", "),
 			model.LabelSet{model.AddressLabel: "a:1", "engine": "trtlm-serve"},
 		},
 		{

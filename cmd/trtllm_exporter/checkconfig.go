@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -18,10 +19,22 @@ import (
 )
 
 func declareCheckConfig(app *kingpin.Application, out *output) (string, func() error) {
-	cmd := app.Command("check-config", "Check a configuration file and report each mistake with its line. It needs "+
-		"no network and no cluster.")
-	file := cmd.Arg("file", "Configuration file.").Required().String()
-	return cmd.FullCommand(), func() error { return checkConfig(out.stdout, *file) }
+	cmd := app.Command("check-config", "Check a configuration file, or one that declares kinds of servers, and "+
+		"report each mistake with its line. It needs no network and no cluster.")
+	file := cmd.Arg("file", "Configuration file, or a kinds_file.").Required().String()
+	page := cmd.Flag("page", "Saved metrics page of a server: what the series of a kinds_file match on it.").
+		PlaceHolder("FILE").
+		String()
+	return cmd.FullCommand(), func() error {
+		text, _ := os.ReadFile(*file) // The error is that of the check.
+		switch {
+		case config.DeclaresKinds(text):
+			return checkKinds(out.stdout, *file, *page)
+		case *page != "":
+			return exitError{errors.New("--page is for a file that declares kinds; name the kinds_file"), exitUsage}
+		}
+		return checkConfig(out.stdout, *file)
+	}
 }
 
 // checkConfig does everything that a start does without network, and summarizes the file.
@@ -36,6 +49,9 @@ func checkConfig(w io.Writer, file string) error {
 		head += fmt.Sprintf(" shared by %d exporters", total)
 	}
 	p.line(head)
+	if declared := f.Kinds.Declared(); len(declared) > 0 {
+		p.line(fmt.Sprintf("  %s: %s", strings.Join(f.KindsFiles, ", "), count(len(declared), "kind")))
+	}
 	for _, warning := range warnings(file, f) {
 		p.line("  warning: " + warning)
 	}

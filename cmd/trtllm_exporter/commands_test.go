@@ -62,6 +62,10 @@ func (p *placed) put(args []string) []string {
 			used++
 		case exporters.MatchString(value):
 			value = "http://" + p.exporter + exporters.FindStringSubmatch(value)[2]
+		case value == "kinds.yml":
+			value = "../../docs/examples/kinds/lmdeploy.yml"
+		case value == "page.txt":
+			value = "../../collector/testdata/declared/lmdeploy.prom"
 		case files.MatchString(value):
 			value = file
 		case value == "FOLDER":

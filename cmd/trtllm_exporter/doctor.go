@@ -25,6 +25,7 @@ type doctorFlags struct {
 	access       accessFlags
 	apiPort      int
 	apiPath      string
+	kindsFiles   []string
 	timeout      time.Duration
 	json         bool
 }
@@ -43,6 +44,9 @@ func declareDoctor(app *kingpin.Application, out *output) (string, func() error)
 	cmd.Flag("api-port", "Port of the server's HTTP API, if it is not the usual one of its kind.").IntVar(&f.apiPort)
 	cmd.Flag("api-path", "Prefix of the paths of the server's API, if it is not next to the "+
 		"metrics page.").StringVar(&f.apiPath)
+	cmd.Flag("kinds-file", "File that declares kinds of servers, as kinds_file of a configuration; repeatable.").
+		PlaceHolder("FILE").
+		StringsVar(&f.kindsFiles)
 	cmd.Flag("timeout", "Timeout of each request.").Default("4s").DurationVar(&f.timeout)
 	cmd.Flag("json", "Print the findings as JSON.").BoolVar(&f.json)
 	f.access.declare(cmd)
@@ -68,6 +72,8 @@ func (f *doctorFlags) check() error {
 	case f.file != "" && f.access.given():
 		return errors.New("--config.file and flags for TLS or credentials are both given; the pool of the file has " +
 			"these as keys")
+	case f.file != "" && len(f.kindsFiles) > 0:
+		return errors.New("--config.file and --kinds-file are both given; set kinds_file in the file")
 	case f.timeout <= 0:
 		return errors.New("--timeout must be longer than 0")
 	}
@@ -118,7 +124,12 @@ func (f *doctorFlags) pool() (config.Pool, error) {
 			return pool, exitError{err, exitUsage}
 		}
 	} else {
+		kinds, err := config.LoadKinds(f.kindsFiles...)
+		if err != nil {
+			return pool, exitError{err, exitUsage}
+		}
 		f.access.apply(&pool)
+		pool.Kinds = kinds
 	}
 	pool.APIPort = cmp.Or(f.apiPort, pool.APIPort)
 	pool.APIPath = cmp.Or(f.apiPath, pool.APIPath)
@@ -174,7 +185,7 @@ func (f *doctorFlags) diagnose(ctx context.Context, r *report, file *config.File
 		var problem *scrape.Diagnosis
 		t, status := slot.Target(), slot.Status()
 		if pool := pools[t.PoolID]; pool != nil && (diagnosed < maxDiagnosed || len(f.urls) > 0) {
-			problem = scrape.Diagnose(ctx, pool.HTTP, f.timeout, t, &status)
+			problem = scrape.Diagnose(ctx, pool.HTTP, pool.Kinds, f.timeout, t, &status)
 		}
 		if problem != nil {
 			diagnosed++

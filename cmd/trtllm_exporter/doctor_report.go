@@ -128,10 +128,13 @@ func (r *report) conclude(f *doctorFlags) {
 		r.repeats = len(flags) == 0 && !elsewhere
 	case f.file != "":
 		r.Next = []string{program + " --config.file " + f.file}
-	case f.access.given() && len(urls) == 1:
+	case (f.access.given() || len(f.kindsFiles) > 0) && len(urls) == 1:
 		r.Next = []string{program + " --config.file " + program + ".yml"}
 		if u, err := url.Parse(urls[0]); err == nil {
 			r.File = f.access.document(u.Scheme, u.Host)
+		}
+		if len(f.kindsFiles) > 0 {
+			r.File = "kinds_file: [" + strings.Join(f.kindsFiles, ", ") + "]\n" + r.File
 		}
 	default:
 		r.Next = []string{program + " --target " + strings.Join(urls, " --target ")}

@@ -16,7 +16,6 @@ import (
 	promslogflag "github.com/prometheus/common/promslog/flag"
 	"github.com/prometheus/common/version"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
@@ -80,7 +79,7 @@ type output struct {
 
 // commandLine declares the flags and returns the action of each subcommand.
 func commandLine(stdout, stderr io.Writer) (*kingpin.Application, map[string]func() error, *output) {
-	kinds := strings.Join(config.Kinds(), ", ")
+	kinds := strings.Join(engine.BuiltIn().Names(), ", ")
 	app := kingpin.New(program, fmt.Sprintf("Metrics of LLM servers (%s), many replicas on one /metrics "+
 		"for Prometheus.", kinds))
 	app.UsageWriter(stdout).ErrorWriter(stderr)

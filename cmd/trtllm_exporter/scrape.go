@@ -25,8 +25,16 @@ func declareScrape(app *kingpin.Application, out *output) (string, func() error)
 	cmd := app.Command("scrape", "Scrape one server once and print its metrics as the exporter would serve them.")
 	server := cmd.Arg("url", "Server, as host:port or http://host:8002.").Required().String()
 	timeout := cmd.Flag("scrape.timeout", "Timeout of the scrape.").Default("4s").Duration()
+	kindsFiles := cmd.Flag("kinds-file", "File that declares kinds of servers, as kinds_file of a configuration; "+
+		"repeatable.").PlaceHolder("FILE").Strings()
 	return cmd.FullCommand(), func() error {
-		f, err := singleScrape([]string{*server}, *timeout, config.DefaultPool)
+		pool := config.DefaultPool
+		kinds, err := config.LoadKinds(*kindsFiles...)
+		if err != nil {
+			return exitError{err, exitUsage}
+		}
+		pool.Kinds = kinds
+		f, err := singleScrape([]string{*server}, *timeout, pool)
 		if err != nil {
 			return err
 		}

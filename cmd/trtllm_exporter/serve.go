@@ -228,7 +228,7 @@ func serve(ctx context.Context, out *output, flags *webFlags, source *sourceFlag
 	redirectKubernetesLog(logger)
 	redirectStandardLog(logger)
 	flags.ConfigFile = source.file
-	initial, _ := os.ReadFile(source.file) // A change while the exporter starts must count as one.
+	initial := config.Contents(source.file) // A change while the exporter starts must count as one.
 	e, err := newExporter(ctx, logger, flags.options(), source.load)
 	if err != nil {
 		return err
@@ -289,14 +289,14 @@ func bounded(ctx context.Context, work func(context.Context) error) error {
 	}
 }
 
-// watch requests a reload whenever the content of a file changes, until ctx is done. It compares
-// the content because a ConfigMap is mounted through symbolic links, which are swapped, and
-// modification times say little. A file that cannot be read counts as a change only the second
-// time in a row, and its reload fails.
+// watch requests a reload whenever the content of a file, or of the files with kinds that it names,
+// changes, until ctx is done. It compares the content because a ConfigMap is mounted through symbolic
+// links, which are swapped, and modification times say little. A file that cannot be read counts as a
+// change only the second time in a row, and its reload fails.
 func watch(ctx context.Context, file string, previous []byte, interval time.Duration, reload chan<- os.Signal) {
 	latest := previous
 	for wait(ctx, interval) {
-		now, _ := os.ReadFile(file) // It is nil if the file cannot be read.
+		now := config.Contents(file) // It is nil if a file cannot be read.
 		unreadable := now == nil && latest != nil
 		if latest = now; unreadable || bytes.Equal(now, previous) {
 			continue

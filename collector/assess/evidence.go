@@ -36,6 +36,8 @@ type Evidence struct {
 	// Questions holds the latest to each entry that one was about.
 	Questions []Question
 	Canary    Canary
+	// Declared is true if a file declares the kind of server, and what counts as a failure.
+	Declared bool
 	// RefusedFailed is true if the page counts rejected requests as failed.
 	RefusedFailed bool
 	// Processes is the number of processes that answer in turn, or 0 if only one is known.
@@ -171,6 +173,7 @@ func (e *Evidence) Found(f *Findings) {
 		return
 	}
 	e.Unrouted, e.RefusedFailed = f.Page.Unrouted(), f.Engine.Quirks(f.Page).RefusedFailed
+	e.Declared = f.Engine.Declared
 	e.Unserved, e.Deliberate, e.Unobservable = f.Unserved, f.Deliberate, f.Unobservable()
 }
 
@@ -182,7 +185,7 @@ func (e *Evidence) witnesses() Witnesses {
 		w.Accusation = Nothing // Nobody asks any more, and what failed did so for lack of workers.
 	}
 	switch w.Accusation {
-	case OnlyFailures, PartFails:
+	case OnlyFailures, PartFails, DeclaredFails:
 		w.Acquitted = e.acquitted()
 		w.Question = e.aboutFailures()
 	case NothingMoves:
@@ -220,6 +223,8 @@ func (e *Evidence) accusation() Accusation {
 		return NothingMoves
 	case e.part() != "":
 		return PartFails
+	case len(e.Failing) > 0 && e.Declared:
+		return DeclaredFails
 	case len(e.Failing) > 0:
 		return OnlyFailures
 	}
@@ -342,7 +347,7 @@ func (e *Evidence) ends() bool { return !e.API.SamePort && e.API.Ends() }
 func (e *Evidence) admits(a Accusation) bool {
 	since, accused := e.API.NotReadySince, e.API.NotReadySince
 	switch a { //nolint:exhaustive // The others stand as long as that already.
-	case OnlyFailures:
+	case OnlyFailures, DeclaredFails:
 		accused = e.unacquittedSince()
 	case NoPage:
 		accused = e.Scrape.Since

@@ -34,18 +34,20 @@ type Identity struct {
 	Page  *engine.Page
 	Facts *engine.Facts
 
-	target *target.Target
-	config *Labels
+	target      *target.Target
+	config      *Labels
+	modelLabels []string
 }
 
 // NewIdentity combines what is known about a replica; page and facts may be nil.
 func NewIdentity(t *target.Target, cfg *Labels, e *engine.Kind, page *engine.Page, facts *engine.Facts) *Identity {
 	id := &Identity{
-		Kind:   e.Name,
-		Page:   page,
-		Facts:  facts,
-		target: t,
-		config: cfg,
+		Kind:        e.Name,
+		Page:        page,
+		Facts:       facts,
+		target:      t,
+		config:      cfg,
+		modelLabels: e.ModelLabels(),
 	}
 	if facts == nil {
 		facts = &engine.Facts{}
@@ -108,7 +110,7 @@ func (id *Identity) Labeler() exposition.Labeler {
 		ModelID:       id.Topology.ModelID,
 		Versions:      id.config.Versions,
 		HonorLabels:   id.config.Honor,
-		ModelLabels:   engine.ModelLabels(),
+		ModelLabels:   id.modelLabels,
 	})
 	return func(in labels.Labels) exposition.Labeled { return labelled(rules.Series(in)) }
 }

@@ -27,7 +27,8 @@ func (e *Evidence) remarks(state State, w Witnesses, r *Ruling) []remark {
 	if r.Look {
 		all = append(all, e.accused(w))
 	}
-	if w.Accusation != OnlyFailures && w.Accusation != PartFails && len(e.Failing) > 0 && e.Scrape.OK {
+	fails := slices.Contains(accusations(OnlyFailures, PartFails, DeclaredFails), w.Accusation)
+	if !fails && len(e.Failing) > 0 && e.Scrape.OK {
 		all = append(all, remark{e.allFail(), failingRunbook})
 	}
 	if state == CanaryFailing || w.Accusation != Nothing || !r.Look {
@@ -39,14 +40,16 @@ func (e *Evidence) remarks(state State, w Witnesses, r *Ruling) []remark {
 // accused returns what is to be said of a ready replica that needs attention.
 func (e *Evidence) accused(w Witnesses) remark {
 	switch {
-	case w.Accusation == OnlyFailures && w.Acquitted:
+	case (w.Accusation == OnlyFailures || w.Accusation == DeclaredFails) && w.Acquitted:
 		return remark{e.allFail() + ", and others are served", failingRunbook}
-	case w.Accusation == OnlyFailures && w.Question == Answered:
+	case (w.Accusation == OnlyFailures || w.Accusation == DeclaredFails) && w.Question == Answered:
 		return remark{
 			e.allFail() + ", and the exporter's own was answered: the requests may be to blame", failingRunbook,
 		}
 	case w.Accusation == PartFails && w.Question == Answered:
 		return remark{e.allFail() + ", and the exporter's own was answered: it may do without", failingRunbook}
+	case w.Accusation == DeclaredFails:
+		return remark{e.allFail() + ", as far as its kinds_file is right", suspectedRunbook}
 	case w.Accusation == PartFails:
 		return remark{e.allFail(), suspectedRunbook}
 	case w.Accusation == NothingMoves && w.Question == Answered:

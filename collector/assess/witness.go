@@ -14,6 +14,9 @@ const (
 	// PartFails means that only failures end at a part of a model that does not count how its own
 	// requests end, and may do without that part.
 	PartFails Accusation = "a part only fails"
+	// DeclaredFails means that only failures end, as the file says that declares the kind of server: a
+	// mistake there would convict a healthy one.
+	DeclaredFails Accusation = "only failures end as a kinds_file counts"
 	// NothingMoves means that requests are in flight of which nothing moves.
 	NothingMoves Accusation = "nothing moves"
 	// NoPage means that something answers, and not with a page, or that the page is late while the
@@ -169,9 +172,10 @@ var rulings = []Ruling{
 	},
 	{Accusations: accusations(NoPage), State: Blind, Ready: Keep, Live: Keep},
 
-	// Nothing moves, or a part only fails: a guess.
+	// Nothing moves, a part only fails, or failures are what a file says: a guess.
 	{
 		Accusations: signs,
+		Acquitted:   no,
 		Questions:   answers(NotAsked, Awaited),
 		State:       Ready,
 		Look:        true,
@@ -191,9 +195,9 @@ var rulings = []Ruling{
 //
 //nolint:gochecknoglobals // constant data.
 var (
-	counters = accusations(OnlyFailures, PartFails, NothingMoves)
-	passive  = accusations(OnlyFailures, PartFails, NothingMoves, NoPage)
-	signs    = accusations(PartFails, NothingMoves)
+	counters = accusations(OnlyFailures, PartFails, DeclaredFails, NothingMoves)
+	passive  = accusations(OnlyFailures, PartFails, DeclaredFails, NothingMoves, NoPage)
+	signs    = accusations(PartFails, DeclaredFails, NothingMoves)
 	failed   = answers(Failed, FailedTwice)
 	no       = []bool{false}
 	// noAnswer is everything but an answer.
@@ -224,7 +228,7 @@ func (r *Ruling) StateFor(a Accusation) State {
 	switch {
 	case r.State != "":
 		return r.State
-	case a == OnlyFailures || a == PartFails:
+	case a == OnlyFailures || a == PartFails || a == DeclaredFails:
 		return Failing
 	case a == NothingMoves:
 		return Stalled

@@ -103,6 +103,18 @@ func TestWitnesses(t *testing.T) {
 			assess.Fail,
 		},
 		{
+			"only failures end, and a file says that they are failures",
+			assess.Witnesses{assess.DeclaredFails, false, assess.NotAsked, assess.SaysReady},
+			assess.Ready, assess.Pass,
+			assess.Pass,
+		},
+		{
+			"only failures end, a file says that they are failures, and so did the question",
+			assess.Witnesses{assess.DeclaredFails, false, assess.Failed, assess.SaysReady},
+			assess.Failing, assess.Fail,
+			assess.Fail,
+		},
+		{
 			"nothing moves",
 			assess.Witnesses{assess.NothingMoves, false, assess.NotAsked, assess.SaysReady},
 			assess.Ready, assess.Pass, assess.Pass,

@@ -16,6 +16,8 @@ import (
 // so that all other keys can be validated too.
 type checker struct {
 	problems problems
+	// root is the type of the document.
+	root reflect.Type
 	// lines holds the line of every key, by path.
 	lines map[string]int
 	// refused holds the paths of the keys that do not have the value which the document means.
@@ -49,7 +51,12 @@ type selfDecoder interface {
 const maxRepeated = 1_000_000
 
 func newChecker() *checker {
-	return &checker{lines: map[string]int{}, visits: map[visit]bool{}, open: map[*yaml.Node]bool{}}
+	return &checker{
+		root:   reflect.TypeFor[File](),
+		lines:  map[string]int{},
+		visits: map[visit]bool{},
+		open:   map[*yaml.Node]bool{},
+	}
 }
 
 func (c *checker) add(n *yaml.Node, format string, args ...any) {
@@ -128,6 +135,10 @@ func (c *checker) readStruct(n *yaml.Node, v reflect.Value, path string) {
 }
 
 func (c *checker) readList(n *yaml.Node, v reflect.Value, path string) {
+	if n.Kind == yaml.ScalarNode && v.Type() == reflect.TypeFor[FileNames]() {
+		one := *n // It is being read already.
+		n = &yaml.Node{Kind: yaml.SequenceNode, Line: n.Line, Content: []*yaml.Node{&one}}
+	}
 	if n.Kind != yaml.SequenceNode {
 		c.add(n, "%s must be a list, not %s; start each entry with \"- \"", describe(path), kindWord(n))
 		c.refuse(path)

@@ -15,6 +15,8 @@ var contradicted = map[string][]string{
 	"global.scrape_timeout":      {"global.scrape_interval"},
 	"global.window":              {"global.scrape_interval", "scrape_interval"},
 	"sharding.index":             {"sharding.total"},
+	"engine":                     {"kinds_file"},
+	"kinds.marks":                {"kinds.prefix"},
 	"scrape_timeout":             {"global.scrape_interval", "scrape_interval"},
 	"api_scheme":                 {"api_port", "api_path"},
 	"canary.timeout":             {"canary.interval"},

@@ -13,6 +13,8 @@ import (
 	_ "github.com/prometheus/prometheus/discovery/kubernetes" // As in the program.
 	"github.com/stretchr/testify/require"
 	"gopkg.in/yaml.v3"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
 // clientSection documents the keys that pools and http_sd_configs share.
@@ -193,5 +195,45 @@ func requireOnlyFilesMissing(t *testing.T, text string) {
 	}
 	for _, one := range flatten(err) {
 		require.ErrorIs(t, one, fs.ErrNotExist, text)
+	}
+}
+
+// TestDocumentedKeysOfKindsMatchCode compares the tables of docs/kinds.md with what a file of kinds takes.
+func TestDocumentedKeysOfKindsMatchCode(t *testing.T) {
+	text, err := os.ReadFile("../../docs/kinds.md")
+	require.NoError(t, err)
+	page := map[string][]string{}
+	row, section := regexp.MustCompile("(?m)^\\| `([a-z_0-9]+)` \\| ([a-z]*)"), ""
+	for line := range strings.Lines(string(text)) {
+		if heading, ok := strings.CutPrefix(line, "##"); ok {
+			section = strings.Trim(heading, "# `\n")
+		}
+		if m := row.FindStringSubmatch(line); m != nil {
+			page[section] = append(page[section], m[1])
+		}
+	}
+	found := map[string][]string{}
+	blocks(reflect.TypeFor[kindsDocument](), "", found)
+	for section, keys := range found {
+		require.ElementsMatch(t, keys, page[section], "section %s", section)
+	}
+	var signals []string
+	for _, s := range engine.DeclarableSignals() {
+		signals = append(signals, string(s))
+	}
+	require.Equal(t, signals, page["Signals"])
+}
+
+// TestDocumentedKindsLoad reads the examples in docs/kinds.md, each of at most thirty lines.
+func TestDocumentedKindsLoad(t *testing.T) {
+	text, err := os.ReadFile("../../docs/kinds.md")
+	require.NoError(t, err)
+	examples := regexp.MustCompile("(?s) *```yaml\n(.*?)```").FindAllStringSubmatch(string(text), -1)
+	require.Len(t, examples, 2)
+	for i, example := range examples {
+		name := filepath.Join(t.TempDir(), "kinds.yml")
+		require.NoError(t, os.WriteFile(name, []byte(example[1]), 0o600))
+		_, err := LoadKinds(name)
+		require.NoError(t, err, "example %d", i)
 	}
 }

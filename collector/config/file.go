@@ -18,6 +18,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
@@ -32,6 +33,9 @@ type File struct {
 	Sharding   Sharding          `yaml:"sharding"`
 	Pools      []Pool            `yaml:"pools"`
 	Exposition exposition.Config `yaml:"exposition"`
+	// KindsFiles are files that declare kinds of servers, and Kinds all that there are.
+	KindsFiles FileNames     `yaml:"kinds_file,omitempty"`
+	Kinds      *engine.Kinds `yaml:"-"`
 }
 
 // DefaultFile is the default document.
@@ -47,6 +51,7 @@ var DefaultFile = File{
 func (f *File) Resolve() {
 	for i := range f.Pools {
 		f.Pools[i].resolve(&f.Global)
+		f.Pools[i].Kinds = f.Kinds
 	}
 }
 
@@ -70,15 +75,7 @@ func Load(path string, further ...func(*Pool) error) (*File, error) {
 // document are relative to its directory. All mistakes are reported at once, whatever their kind,
 // but none that may only follow from another: see followsFrom.
 func Parse(name string, text []byte, further ...func(*Pool) error) (*File, error) {
-	if len(text) > maxFileSize {
-		return nil, fmt.Errorf("%s: the file is larger than %d MiB; move targets to "+
-			"file_sd_configs", name, maxFileSize>>20)
-	}
-	if !utf8.Valid(text) {
-		line := firstLine(string(text), func(line string) bool { return !utf8.ValidString(line) })
-		return nil, problems{{line: line, text: "not valid UTF-8; save the file as UTF-8"}}.err(name)
-	}
-	root, second, broken := tree(text)
+	root, second, broken := parseDocument(text, "pools")
 	if broken != nil {
 		return nil, broken.err(name)
 	}
@@ -91,6 +88,7 @@ func Parse(name string, text []byte, further ...func(*Pool) error) (*File, error
 	if check.repeated > maxRepeated {
 		return nil, problems{{text: excessive + advice(excessive)}}.err(name)
 	}
+	check.loadKinds(&f, filepath.Dir(name))
 	f.Resolve()
 	for i := range f.Pools {
 		f.Pools[i].setDirectory(filepath.Dir(name))
@@ -102,14 +100,27 @@ func Parse(name string, text []byte, further ...func(*Pool) error) (*File, error
 	return &f, nil
 }
 
+// parseDocument parses a text, which needs at least one key.
+func parseDocument(text []byte, key string) (root *yaml.Node, second, broken problems) {
+	if len(text) > maxFileSize {
+		return nil, nil, problems{{text: fmt.Sprintf("the file is larger than %d MiB; move targets to "+
+			"file_sd_configs", maxFileSize>>20)}}
+	}
+	if !utf8.Valid(text) {
+		line := firstLine(string(text), func(line string) bool { return !utf8.ValidString(line) })
+		return nil, nil, problems{{line: line, text: "not valid UTF-8; save the file as UTF-8"}}
+	}
+	return tree(text, key)
+}
+
 // tree parses the text. It must be a single document; a second one is a mistake among others.
-func tree(text []byte) (root *yaml.Node, second, broken problems) {
+func tree(text []byte, key string) (root *yaml.Node, second, broken problems) {
 	dec := yaml.NewDecoder(bytes.NewReader(text))
 	var doc, next yaml.Node
 	err := dec.Decode(&doc)
 	switch {
 	case errors.Is(err, io.EOF), err == nil && doc.Content[0].ShortTag() == "!!null":
-		return nil, nil, problems{{text: "the file is empty; it needs at least pools"}}
+		return nil, nil, problems{{text: "the file is empty; it needs at least " + key}}
 	case err != nil:
 		return nil, nil, problems{syntaxProblem(err, string(text))}
 	}

@@ -159,7 +159,7 @@ func (c *checker) field(
 		others := v.FieldByIndex(keys.others)
 		return entryOf(others, reflect.ValueOf(key.Value).Convert(others.Type().Key()))
 	default:
-		c.add(key, "unknown key %q in %s%s", key.Value, describe(path), hint(key.Value, path, keys))
+		c.add(key, "unknown key %q in %s%s", key.Value, describe(path), c.hint(key.Value, path, keys))
 		c.refuse(join(path, key.Value))
 		for _, meant := range meantBy(key.Value, keys) {
 			if !has(n, meant) {

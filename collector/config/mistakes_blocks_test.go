@@ -11,7 +11,7 @@ var blockMistakes = []mistake{
 		name: "an unknown block",
 		text: "dashboards: true",
 		want: `line 1: unknown key "dashboards" in the document; ` +
-			"known keys: global, identity, sharding, pools, exposition",
+			"known keys: global, identity, sharding, pools, exposition, kinds_file",
 	},
 	{
 		name: "global is text",

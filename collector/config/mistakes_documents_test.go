@@ -21,7 +21,7 @@ var documentMistakes = []mistake{
 		name: "a list",
 		text: "- pools",
 		want: "line 1: the document must be a mapping of keys, not a list; " +
-			"known keys: global, identity, sharding, pools, exposition",
+			"known keys: global, identity, sharding, pools, exposition, kinds_file",
 	},
 	{
 		name: "targets of file_sd_configs",
@@ -74,7 +74,7 @@ data: { config.yml: "pools: []" }
 		name: "a text",
 		text: "pools",
 		want: "line 1: the document must be a mapping of keys, not text; " +
-			"known keys: global, identity, sharding, pools, exposition",
+			"known keys: global, identity, sharding, pools, exposition, kinds_file",
 	},
 	{
 		name: "a second document",

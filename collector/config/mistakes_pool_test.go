@@ -116,7 +116,7 @@ engine: triton
 	{
 		name: "engine is no kind of server",
 		text: "engine: no-such-kind",
-		want: `line 5: pools[0].engine: "no-such-kind" is unknown; use ` + strings.Join(config.Engines(), ", "),
+		want: `line 5: pools[0].engine: "no-such-kind" is unknown; use ` + strings.Join(config.Engines(nil), ", ") + ", or declare it in kinds_file",
 	},
 	{
 		name: "engine_dir ends with a space",

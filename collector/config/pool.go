@@ -25,16 +25,8 @@ const EngineAuto = "auto"
 
 // Engines returns the valid values of the key engine. An unknown server counts as a replica if the
 // operator says so.
-func Engines() []string {
-	return append([]string{EngineAuto, string(engine.Unknown)}, Kinds()...)
-}
-
-// Kinds returns the names of the kinds of servers.
-func Kinds() (names []string) {
-	for _, e := range engine.All() {
-		names = append(names, string(e.Name))
-	}
-	return names
+func Engines(kinds *engine.Kinds) []string {
+	return append([]string{EngineAuto, string(engine.Unknown)}, kinds.Names()...)
 }
 
 // Pool describes replicas that serve the same model in the same way.
@@ -55,6 +47,8 @@ type Pool struct {
 	// StallAfter and FailingMin are set by the global block.
 	StallAfter model.Duration `yaml:"-"`
 	FailingMin int            `yaml:"-"`
+	// Kinds are the kinds of servers that the document knows.
+	Kinds *engine.Kinds `yaml:"-"`
 
 	// Scheme is http or https.
 	Scheme string `yaml:"scheme"`

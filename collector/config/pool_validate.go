@@ -9,18 +9,16 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
 // Validate returns all errors of the pool, each beginning with its key.
 func (c *Pool) Validate() error {
 	errs := keyErrors{checkName("pool_id", c.PoolID)}
 	errs.addIf(
-		!slices.Contains(Engines(), c.Engine),
-		"engine: %q is unknown; use %s",
+		!slices.Contains(Engines(c.Kinds), c.Engine),
+		"engine: %q is unknown; use %s, or declare it in kinds_file",
 		c.Engine,
-		strings.Join(Engines(), ", "),
+		strings.Join(Engines(c.Kinds), ", "),
 	)
 	errs.addIf(c.ScrapeInterval < 0, "scrape_interval: must be longer than 0; leave it out to use the global one")
 	errs.addIf(c.ScrapeTimeout < 0, "scrape_timeout: must be longer than 0; leave it out to use the global one")
@@ -143,7 +141,7 @@ func (c *Pool) validateProtocol() error {
 		return nil
 	}
 	var errs keyErrors
-	errs.addIf(c.Engine != EngineAuto && !hasGRPC(c.Engine),
+	errs.addIf(c.Engine != EngineAuto && !c.hasGRPC(c.Engine),
 		"api_protocol: servers of engine %s have no gRPC API; use %s", c.Engine, ProtocolHTTP)
 	errs.addIf(c.HTTP.Proxy.Proxy() != nil, "api_protocol: gRPC does not go through a proxy; remove the proxy "+
 		"keys or use http")
@@ -151,10 +149,10 @@ func (c *Pool) validateProtocol() error {
 }
 
 func (c *Pool) validateIterations() error {
-	if !c.IterationStats || c.Engine == EngineAuto || hasIterations(c.Engine) {
+	if !c.IterationStats || c.Engine == EngineAuto || c.hasIterations(c.Engine) {
 		return nil
 	}
-	supported := slices.DeleteFunc(Engines(), func(kind string) bool { return !hasIterations(kind) })
+	supported := slices.DeleteFunc(Engines(c.Kinds), func(kind string) bool { return !c.hasIterations(kind) })
 	return fmt.Errorf("iteration_stats: servers of engine %s have no iteration statistics; remove it, or set "+
 		"engine to %s", c.Engine, strings.Join(supported, " or "))
 }
@@ -171,15 +169,15 @@ func (c *Pool) validateCanary() error {
 	return errors.Join(errs...)
 }
 
-func hasGRPC(kind string) bool {
-	e, ok := engine.ByName(kind)
+func (c *Pool) hasGRPC(kind string) bool {
+	e, ok := c.Kinds.Named(kind)
 	if ok {
 		_, ok = e.GRPCPort(0)
 	}
 	return ok
 }
 
-func hasIterations(kind string) bool {
-	e, ok := engine.ByName(kind)
+func (c *Pool) hasIterations(kind string) bool {
+	e, ok := c.Kinds.Named(kind)
 	return ok && e.Iterations != ""
 }

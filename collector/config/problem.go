@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -39,13 +40,24 @@ func (p *problem) Unwrap() error { return p.cause }
 // problems holds the mistakes in one document.
 type problems []*problem
 
-// err joins the problems, sorted by line, with one line of text each, which is there once even if
-// both the decoder of a block and its validation found it. It returns nil if there are none.
-func (p problems) err(document string) error {
-	slices.SortStableFunc(p, func(a, b *problem) int { return a.line - b.line })
-	errs, told := make([]error, 0, len(p)), map[string]bool{}
+// in sets the document of the problems.
+func (p problems) in(document string) problems {
 	for _, mistake := range p {
 		mistake.document = document
+	}
+	return p
+}
+
+// err joins the problems, those of other documents last, sorted by line, with one line of text each, which is
+// there once even if both the decoder of a block and its validation found it. It returns nil if there are
+// none.
+func (p problems) err(document string) error {
+	slices.SortStableFunc(p, func(a, b *problem) int {
+		return cmp.Or(strings.Compare(a.document, b.document), a.line-b.line)
+	})
+	errs, told := make([]error, 0, len(p)), map[string]bool{}
+	for _, mistake := range p {
+		mistake.document = cmp.Or(mistake.document, document)
 		if text := mistake.Error(); !told[text] {
 			told[text] = true
 			errs = append(errs, mistake)

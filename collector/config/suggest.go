@@ -28,14 +28,14 @@ var renamed = map[string]string{
 }
 
 // hint returns what to write instead of an unknown key.
-func hint(key, path string, keys *keySet) string {
+func (c *checker) hint(key, path string, keys *keySet) string {
 	if other := renamed[key]; other != "" {
 		return "; use " + other
 	}
 	if near := Nearest(key, keys.order); near != "" {
 		return fmt.Sprintf("; did you mean %q?", near)
 	}
-	parents := Blocks(key) // The one closest to the root is the most likely.
+	parents := blocksWith(key, c.root) // The one closest to the root is the most likely.
 	if len(parents) > 0 && parents[0] != path {
 		for i, parent := range parents {
 			parents[i] = describe(parent)
@@ -49,8 +49,10 @@ func hint(key, path string, keys *keySet) string {
 }
 
 // Blocks returns the paths of the blocks that may have a key, the closest to the root first.
-func Blocks(key string) []string {
-	blocks := parentsOf(key, reflect.TypeFor[File](), "")
+func Blocks(key string) []string { return blocksWith(key, reflect.TypeFor[File]()) }
+
+func blocksWith(key string, document reflect.Type) []string {
+	blocks := parentsOf(key, document, "")
 	slices.SortStableFunc(blocks, func(a, b string) int { return strings.Count(a, ".") - strings.Count(b, ".") })
 	return blocks
 }

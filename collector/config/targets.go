@@ -39,7 +39,7 @@ func FromTargets(urls []string, pool Pool) (*File, error) {
 		pool.Discovery.StaticConfigs = append(pool.Discovery.StaticConfigs, g)
 	}
 	f := DefaultFile
-	f.Pools = []Pool{pool}
+	f.Pools, f.Kinds = []Pool{pool}, pool.Kinds
 	// There is no flag for the window.
 	f.Global.Window = max(f.Global.Window, 2*pool.ScrapeInterval)
 	f.Resolve()

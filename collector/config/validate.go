@@ -97,7 +97,7 @@ func (c *checker) locate(err error) {
 		}
 		c.problems = append(c.problems, &problem{
 			line:  lineOf(mentioned(key, reason, c.lines), c.lines),
-			text:  text + advice(text),
+			text:  text + advice(text) + meant(err),
 			cause: err,
 		})
 	}

@@ -143,7 +143,7 @@ func TestSyntaxErrorHasLine(t *testing.T) {
 			"list or mapping that starts here" + check,
 		"pools: []\n---\n\tpools:\n":       "line 3: the line is indented with a tab; use spaces",
 		"# one\n# two\npools: 'a\xff'\n":   "line 3: not valid UTF-8; save the file as UTF-8",
-		"a: &a { b: *a }\npools: [ *a ]\n": `line 1: unknown key "a" in the document; known keys: global, identity, sharding, pools, exposition`,
+		"a: &a { b: *a }\npools: [ *a ]\n": `line 1: unknown key "a" in the document; known keys: global, identity, sharding, pools, exposition, kinds_file`,
 	} {
 		require.Equal(t, want, mistakesOf(t, text)[0], text)
 	}

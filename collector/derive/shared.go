@@ -26,7 +26,7 @@ type Naming struct {
 // indexKey is everything that an index depends on: targets with equal keys share an index.
 type indexKey struct {
 	page       exposition.WatchedKey
-	kind       engine.Name
+	kind       *engine.Kind
 	ranks      engine.Ranks
 	topology   *engine.Topology
 	objectives [maxObjectives]Objective
@@ -59,7 +59,7 @@ func sharedIndex(o *Options, page *engine.Page, block *exposition.Block) *index 
 	}
 	key := indexKey{
 		page:           alike,
-		kind:           o.Engine.Name,
+		kind:           o.Engine,
 		ranks:          page.Ranks(),
 		topology:       o.Naming.Topology.Shared(),
 		aliases:        o.aliases(page.Shape()),

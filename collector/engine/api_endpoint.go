@@ -166,17 +166,17 @@ func (l *Locator) ForIdentity(a *Answers) *Endpoint {
 	return &found
 }
 
-// AskReady asks a server of the given kind whether it is ready, at base if that is known to be its
+// AskReady asks a server of the named kind whether it is ready, at base if that is known to be its
 // API, or else at the configured URL. A positive answer counts as the server's, a negative one at
 // a configured URL only in the words of its kind; otherwise known is false.
-func AskReady(
+func (ks *Kinds) AskReady(
 	ctx context.Context,
 	client BriefClient,
 	t *target.Target,
 	kind, base string,
 	grpc bool,
 ) (ready, known bool) {
-	e, found := ByName(kind)
+	e, found := ks.Named(kind)
 	if !found {
 		return false, false
 	}

@@ -349,7 +349,7 @@ func TestAskReadyCountsOnlyAnswersOfServer(t *testing.T) {
 		{engine.Triton, triton, "", base, proxy, false, false},
 	} {
 		at := &target.Target{MetricsURL: c.page, APIURL: c.configure, Timeout: time.Second}
-		ready, known := engine.AskReady(t.Context(), health{c.server}, at, string(c.kind), c.found, false)
+		ready, known := engine.BuiltIn().AskReady(t.Context(), health{c.server}, at, string(c.kind), c.found, false)
 		require.Equal(t, [2]bool{c.ready, c.known}, [2]bool{ready, known}, c)
 	}
 }

@@ -47,6 +47,8 @@ type Knowledge struct {
 	MissingPage bool
 	Facts       *Facts
 	Health      Health
+	// Version is that of the server, as declared or answered, "" or "unknown" otherwise.
+	Version string
 	// APIGiven is true if the operator said where the API is.
 	APIGiven bool
 	// Canary is true if canary requests are sent, Confirms if one is sent when the replica seems

@@ -173,6 +173,9 @@ func (k *Kind) reason(name string, w way, p *Page) string {
 	}
 	text := strings.Join(each, w.joint())
 	remarks := k.remarks(p)
+	if p.hasReading(func(r reading) bool { return r.meaning.Added && r.meaning.Signal == w[0] }) {
+		return text + ", as a kinds_file says"
+	}
 	if remark := cmp.Or(remarks[name], remarks[string(w[0])], p.remarkOn(w[0])); remark != "" {
 		text += ", " + remark
 	}

@@ -57,6 +57,18 @@ func (k *Kind) problems(before, all []*Kind) (problems []string) {
 }
 
 func checkMeanings(meanings []Meaning) (all []error) {
+	for i, problems := range meaningProblems(meanings) {
+		m := &meanings[i]
+		for _, problem := range problems {
+			all = append(all, fmt.Errorf("series %s as %s: it %s", m.selection(), m.Signal, problem))
+		}
+	}
+	return all
+}
+
+// meaningProblems returns what is wrong with each meaning, as ends of sentences.
+func meaningProblems(meanings []Meaning) [][]string {
+	all := make([][]string, len(meanings))
 	seen, names := make(map[string]bool), make(map[string]bool)
 	for i := range meanings {
 		names[meanings[i].Name] = true
@@ -74,9 +86,7 @@ func checkMeanings(meanings []Meaning) (all []error) {
 			problems = append(problems, "is listed twice")
 		}
 		seen[key] = true
-		for _, problem := range problems {
-			all = append(all, fmt.Errorf("series %s as %s: it %s", m.selection(), m.Signal, problem))
-		}
+		all[i] = problems
 	}
 	return all
 }

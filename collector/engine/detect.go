@@ -67,8 +67,9 @@ func (m *mark) evidence() string {
 	return "the page has names that begin with " + m.text
 }
 
-// FromPage detects the kind of server by the heaviest mark on its page.
-func FromPage(body []byte) Detection {
+// FromPage detects the kind of server by the heaviest mark on its page. Marks of a declared kind count
+// only on a page without those of a built-in kind or a companion.
+func (ks *Kinds) FromPage(body []byte) Detection {
 	found, weight := Detection{Kind: Unknown}, 0
 	weigh := func(candidate Detection, marks []mark) {
 		for _, m := range marks {
@@ -84,13 +85,19 @@ func FromPage(body []byte) Detection {
 	for _, c := range companions() {
 		weigh(Detection{Kind: Unknown, Path: None().Path, Companion: c.name}, c.marks)
 	}
+	if weight > 0 {
+		return found
+	}
+	for _, e := range ks.declaredKinds() {
+		weigh(Detection{Kind: e.Name, Path: e.Path}, e.marks)
+	}
 	return found
 }
 
 // Recognize detects the kind by the page, and by the API if several kinds show that page.
-func Recognize(ctx context.Context, client Client, address string, body []byte) Detection {
+func (ks *Kinds) Recognize(ctx context.Context, client Client, address string, body []byte) Detection {
 	q := &questions{client: memoize(client), base: address}
-	found := FromPage(body)
+	found := ks.FromPage(body)
 	for _, e := range All() {
 		if !slices.Contains(e.pagesOf, found.Kind) {
 			continue
@@ -122,16 +129,16 @@ const pageLimit = 16 << 20
 // its pages, if pages is true, or else by answers that only one kind gives. A status of 200 proves
 // nothing, since some servers answer every path with it. A kind without marks can be identified
 // only together with its page.
-func Detect(ctx context.Context, client Client, address string, pages bool) Detection {
+func (ks *Kinds) Detect(ctx context.Context, client Client, address string, pages bool) Detection {
 	q := &questions{client: memoize(client), base: address}
 	seen := make(map[string]bool)
 	first := func(a, b *Kind) int { return cmp.Compare(b.priority, a.priority) }
-	for _, e := range slices.SortedStableFunc(slices.Values(All()), first) {
+	for _, e := range slices.SortedStableFunc(slices.Values(ks.All()), first) {
 		metricsPath := e.Path
 		if pages && !seen[metricsPath] {
 			seen[metricsPath] = true
 			page, _ := pageAt(ctx, q.client, address+metricsPath)
-			if found := Recognize(ctx, q.client, address, page); found.Kind != Unknown || found.Companion != "" {
+			if found := ks.Recognize(ctx, q.client, address, page); found.Kind != Unknown || found.Companion != "" {
 				if metricsPath != found.Path+"/" { // Some servers answer either.
 					found.Path = metricsPath
 				}
@@ -195,7 +202,8 @@ func pageAt(ctx context.Context, client Client, url string) ([]byte, bool) {
 // hasPage reports whether an API has a page of its kind at the same address.
 func hasPage(ctx context.Context, client Client, e *Kind, address string) bool {
 	body, ok := pageAt(ctx, client, address+e.Path)
-	return ok && SharePage(FromPage(body).Kind, e.Name)
+	marked := slices.ContainsFunc(e.marks, func(m mark) bool { return m.on(body) })
+	return ok && (marked || SharePage(BuiltIn().FromPage(body).Kind, e.Name))
 }
 
 // Hint explains to users what an address without a known page may be. It is empty if unknown.

@@ -16,7 +16,7 @@ func ExampleDetect() {
 		"/v1/models": `{"object":"list","data":[{"id":"llama","owned_by":"tensorrt_llm"}]}`,
 	}
 	ctx := context.Background()
-	found := engine.Detect(ctx, server, "http://10.0.0.1:8000", true)
+	found := engine.BuiltIn().Detect(ctx, server, "http://10.0.0.1:8000", true)
 	fmt.Println(found.Kind, "because", found.Evidence)
 
 	e, _ := engine.ByName(string(found.Kind))

@@ -121,6 +121,16 @@ type Kind struct {
 	// mayBeEmpty is true if a server without a model answers with an empty list of models.
 	mayBeEmpty bool
 
+	// Declared is true for a kind from a file: nobody has seen how its servers fail, so that what their
+	// pages say against them is a guess.
+	Declared bool
+	// declaration is what a file says of it, empty if it says nothing.
+	declaration string
+	// modelLabels lists the labels that name a model, of which the first counts, by default
+	// model_name and model. modelsPath is where the API lists its models, by default /v1/models.
+	modelLabels []string
+	modelsPath  string
+
 	// Capabilities follow from the series, see [waysTo]. judge judges one of [CapabilityNames] that these
 	// do not tell, false for the others.
 	judge func(name string, k *Knowledge) (target.Check, bool)
@@ -136,8 +146,9 @@ type Kind struct {
 	// [Kind.StockVersion]. By default there is no such image.
 	stockVersion func(f *Facts, p *Page) (version, reason string)
 
-	// meanings holds series, and those of the engines that may be inside.
+	// meanings holds series, and those of the engines that may be inside; index holds them by name.
 	meanings []Meaning
+	index    func() Index
 }
 
 // Missing explains why a server may lack its page: Why goes on after "<Path> answers 404", as in ": it
@@ -146,7 +157,7 @@ type Missing struct {
 	Hint, Why, Cure string
 }
 
-// kinds holds the kinds, sorted by name.
+// kinds holds the built-in kinds, sorted by name.
 //
 //nolint:gochecknoglobals // constant once they were asked for.
 var kinds struct {
@@ -155,7 +166,7 @@ var kinds struct {
 	none *Kind
 }
 
-// All returns every kind, sorted by name.
+// All returns every built-in kind, sorted by name.
 func All() []*Kind {
 	kinds.once.Do(func() {
 		kinds.all = []*Kind{
@@ -167,16 +178,20 @@ func All() []*Kind {
 			trtllm:   true,
 			noStream: "the server was not recognised yet",
 		}
+		kinds.none.complete()
 		for _, k := range kinds.all {
-			k.meanings = k.series
 			k.Path = cmp.Or(k.Path, "/metrics")
-		}
-		for _, k := range kinds.all {
-			k.meanings = slices.Concat(k.series, k.meaningsInside())
+			k.complete()
 			k.Answers = k.provides()
 		}
 	})
 	return slices.Clone(kinds.all)
+}
+
+// complete adds what follows from the series. The built-in kinds have theirs already.
+func (k *Kind) complete() {
+	k.meanings = slices.Concat(k.series, k.meaningsInside())
+	k.index = sync.OnceValue(func() Index { return newIndex(k) })
 }
 
 // provides returns the signals that the API provides.
@@ -207,7 +222,7 @@ func (k *Kind) mayCountFailures() bool {
 	return slices.ContainsFunc(k.meanings, func(m Meaning) bool { return m.Signal == RequestsFailed })
 }
 
-// ByName returns the named kind; ok is false for "auto", "unknown" and misspelled names.
+// ByName returns the named built-in kind; ok is false for "auto", "unknown" and misspelled names.
 func ByName(name string) (k *Kind, ok bool) {
 	all := All()
 	i := slices.IndexFunc(all, func(k *Kind) bool { return string(k.Name) == name })

@@ -4,7 +4,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/prometheus/prometheus/model/labels"
 )
@@ -41,8 +40,9 @@ type Meaning struct {
 	Name string
 	// Where selects series by labels: those that match all.
 	Where []Match
-	// Unless lists what takes the meaning away.
-	Unless []Exception
+	// Unless lists what takes the meaning away, Releases are those in which it holds.
+	Unless   []Exception
+	Releases Releases
 	// Copies lists labels, such as the rank, in which repetitions of one number differ. One
 	// counts.
 	Copies []string
@@ -53,6 +53,8 @@ type Meaning struct {
 	// Signal is the signal. Shift is in decimal places to base units: 6 for microseconds.
 	Signal Signal
 	Shift  int
+	// Added is true for a series that a file adds to a built-in kind, of which that knows nothing.
+	Added bool
 	// PerModel is true if the server counts for each model what the signal measures of an engine.
 	PerModel bool
 
@@ -93,19 +95,8 @@ type Indexed struct {
 // Index holds meanings by sample name. It is read-only.
 type Index map[string][]Indexed
 
-// indexes holds the index of each kind, shared by all targets.
-//
-//nolint:gochecknoglobals // constant data, built on first use.
-var indexes = sync.OnceValue(func() map[Name]Index {
-	all := map[Name]Index{Unknown: newIndex(None())}
-	for _, e := range All() {
-		all[e.Name] = newIndex(e)
-	}
-	return all
-})
-
 // IndexOf returns the index of a kind's meanings.
-func IndexOf(e *Kind) Index { return indexes()[e.Name] }
+func IndexOf(e *Kind) Index { return e.index() }
 
 func newIndex(e *Kind) Index {
 	index := make(Index)
@@ -148,9 +139,10 @@ func withPrefix(prefix string, all []Meaning) []Meaning {
 	return all
 }
 
-// Holds reports whether the meaning is right for a version of the server. It is true if unknown.
+// Holds reports whether the meaning is right for a version of the server. It is true if that is unknown,
+// unless it holds in some releases only.
 func (m *Meaning) Holds(version string) bool {
-	return !slices.ContainsFunc(
+	return m.Releases.Hold(version) && !slices.ContainsFunc(
 		m.Unless,
 		func(e Exception) bool { return e.Version != "" && strings.HasPrefix(version, e.Version) },
 	)

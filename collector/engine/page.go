@@ -138,12 +138,12 @@ func (p *Page) readContent() {
 		p.content = read()
 		return
 	}
-	p.content = contents.Intern(contentKey{p.engine.Name, page, ranks}, nil, read)
+	p.content = contents.Intern(contentKey{p.engine, page, ranks}, nil, read)
 }
 
 // contentKey identifies pages with equal content.
 type contentKey struct {
-	kind  Name
+	kind  *Kind
 	page  exposition.WatchedKey
 	ranks Ranks
 }
@@ -173,7 +173,7 @@ func (p *Page) Sources() []Source {
 			Meaning:  &r.meaning.Meaning,
 			Part:     r.meaning.Part,
 			Counter:  r.meaning.Counter,
-			Model:    modelOf(lset),
+			Model:    p.engine.modelOf(lset),
 			Version:  lset.Get("version"),
 			Unloaded: r.unloaded,
 		}

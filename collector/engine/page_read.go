@@ -19,7 +19,7 @@ func readContent(e *Kind, shape *exposition.Shape, ranks Ranks) *content {
 		loaded: make(map[string]bool), names: make(map[string]bool), signals: make(map[Signal]bool),
 		buckets: make(map[string]string), valued: make(map[Signal][]int), counts: make(map[string][]int),
 	}
-	index, noModel := IndexOf(e), e.noModel
+	index, noModel, modelOf := IndexOf(e), e.noModel, e.modelOf // Labels are those of the server's own page.
 	all := make([]labels.Labels, shape.Watched())
 	for i := range all {
 		all[i] = shape.WatchedLabels(i)
@@ -27,10 +27,10 @@ func readContent(e *Kind, shape *exposition.Shape, ranks Ranks) *content {
 	if c.inside = e.engineInside(all); c.inside != nil {
 		e = c.inside
 	}
-	c.readModels(index, all, noModel)
+	c.readModels(modelOf, index, all, noModel)
 	c.rankSet = readRanks(index, all)
 	c.resolve(ranks)
-	duplicates := newDuplicates(index, all)
+	duplicates := newDuplicates(modelOf, index, all)
 	bounds := make(map[string][]string)
 	for i, lset := range all {
 		name, modelName := lset.Get(model.MetricNameLabel), modelOf(lset)
@@ -53,7 +53,9 @@ func readContent(e *Kind, shape *exposition.Shape, ranks Ranks) *content {
 }
 
 // readModels finds the models that the page names, and which of them are loaded.
-func (c *content) readModels(index Index, all []labels.Labels, noModel string) {
+func (c *content) readModels(
+	modelOf func(labels.Labels) string, index Index, all []labels.Labels, noModel string,
+) {
 	byName := make(map[string]bool)
 	for _, lset := range all {
 		name := modelOf(lset)
@@ -153,11 +155,18 @@ func (c *content) readInfo(s Signal, name string, lset labels.Labels) {
 
 // ModelLabels returns the labels that name a model, of which the first counts. In model,
 // trtllm-serve has the path from which it was loaded (collector.py, trtllm_model_config_info).
-func ModelLabels() []string { return []string{"model_name", "model"} }
+func (k *Kind) ModelLabels() []string {
+	if k.modelLabels != nil {
+		return k.modelLabels
+	}
+	return usualModelLabels()
+}
+
+func usualModelLabels() []string { return []string{"model_name", "model"} }
 
 // modelOf returns the server's name of the model that a series belongs to.
-func modelOf(lset labels.Labels) string {
-	for _, name := range ModelLabels() {
+func (k *Kind) modelOf(lset labels.Labels) string {
+	for _, name := range k.ModelLabels() {
 		if v := lset.Get(name); v != "" {
 			return v
 		}
@@ -179,7 +188,8 @@ func sorted[V any](set map[string]V) []string { return slices.Sorted(maps.Keys(s
 
 // duplicates finds series that repeat another one, with an older name or another rank.
 type duplicates struct {
-	series []labels.Labels
+	series  []labels.Labels
+	modelOf func(labels.Labels) string
 	// models holds the models of the series of each name, "" for none. Series that have no meaning
 	// for their labels replace none.
 	models map[string]map[string]bool
@@ -187,8 +197,13 @@ type duplicates struct {
 	original map[string]int
 }
 
-func newDuplicates(index Index, series []labels.Labels) *duplicates {
-	d := &duplicates{series: series, models: make(map[string]map[string]bool), original: make(map[string]int)}
+func newDuplicates(modelOf func(labels.Labels) string, index Index, series []labels.Labels) *duplicates {
+	d := &duplicates{
+		series:   series,
+		modelOf:  modelOf,
+		models:   make(map[string]map[string]bool),
+		original: make(map[string]int),
+	}
 	for i := range series {
 		name := series[i].Get(model.MetricNameLabel)
 		if d.models[name] == nil {
@@ -225,7 +240,7 @@ func (d *duplicates) without(i int, names []string) string {
 // remove removes the meanings of a series that another series already has.
 func (d *duplicates) remove(meanings []Indexed, i int) []Indexed {
 	repeated := func(m Indexed) bool {
-		return slices.ContainsFunc(m.Unless, func(e Exception) bool { return d.shown(&e, modelOf(d.series[i])) }) ||
+		return slices.ContainsFunc(m.Unless, func(e Exception) bool { return d.shown(&e, d.modelOf(d.series[i])) }) ||
 			len(m.Copies) > 0 && d.original[d.without(i, m.Copies)] != i
 	}
 	if !slices.ContainsFunc(meanings, repeated) {

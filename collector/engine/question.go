@@ -126,9 +126,15 @@ type modelList struct {
 	} `json:"data"`
 }
 
-// models requests the list of models. A 200 without a list, as from a proxy, is a failure.
+// usualModels is where servers with OpenAI's API list their models.
+const usualModels = "/v1/models"
+
 func (q *questions) models(ctx context.Context) (list modelList, ok bool) {
-	const path = "/v1/models"
+	return q.modelsAt(ctx, usualModels)
+}
+
+// modelsAt requests the list of models. A 200 without a list, as from a proxy, is a failure.
+func (q *questions) modelsAt(ctx context.Context, path string) (list modelList, ok bool) {
 	if _, ok = q.get(ctx, path, &list); ok && list.Data == nil {
 		q.problems = append(q.problems, Problem{
 			Question: http.MethodGet + " " + path,
@@ -165,7 +171,11 @@ func (q *questions) version(ctx context.Context) string {
 
 // askModels adds the list of models. If they have one of the owners, that confirms the kind.
 func (q *questions) askModels(ctx context.Context, owners []string, f *Facts) {
-	list, listed := q.models(ctx)
+	q.askModelsAt(ctx, usualModels, owners, f)
+}
+
+func (q *questions) askModelsAt(ctx context.Context, path string, owners []string, f *Facts) {
+	list, listed := q.modelsAt(ctx, path)
 	f.Confirmed = f.Confirmed || slices.Contains(owners, list.owner())
 	f.Listed, f.Problems = listed, q.problems
 	for _, m := range list.Data {

@@ -237,7 +237,7 @@ func tritonLLMs(p *Page, f *Facts) []string {
 	}
 	for _, r := range p.get().readings {
 		if r.meaning.Signal == EngineIterations {
-			all[modelOf(p.labels(r))] = true
+			all[p.engine.modelOf(p.labels(r))] = true
 		}
 	}
 	for name := range drafts {

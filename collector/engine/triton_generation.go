@@ -113,8 +113,8 @@ const executorPrefix = "nv_trt_llm_"
 // tritonExecutor returns the model whose executor publishes series, empty if there is none.
 func tritonExecutor(p *Page) (name string) {
 	for _, r := range p.get().readings {
-		if strings.HasPrefix(r.meaning.Name, executorPrefix) && !p.unloadedModel(modelOf(p.labels(r))) {
-			name = modelOf(p.labels(r))
+		if strings.HasPrefix(r.meaning.Name, executorPrefix) && !p.unloadedModel(p.engine.modelOf(p.labels(r))) {
+			name = p.engine.modelOf(p.labels(r))
 		}
 	}
 	return name

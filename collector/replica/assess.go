@@ -82,6 +82,7 @@ func (r *Replica) basis(failed error) assess.Basis {
 		TRTLLMVersion: id.TRTLLMVersion,
 		Knowledge: engine.Knowledge{
 			Facts:       r.answers.Facts,
+			Version:     id.EngineVersion,
 			APIGiven:    r.target.APIURL != "",
 			MissingPage: answered(failed, http.StatusNotFound),
 			Canary:      r.pool.Canary.Enabled,

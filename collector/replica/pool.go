@@ -1,11 +1,13 @@
 package replica
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 )
@@ -13,6 +15,9 @@ import (
 // Pool is what the replicas of one pool have in common. They only read it.
 type Pool struct {
 	Scraper scrape.Scraper
+	// Kinds holds the kinds that the servers may be of now; nil means the built-in ones. A server
+	// that was recognised keeps its kind.
+	Kinds *atomic.Pointer[engine.Kinds]
 	// Starts limits how many replicas of all pools start, or request fresh pages, at once; nil means
 	// no limit. If a thousand started together, each would hold several connections while none made
 	// progress, and pages would not wait for the answers that their labels need.
@@ -52,6 +57,13 @@ type Pool struct {
 	// has them.
 	GRPC, IterationStats bool
 	Canary               canary.Config
+}
+
+func (p *Pool) kinds() *engine.Kinds {
+	if p.Kinds == nil {
+		return engine.BuiltIn()
+	}
+	return p.Kinds.Load()
 }
 
 // limits returns the limits of the page. If it is published, it may use three quarters of the

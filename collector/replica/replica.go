@@ -94,7 +94,7 @@ func New(t *target.Target, p *Pool, slot *snapshot.Slot, log *slog.Logger) *Repl
 		pool:      p,
 		slot:      slot,
 		log:       log.With("pool_id", t.PoolID, "replica_id", t.ReplicaID),
-		server:    scrape.NewServer(t.Engine),
+		server:    scrape.NewServer(p.kinds(), t.Engine),
 		published: published{about: assess.NewReplicaSeries(label)},
 		status:    target.Status{Scraping: target.Scraping{Health: target.HealthUnknown}},
 		counters:  newCounters(t, label),

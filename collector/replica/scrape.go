@@ -37,6 +37,7 @@ func (r *Replica) fetcher() *scrape.Fetcher {
 	return &scrape.Fetcher{
 		Scraper:     r.pool.Scraper,
 		Target:      r.target,
+		Kinds:       r.pool.kinds(),
 		Marker:      r.pool.Marker,
 		Patience:    r.pool.IdentityInterval,
 		Up:          r.status.Health == target.HealthUp,

@@ -42,6 +42,7 @@ type OtherPort struct {
 // prober examines one target with the credentials of its pool.
 type prober struct {
 	client  *Client
+	kinds   *engine.Kinds
 	timeout time.Duration
 	// direct is true if connections are not proxied.
 	direct bool
@@ -50,7 +51,9 @@ type prober struct {
 // Diagnose returns why a target has no page, based on its last scrape and on what answers at its
 // address. The timeout limits each request. It returns nil if the target has a page of a known
 // kind of server.
-func Diagnose(ctx context.Context, cfg Config, timeout time.Duration, t *target.Target, s *target.Status) *Diagnosis {
+func Diagnose(
+	ctx context.Context, cfg Config, kinds *engine.Kinds, timeout time.Duration, t *target.Target, s *target.Status,
+) *Diagnosis {
 	if t.Silent || s.Health == target.HealthUp && s.DetectedEngine != string(engine.Unknown) {
 		return nil
 	}
@@ -59,7 +62,7 @@ func Diagnose(ctx context.Context, cfg Config, timeout time.Duration, t *target.
 		return &Diagnosis{What: err.Error(), Where: target.Public(t.MetricsURL), Do: "change how the pool is asked"}
 	}
 	defer client.Close()
-	p := &prober{client: client, timeout: timeout, direct: cfg.Proxy.Proxy() == nil}
+	p := &prober{client: client, kinds: kinds, timeout: timeout, direct: cfg.Proxy.Proxy() == nil}
 	u, err := url.Parse(t.MetricsURL)
 	if err != nil || u.Hostname() == "" {
 		return nil
@@ -97,7 +100,7 @@ func Diagnose(ctx context.Context, cfg Config, timeout time.Duration, t *target.
 		f.What = hint
 	}
 	p.elsewhere(ctx, f, u, proto != protocolTLS && c.class != ClassWantsTLS && c.class != ClassNotTLS)
-	if hint := missingPageHint(s, &c); hint != "" && f.Page == "" {
+	if hint := missingPageHint(kinds, s, &c); hint != "" && f.Page == "" {
 		f.What = "the server runs, but serves no metrics"
 		f.Where = target.Public(s.PageURL)
 		f.Do = "change how it is started: " + hint
@@ -105,8 +108,8 @@ func Diagnose(ctx context.Context, cfg Config, timeout time.Duration, t *target.
 	return f
 }
 
-func missingPageHint(s *target.Status, c *failedScrape) string {
-	e, ok := engine.ByName(s.DetectedEngine)
+func missingPageHint(kinds *engine.Kinds, s *target.Status, c *failedScrape) string {
+	e, ok := kinds.Named(s.DetectedEngine)
 	if !ok || c.reason != ReasonHTTPStatus || c.class != "404" {
 		return ""
 	}
@@ -162,7 +165,7 @@ func (f *Diagnosis) setPage(page, where string) {
 func (p *prober) pageAt(ctx context.Context, base string) string {
 	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
-	found := engine.Detect(ctx, p.client, base, true)
+	found := p.kinds.Detect(ctx, p.client, base, true)
 	if found.Kind == engine.Unknown {
 		return ""
 	}

@@ -18,7 +18,7 @@ import (
 // diagnoseWithin diagnoses an address without credentials.
 func diagnoseWithin(t *testing.T, timeout time.Duration, address string, s *target.Status) *scrape.Diagnosis {
 	t.Helper()
-	return scrape.Diagnose(t.Context(), scrape.DefaultConfig, timeout, &target.Target{MetricsURL: address}, s)
+	return scrape.Diagnose(t.Context(), scrape.DefaultConfig, nil, timeout, &target.Target{MetricsURL: address}, s)
 }
 
 // look diagnoses an address where nothing may answer.
@@ -114,7 +114,7 @@ func TestGoodPageHasNoFinding(t *testing.T) {
 	require.Nil(
 		t,
 		scrape.Diagnose(
-			t.Context(), scrape.DefaultConfig, time.Second, silent, failed(scrape.ReasonConnect, "connect: refused"),
+			t.Context(), scrape.DefaultConfig, nil, time.Second, silent, failed(scrape.ReasonConnect, "connect: refused"),
 		),
 	)
 }

@@ -47,6 +47,8 @@ type Fetcher struct {
 
 	Scraper Scraper
 	Target  *target.Target
+	// Kinds are those that the server may be of.
+	Kinds *engine.Kinds
 	// Up is true when the previous scrape succeeded.
 	Up bool
 	// Unconnected is true if no connection to the server can be open.
@@ -174,11 +176,11 @@ func (f *Fetcher) locate(ctx context.Context) error {
 		return nil
 	}
 	f.Server.detected = time.Now()
-	detected := engine.Detect(ctx, f.Scraper, root(u).String(), true)
+	detected := f.Kinds.Detect(ctx, f.Scraper, root(u).String(), true)
 	if f.unrecognized = detected.Kind == engine.Unknown; f.unrecognized {
 		detected.Path = engine.None().Path
 	}
-	f.Server.setKind(detected)
+	f.setKind(detected)
 	f.Server.URL = withPath(u, detected.Path)
 	return nil
 }

@@ -106,7 +106,7 @@ func pathOf(address string) string {
 // fetcher returns a fetcher for a server whose target has this configured kind and URL.
 func fetcher(s *server, kind, address string) *Fetcher {
 	return &Fetcher{
-		Fetched:  Fetched{Server: NewServer(kind), Start: time.Now()},
+		Fetched:  Fetched{Server: NewServer(engine.BuiltIn(), kind), Start: time.Now()},
 		Scraper:  s,
 		Marker:   marker,
 		Patience: 30 * time.Second,
@@ -117,12 +117,12 @@ func fetcher(s *server, kind, address string) *Fetcher {
 // found returns a server of a kind whose page is at a URL.
 func found(t *testing.T, kind engine.Name, address string) Server {
 	t.Helper()
-	s := NewServer(target.Auto)
+	f := Fetcher{Fetched: Fetched{Server: NewServer(engine.BuiltIn(), target.Auto)}}
 	if kind != engine.Unknown {
-		require.True(t, s.setKind(engine.Detection{Kind: kind, Evidence: "it was seen"}))
+		require.True(t, f.setKind(engine.Detection{Kind: kind, Evidence: "it was seen"}))
 	}
-	s.URL = address
-	return s
+	f.Server.URL = address
+	return f.Server
 }
 
 // next returns the fetcher of the next page.

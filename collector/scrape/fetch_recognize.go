@@ -27,7 +27,7 @@ func (f *Fetcher) moved(ctx context.Context, body []byte, scrapeErr error) bool 
 		f.Server.Uncertain = scrapeErr != nil
 		return false
 	}
-	if kind := engine.FromPage(body).Kind; kind != engine.Unknown && engine.SharePage(f.Server.Engine.Name, kind) {
+	if kind := f.Kinds.FromPage(body).Kind; kind != engine.Unknown && engine.SharePage(f.Server.Engine.Name, kind) {
 		f.Server.Uncertain = false
 		return false
 	}
@@ -35,13 +35,13 @@ func (f *Fetcher) moved(ctx context.Context, body []byte, scrapeErr error) bool 
 		return false
 	}
 	f.Server.detected = time.Now()
-	detected := engine.Detect(ctx, f.Scraper, root(u).String(), true)
+	detected := f.Kinds.Detect(ctx, f.Scraper, root(u).String(), true)
 	if detected.Kind == engine.Unknown {
 		return false
 	}
 	f.Server.Uncertain = false
 	address := withPath(u, detected.Path)
-	if !f.Server.setKind(detected) && (address == f.Server.URL || !misplaced(scrapeErr)) {
+	if !f.setKind(detected) && (address == f.Server.URL || !misplaced(scrapeErr)) {
 		return false
 	}
 	f.Server.URL = address
@@ -62,29 +62,29 @@ func (f *Fetcher) recognize(ctx context.Context, body []byte, scrapeErr error) {
 	if f.Server.Known() && f.Up && !retry || !answering(scrapeErr) {
 		return
 	}
-	detected := engine.FromPage(body)
+	detected := f.Kinds.FromPage(body)
 	if detected.Within != "" && engine.SharePage(engine.Name(f.Target.Engine), detected.Within) {
 		// A server with such a program inside shows the same, and the operator says that it is one.
 		detected = engine.Detection{Kind: detected.Within}
 	}
 	kind := detected.Kind
 	if detected.Companion == "" && f.Server.Companion != "" && !f.Target.Auto() {
-		f.Server.setKind(engine.Detection{Kind: engine.Name(f.Target.Engine)})
+		f.setKind(engine.Detection{Kind: engine.Name(f.Target.Engine)})
 	}
 	switch {
 	case f.Target.Engine == string(engine.Unknown):
 		// The operator knows it, whatever its page looks like.
 	case detected.Companion != "":
 		// It is not of the configured kind either.
-		f.Server.setKind(detected)
+		f.setKind(detected)
 	case kind == engine.Unknown && (f.Server.Known() || !f.Target.Auto()):
 		return
 	case kind == engine.Unknown:
 		kind = f.kindByAPI(ctx, body, scrapeErr)
 	case f.Target.Auto() && (retry || !engine.SharePage(f.Server.Engine.Name, kind)):
 		f.Server.detected = time.Now()
-		detected = engine.Recognize(ctx, f.Scraper, f.base(), body)
-		f.Server.setKind(detected)
+		detected = f.Kinds.Recognize(ctx, f.Scraper, f.base(), body)
+		f.setKind(detected)
 		kind = detected.Kind
 	}
 	f.Server.pageKind = kind
@@ -96,14 +96,14 @@ func (f *Fetcher) kindByAPI(ctx context.Context, body []byte, scrapeErr error) e
 	}
 	f.Server.detected = time.Now()
 	base := f.base()
-	detected := engine.Detect(ctx, f.Scraper, base, false)
+	detected := f.Kinds.Detect(ctx, f.Scraper, base, false)
 	empty := scrapeErr == nil && len(bytes.TrimSpace(body)) == 0
 	if u, err := url.Parse(f.Server.URL); err == nil && detected.Kind == engine.Unknown && empty {
 		detected = engine.FromEmptyPage(
 			ctx, f.Scraper, base, strings.TrimPrefix(u.Path, engine.BasePath(engine.None(), u.Path)),
 		)
 	}
-	f.Server.setKind(detected)
+	f.setKind(detected)
 	return detected.Kind
 }
 

@@ -102,7 +102,7 @@ func TestDetectAgainAfterFailure(t *testing.T) {
 			answers: serve,
 			page:    servePage,
 			change: func(f *Fetcher) {
-				f.Server = NewServer(target.Auto)
+				f.Server = NewServer(engine.BuiltIn(), target.Auto)
 				f.Server.Uncertain = true
 			},
 		},
@@ -111,7 +111,7 @@ func TestDetectAgainAfterFailure(t *testing.T) {
 			answers: serve,
 			failed:  failed(ReasonHTTPStatus),
 			change: func(f *Fetcher) {
-				f.Server = NewServer(target.Auto)
+				f.Server = NewServer(engine.BuiltIn(), target.Auto)
 				f.Server.Uncertain = true
 			},
 			asks:    true,
@@ -262,7 +262,7 @@ func TestDetectByPage(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			f := fetcher(&server{answers: c.answers}, target.Auto, "http://a:1/metrics")
 			if c.configured != "" {
-				f.Target.Engine, f.Server = c.configured, NewServer(c.configured)
+				f.Target.Engine, f.Server = c.configured, NewServer(engine.BuiltIn(), c.configured)
 			} else {
 				f.Server = found(t, c.known, "http://a:1/metrics")
 			}

@@ -27,9 +27,9 @@ type Server struct {
 	pageKind engine.Name
 }
 
-// NewServer returns a server of the configured kind, which is detected if kind is "auto".
-func NewServer(kind string) Server {
-	e, ok := engine.ByName(kind)
+// NewServer returns a server of the configured kind, one of kinds, which is detected if kind is "auto".
+func NewServer(kinds *engine.Kinds, kind string) Server {
+	e, ok := kinds.Named(kind)
 	if !ok {
 		e = engine.None()
 	}
@@ -40,8 +40,9 @@ func NewServer(kind string) Server {
 func (s *Server) Known() bool { return s.Engine.Name != engine.Unknown }
 
 // setKind takes over what was detected and reports whether the kind is another one.
-func (s *Server) setKind(detected engine.Detection) bool {
-	e, ok := engine.ByName(string(detected.Kind))
+func (f *Fetcher) setKind(detected engine.Detection) bool {
+	s := &f.Server
+	e, ok := f.Kinds.Named(string(detected.Kind))
 	if s.Companion = detected.Companion; s.Companion != "" {
 		e, ok = engine.None(), true
 	}

@@ -49,7 +49,7 @@ func TestReleasesShowSameResults(t *testing.T) {
 		page, err := server.Pages()
 		require.NoError(t, err)
 		text := page(&healthy.Pages[len(healthy.Pages)-1].Book)
-		kind := engine.Recognize(t.Context(), nobody{}, "http://a:1", []byte(text)).Kind
+		kind := engine.BuiltIn().Recognize(t.Context(), nobody{}, "http://a:1", []byte(text)).Kind
 		row := []string{server.Name, string(kind), string(last.State)}
 		if same[string(kind)] == nil {
 			same[string(kind)] = make(map[string]string)

@@ -1,0 +1,190 @@
+package collector_test
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
+)
+
+// declaredExamples are the shipped files of kinds.
+func declaredExamples(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("../docs/examples/kinds/*.yml")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	return files
+}
+
+// declaredPage returns the page of an example's server, and the one after twice as much work.
+func declaredPage(t *testing.T, file string) (page, later string) {
+	t.Helper()
+	name := strings.TrimSuffix(filepath.Base(file), ".yml")
+	text, err := os.ReadFile(filepath.Join("testdata", "declared", name+".prom"))
+	require.NoError(t, err)
+	return string(text), afterTwice(t, string(text))
+}
+
+// afterTwice doubles the counters and histograms of a page.
+func afterTwice(t *testing.T, page string) string {
+	t.Helper()
+	var b strings.Builder
+	grows := false
+	for line := range strings.Lines(page) {
+		if rest, ok := strings.CutPrefix(line, "# TYPE "); ok {
+			grows = !strings.Contains(rest, " gauge")
+		}
+		at := strings.LastIndexByte(line, ' ')
+		if !grows || line[0] == '#' {
+			b.WriteString(line)
+			continue
+		}
+		value, err := strconv.ParseFloat(strings.TrimSpace(line[at:]), 64)
+		require.NoError(t, err, line)
+		fmt.Fprintf(&b, "%s %v\n", line[:at], 2*value)
+	}
+	return b.String()
+}
+
+// TestShippedKinds plays a page of each server to its shipped file. Golden files have all that is derived
+// from it, and what is said of the rest.
+func TestShippedKinds(t *testing.T) {
+	t.Parallel()
+	for _, file := range declaredExamples(t) {
+		name := strings.TrimSuffix(filepath.Base(file), ".yml")
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			kinds, err := config.LoadKinds(file)
+			require.NoError(t, err)
+			page, later := declaredPage(t, file)
+			found := kinds.FromPage([]byte(page))
+			kind, ok := kinds.Named(string(found.Kind))
+			require.True(t, ok, found.Kind)
+			text := fmt.Sprintf("%s: %s\n\n%s", found.Kind, found.Evidence, derived(t, kind, page, later))
+			fixture.RequireFile(t, filepath.Join("testdata", "declared", name+".txt"), text)
+		})
+	}
+}
+
+// derived returns what follows from two pages of a kind, ten seconds apart, and what is said of it.
+func derived(t *testing.T, kind *engine.Kind, first, second string) string {
+	t.Helper()
+	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(kind)})
+	var deriver *derive.Deriver
+	var page *engine.Page
+	var series *exposition.Block
+	for n, body := range []string{first, second} {
+		block, err := cache.Parse([]byte(body), "", nil)
+		require.NoError(t, err)
+		page = engine.ReadNext(kind, block, page)
+		if deriver == nil {
+			deriver = derive.NewDeriver(derive.Options{
+				Window: time.Minute, Interval: 10 * time.Second, Engine: kind,
+				Naming: derive.Naming{
+					Labels:   labels.FromStrings("engine", string(kind.Name)),
+					Topology: engine.NewTopology(kind, page.NamedModels(), nil, nil),
+				},
+			})
+		}
+		deriver.Observe(deriver.Sight(time.Duration(n)*10*time.Second, block, page, derive.Opened))
+		series = deriver.Render(block)
+	}
+	return shown(series) + "\n" + judged(kind, page)
+}
+
+// shown returns the series of a block that have a value, without buckets.
+func shown(b *exposition.Block) string {
+	var lines []string
+	for i := range b.Shape().Lines() {
+		lset := b.Shape().Labels(i)
+		if v, ok := b.Value(i); ok && !strings.HasSuffix(lset.Get(model.MetricNameLabel), "_bucket") {
+			lines = append(lines, fmt.Sprintf("%s %.6g\n", lset, v))
+		}
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "")
+}
+
+func judged(kind *engine.Kind, page *engine.Page) string {
+	var b strings.Builder
+	known := engine.Knowledge{Page: page, Health: engine.Health{API: engine.APIReady}}
+	for _, c := range engine.Capabilities(kind, &known) {
+		fmt.Fprintf(&b, "%s: %v, %s\n", c.Name, c.OK, c.Reason)
+	}
+	return b.String()
+}
+
+// lmdeployServer is a server of a kind that only a file knows.
+func lmdeployServer(t *testing.T) (s *fakeServer, page string) {
+	t.Helper()
+	page, _ = declaredPage(t, "lmdeploy.yml")
+	s = newFakeServer(t)
+	s.setAnswers(map[string]http.HandlerFunc{
+		"/metrics":   body(page),
+		"/health":    bodyOfType("application/json", `{"status":"healthy"}`),
+		"/v1/models": bodyOfType("application/json", `{"data":[{"id":"internlm","owned_by":"lmdeploy"}]}`),
+	}, http.NotFound)
+	return s, page
+}
+
+func declaredKinds(t *testing.T, names ...string) *engine.Kinds {
+	t.Helper()
+	var files []string
+	for _, name := range names {
+		files = append(files, "../docs/examples/kinds/"+name+".yml")
+	}
+	kinds, err := config.LoadKinds(files...)
+	require.NoError(t, err)
+	return kinds
+}
+
+// applyKinds applies a configuration that has these kinds.
+func (tc *testCollector) applyKinds(kinds *engine.Kinds, pools ...config.Pool) {
+	tc.t.Helper()
+	cfg := config.DefaultFile
+	cfg.Pools, cfg.Kinds = pools, kinds
+	cfg.Resolve()
+	require.NoError(tc.t, tc.ApplyConfig(&cfg))
+}
+
+// TestKindsChangeWithReload declares a kind while its server is scraped, and takes it back. A server of another
+// kind keeps its replica all the while.
+func TestKindsChangeWithReload(t *testing.T) {
+	t.Parallel()
+	stranger, _ := lmdeployServer(t)
+	triton := newFakeServer(t)
+	pools := []config.Pool{pool("p", "a="+stranger.address()), metricsPool("q", "b="+triton.pageAndAPI())}
+	tc := startCollector(t, pools...)
+	tc.waitForState("a", "silent", "neither its page nor its API is that of a known kind")
+	tc.waitForText(targetSeries("target_up", "q", "b"))
+	n := tc.waitForScrapes(nil, "q", "b", 0)
+
+	tc.applyKinds(declaredKinds(t, "lmdeploy"), pools...)
+	ready := tc.waitForState("a", "ready", "the API answers 200")
+	require.Equal(t, "lmdeploy", ready.DetectedEngine)
+	tc.waitForText(`llm_server_requests_running{engine="lmdeploy"`, `lmdeploy:num_requests_waiting{engine="lmdeploy"`)
+	n = tc.waitForScrapes(nil, "q", "b", n)
+
+	tc.applyKinds(declaredKinds(t, "lmdeploy", "tgi"), pools...)
+	tc.waitForState("a", "ready", "the API answers 200")
+	n = tc.waitForScrapes(nil, "q", "b", n)
+
+	tc.applyKinds(engine.BuiltIn(), pools...)
+	tc.waitForState("a", "silent", "neither its page nor its API is that of a known kind")
+	tc.waitForScrapes(nil, "q", "b", n)
+}

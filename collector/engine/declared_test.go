@@ -1,0 +1,311 @@
+package engine_test
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
+)
+
+// acme declares a small kind.
+func acme(change func(d *engine.Declaration)) engine.Declaration {
+	d := engine.Declaration{
+		Name:   "acme",
+		Prefix: "acme_",
+		Series: []engine.DeclaredSeries{
+			{Name: "running", Signal: engine.RequestsRunning},
+			{Name: "failed_total", Signal: engine.RequestsFailed, Class: engine.ClassServer},
+		},
+	}
+	change(&d)
+	return d
+}
+
+// addSeries adds a series to acme.
+func addSeries(s engine.DeclaredSeries) func(d *engine.Declaration) {
+	return func(d *engine.Declaration) { d.Series = append(d.Series, s) }
+}
+
+func TestMistakesInDeclarations(t *testing.T) {
+	text := "x"
+	for _, c := range []struct {
+		name   string
+		change func(d *engine.Declaration)
+		want   string
+	}{
+		{"nothing", func(*engine.Declaration) {}, ""},
+		{"no name", func(d *engine.Declaration) { d.Name = "" }, "kinds[0].name: is required"},
+		{
+			"the name of a built-in kind",
+			func(d *engine.Declaration) { d.Name = "vllm" },
+			`kinds[0].name: "vllm" is a built-in kind; choose another name, or set extends: vllm`,
+		},
+		{"a reserved name", func(d *engine.Declaration) { d.Name = "auto" }, `kinds[0].name: "auto" is reserved`},
+		{"a name that is no label", func(d *engine.Declaration) { d.Name = "A b" }, `kinds[0].name: "A b" has other`},
+		{
+			"names of a built-in kind as marks",
+			func(d *engine.Declaration) { d.Marks = []string{"acme_", "vllm:num_"} },
+			`kinds[0].marks[1]: "vllm:num_" begins names of vllm`,
+		},
+		{
+			"half a mark of a built-in kind",
+			func(d *engine.Declaration) { d.Prefix = "nv" },
+			`kinds[0].prefix: "nv" begins names of`,
+		},
+		{
+			"more than a mark of a built-in kind",
+			func(d *engine.Declaration) { d.Marks = []string{"sglang:ours_"} },
+			`kinds[0].marks[0]: "sglang:ours_" begins names of sglang`,
+		},
+		{
+			"a mark of any program",
+			func(d *engine.Declaration) { d.Marks = []string{"process_"} },
+			`kinds[0].marks[0]: "process_" begins names that pages of any program may have`,
+		},
+		{
+			"a mark of a companion",
+			func(d *engine.Declaration) { d.Marks = []string{"vllm_router_x"} },
+			`kinds[0].marks[0]: "vllm_router_x" begins names of vllm-router`,
+		},
+		{
+			"a path without a slash",
+			func(d *engine.Declaration) { d.Paths.Health = "health" },
+			`kinds[0].paths.health: "health" is not a path`,
+		},
+		{
+			"a misspelled signal",
+			addSeries(engine.DeclaredSeries{Name: "x", Signal: "requests_run"}),
+			`kinds[0].series[2].signal: "requests_run" is unknown`,
+		},
+		{
+			"a signal that needs code",
+			addSeries(engine.DeclaredSeries{Name: "x", Signal: engine.ProcessUptime}),
+			`kinds[0].series[2].signal: "process_uptime_seconds" is unknown`,
+		},
+		{
+			"a series twice",
+			addSeries(engine.DeclaredSeries{Name: "running", Signal: engine.RequestsRunning}),
+			"kinds[0].series[2]: acme_running is listed twice",
+		},
+		{
+			"a name that no series can have",
+			addSeries(engine.DeclaredSeries{Name: "a b", Signal: engine.RequestsWaiting}),
+			"kinds[0].series[2]: acme_a b has a name that no series can have",
+		},
+		{
+			"identity labels",
+			addSeries(engine.DeclaredSeries{
+				Name: "x", Signal: engine.RequestsFinished, Labels: map[string]string{"pool_id": "pool"},
+			}),
+			`kinds[0].series[2].labels.pool_id: "pool_id" is unknown; use finish_reason`,
+		},
+		{
+			"labels of a series that has none",
+			addSeries(engine.DeclaredSeries{
+				Name: "x", Signal: engine.RequestsWaiting, Labels: map[string]string{"reason": "why"},
+			}),
+			"kinds[0].series[2].labels: series of signal requests_waiting have no labels of their own",
+		},
+		{
+			"failures without a class",
+			addSeries(engine.DeclaredSeries{Name: "x", Signal: engine.RequestsFailed}),
+			"kinds[0].series[2].class: is required: who is to blame",
+		},
+		{
+			"classes without their label",
+			addSeries(engine.DeclaredSeries{
+				Name: "x", Signal: engine.RequestsFinished, Classes: map[string]engine.Class{"e": engine.ClassServer},
+			}),
+			"kinds[0].series[2].labels: which label tells how a request ended? write it like { finish_reason: status }",
+		},
+		{
+			"a class of what does not end",
+			addSeries(engine.DeclaredSeries{Name: "x", Signal: engine.PromptTokens, Class: engine.ClassOK}),
+			"kinds[0].series[2].class: series of signal prompt_tokens_total count no requests that ended",
+		},
+		{
+			"a factor that is no power of ten",
+			addSeries(engine.DeclaredSeries{Name: "x", Signal: engine.FirstToken, Factor: 60}),
+			"kinds[0].series[2].factor: 60 is none of 1, 0.1, 0.01",
+		},
+		{
+			"the largest of counters",
+			addSeries(engine.DeclaredSeries{Name: "x", Signal: engine.PromptTokens, Combine: engine.DeclaredMax}),
+			"kinds[0].series[2]: acme_x grows, so that several add up",
+		},
+		{
+			"a choice without a value",
+			addSeries(engine.DeclaredSeries{
+				Name: "x", Signal: engine.PromptTokens, Where: []engine.DeclaredMatch{{Label: "a"}},
+			}),
+			"kinds[0].series[2].where[0].label: needs one of is, is_not and begins beside it",
+		},
+		{
+			"a choice that nothing meets",
+			addSeries(engine.DeclaredSeries{
+				Name: "x", Signal: engine.PromptTokens,
+				Where: []engine.DeclaredMatch{{Label: "a", Is: &text}, {Label: "a", IsNot: &text}},
+			}),
+			"kinds[0].series[2]: acme_x selects values of a that exclude each other",
+		},
+		{
+			"a release that is none",
+			addSeries(engine.DeclaredSeries{Name: "x", Signal: engine.PromptTokens, From: "newest"}),
+			`kinds[0].series[2].from: "newest" is not a release`,
+		},
+		{
+			"an extension of what is no kind",
+			func(d *engine.Declaration) { d.Name, d.Extends = "", "trition" },
+			`kinds[0].extends: "trition" is unknown`,
+		},
+		{
+			"an extension with a name",
+			func(d *engine.Declaration) { d.Extends = "triton" },
+			"kinds[0].name: is for a kind of its own; leave it out, since triton is known",
+		},
+		{
+			"an extension of a name that is read",
+			func(d *engine.Declaration) {
+				d.Name, d.Extends, d.Prefix, d.Series[0].Name = "", "vllm", "", "vllm:num_requests_running"
+			},
+			"kinds[0].series[0].name: vllm:num_requests_running of vllm has a meaning already",
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := engine.Declare([]engine.Declaration{acme(c.change)})
+			if c.want == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, c.want)
+		})
+	}
+	for change, want := range map[string]string{
+		"acme":  `kinds[1].name: "acme" is the name of two kinds`,
+		"acme2": "kinds[1].marks: acme_ and acme_ of acme begin the same names",
+	} {
+		_, err := engine.Declare([]engine.Declaration{
+			acme(func(*engine.Declaration) {}),
+			acme(func(d *engine.Declaration) { d.Name = change }),
+		})
+		require.ErrorContains(t, err, want)
+	}
+}
+
+func TestReleasesOfASeries(t *testing.T) {
+	ranged := acme(func(d *engine.Declaration) { d.Series[0].From, d.Series[0].Before = "0.6", "1.0" })
+	kinds, err := engine.Declare([]engine.Declaration{ranged})
+	require.NoError(t, err)
+	kind, _ := kinds.Named("acme")
+	meaning := kind.Meanings()[0]
+	for version, want := range map[string]bool{
+		"0.6": true, "0.6.0": true, "v0.6.0rc1": true, "0.10.2": true, "0.9.9.post1": true,
+		"0.5.9": false, "1.0": false, "1.0.0": false, "b4567-f3a1": false, "": false, "unknown": false,
+	} {
+		require.Equal(t, want, meaning.Holds(version), version)
+	}
+	page := pageOfKind(t, kind, "acme_running 1\n")
+	known := engine.Knowledge{Page: page, Version: "1.1"}
+	for _, c := range engine.Capabilities(kind, &known) {
+		if c.Name == engine.CanRunning {
+			require.False(t, c.OK)
+			require.Equal(t, "acme_running means this in releases from 0.6 to before 1.0, and the version of the "+
+				"server is 1.1", c.Reason)
+		}
+	}
+}
+
+func pageOfKind(t *testing.T, kind *engine.Kind, body string) *engine.Page {
+	t.Helper()
+	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(kind)})
+	block, err := cache.Parse([]byte(body), "", nil)
+	require.NoError(t, err)
+	return engine.ReadPage(kind, block)
+}
+
+// TestTwoGenerationsOfAKindShareNothing reads one page by two declarations of a kind of one name.
+func TestTwoGenerationsOfAKindShareNothing(t *testing.T) {
+	const body = "acme_running 1\n"
+	has := func(signal engine.Signal) bool {
+		kinds, err := engine.Declare([]engine.Declaration{
+			acme(func(d *engine.Declaration) { d.Series[0].Signal = signal }),
+		})
+		require.NoError(t, err)
+		kind, _ := kinds.Named("acme")
+		return pageOfKind(t, kind, body).Has(engine.RequestsRunning)
+	}
+	require.True(t, has(engine.RequestsRunning))
+	require.False(t, has(engine.RequestsWaiting))
+	require.True(t, has(engine.RequestsRunning))
+}
+
+// TestDeclarationsLeaveOtherPagesAlone declares kinds at random, with marks that begin as names on pages of
+// built-in kinds do. Whatever is not refused changes nothing for servers of those kinds.
+func TestDeclarationsLeaveOtherPagesAlone(t *testing.T) {
+	pages := map[string]engine.Detection{}
+	var names []string
+	for _, kind := range []simulate.Kind{
+		simulate.KindTriton, simulate.KindTritonVLLM, simulate.KindServe, simulate.KindServeOld, simulate.KindNIM,
+		simulate.KindDynamo, simulate.KindVLLM, simulate.KindSGLang,
+	} {
+		page := replica(t, simulate.Spec{Kind: kind}, time.Minute).Page()
+		pages[string(page)] = engine.FromPage(page)
+		for line := range bytes.Lines(page) {
+			names = append(names, string(line[:bytes.IndexAny(line, "{ ")]))
+		}
+	}
+	random := rand.New(rand.NewPCG(47, 5))
+	accepted := 0
+	for range 500 {
+		d := acme(func(d *engine.Declaration) {
+			mark := names[random.IntN(len(names))]
+			d.Marks = []string{mark[:1+random.IntN(len(mark))]}
+			if random.IntN(3) == 0 {
+				d.Marks = []string{"my_" + mark}
+			}
+			d.Series[0].Signal = engine.DeclarableSignals()[random.IntN(len(engine.DeclarableSignals()))]
+			d.Series[0].Class = ""
+		})
+		kinds, err := engine.Declare([]engine.Declaration{d})
+		if err != nil {
+			continue
+		}
+		accepted++
+		for page, want := range pages {
+			require.Equal(t, want, kinds.FromPage([]byte(page)), "marks %q", d.Marks)
+		}
+		for _, builtIn := range engine.All() {
+			found, _ := kinds.Named(string(builtIn.Name))
+			require.Same(t, builtIn, found)
+		}
+	}
+	require.Greater(t, accepted, 20)
+	require.Less(t, accepted, 400)
+}
+
+// TestEverySignalCanBeDeclared reads pages of kinds that declare any one signal.
+func TestEverySignalCanBeDeclared(t *testing.T) {
+	for _, signal := range engine.DeclarableSignals() {
+		kinds, err := engine.Declare([]engine.Declaration{acme(func(d *engine.Declaration) {
+			d.Series = []engine.DeclaredSeries{{Name: "x", Signal: signal}}
+			if signal == engine.RequestsFailed {
+				d.Series[0].Class = engine.ClassServer
+			}
+		})})
+		require.NoError(t, err, signal)
+		kind, _ := kinds.Named("acme")
+		page := pageOfKind(t, kind, strings.Join([]string{
+			`acme_x{model="m"} 1`, `acme_x_bucket{model="m",le="1"} 1`, `acme_x_bucket{model="m",le="+Inf"} 1`,
+			`acme_x_sum{model="m"} 1`, `acme_x_count{model="m"} 1`, "",
+		}, "\n"))
+		require.True(t, page.Has(signal), signal)
+		require.NotEmpty(t, engine.Capabilities(kind, &engine.Knowledge{Page: page}))
+	}
+}
