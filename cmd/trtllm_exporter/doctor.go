@@ -28,6 +28,7 @@ type doctorFlags struct {
 	kindsFiles   []string
 	timeout      time.Duration
 	json         bool
+	draft        bool
 }
 
 func declareDoctor(app *kingpin.Application, out *output) (string, func() error) {
@@ -49,8 +50,13 @@ func declareDoctor(app *kingpin.Application, out *output) (string, func() error)
 		StringsVar(&f.kindsFiles)
 	cmd.Flag("timeout", "Timeout of each request.").Default("4s").DurationVar(&f.timeout)
 	cmd.Flag("json", "Print the findings as JSON.").BoolVar(&f.json)
+	cmd.Flag("draft-kind", "Print a kinds_file for the named server instead of a report: what its names may mean, "+
+		"from what they are like.").BoolVar(&f.draft)
 	f.access.declare(cmd)
 	return cmd.FullCommand(), checked(f.check, func(ctx context.Context) error {
+		if f.draft {
+			return f.draftKind(ctx, out.stdout)
+		}
 		file, err := f.load()
 		if err != nil {
 			return err
@@ -61,6 +67,8 @@ func declareDoctor(app *kingpin.Application, out *output) (string, func() error)
 
 func (f *doctorFlags) check() error {
 	switch {
+	case f.draft && f.checkDraft() != nil:
+		return f.checkDraft()
 	case len(f.urls) == 0 && f.file == "":
 		return errors.New("no server is named; give its url or host:port, like: trtllm_exporter doctor " +
 			"localhost:8002, or --config.file FILE")

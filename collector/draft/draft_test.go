@@ -1,0 +1,122 @@
+package draft_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/draft"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
+	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
+)
+
+// requireValid requires that a draft is a file of kinds as it is.
+func requireValid(t *testing.T, text string) *engine.Kinds {
+	t.Helper()
+	kinds, err := config.ParseKinds("kinds.yml", []byte(text))
+	require.NoError(t, err, text)
+	return kinds
+}
+
+// TestDraftsOfKnownServers drafts files from the pages for which there are shipped ones.
+func TestDraftsOfKnownServers(t *testing.T) {
+	pages, err := filepath.Glob("../testdata/declared/*.prom")
+	require.NoError(t, err)
+	require.NotEmpty(t, pages)
+	for _, file := range pages {
+		name := strings.TrimSuffix(filepath.Base(file), ".prom")
+		t.Run(name, func(t *testing.T) {
+			page, err := os.ReadFile(file)
+			require.NoError(t, err)
+			server := draft.Server{Paths: engine.DeclaredPaths{Health: "/health", Models: "/v1/models"}, Owner: "me"}
+			if found, known := engine.ByName(string(engine.BuiltIn().FromPage(page).Kind)); known {
+				server = draft.Server{Extends: found}
+			}
+			text, err := draft.Kind(page, server)
+			require.NoError(t, err)
+			kinds := requireValid(t, text)
+			require.NotEqual(t, engine.Unknown, kinds.FromPage(page).Kind, "the draft recognises its page")
+			fixture.RequireFile(t, filepath.Join("testdata", name+".yml"), text)
+		})
+	}
+}
+
+// TestEveryDraftIsValid drafts files from pages of all sorts.
+func TestEveryDraftIsValid(t *testing.T) {
+	pages := map[string]string{
+		"no common beginning": "tokens_total 1\nrequests_running 2\nrequests_waiting 2\n",
+		"names of NIM":        "# TYPE num_requests_running gauge\nnum_requests_running 1\n",
+		"one name":            "# TYPE acme_requests_running gauge\nacme_requests_running 1\n",
+		"odd labels":          "# TYPE a:x_total counter\na:x_total{le_model=\"a b\",engine=\"0\"} 1\na:x_total{y=\"{}\"} 1\n",
+		"a mark of any":       "go_llm_requests_running 1\nnode_requests_running 1\n",
+		"yes":                 "# TYPE yes gauge\nyes 1\nno 1\n",
+		"UTF-8 names":         "{\"a b\"} 1\n{\"a ü\",model=\"m\"} 2\n",
+	}
+	for kind, spec := range map[string]simulate.Kind{"vllm": simulate.KindVLLM, "sglang": simulate.KindSGLang} {
+		r, err := simulate.NewReplica(simulate.Spec{Kind: spec})
+		require.NoError(t, err)
+		r.Advance(time.Minute)
+		pages["a fork of "+kind] = forked(string(r.Page()))
+	}
+	for name, page := range pages {
+		t.Run(name, func(t *testing.T) {
+			text, err := draft.Kind([]byte(page), draft.Server{})
+			require.NoError(t, err)
+			requireValid(t, text)
+		})
+	}
+	for page, want := range map[string]string{
+		"process_start_time_seconds 1\n": "the page has no names but those of libraries",
+		"<html>":                         "",
+	} {
+		_, err := draft.Kind([]byte(page), draft.Server{})
+		require.ErrorContains(t, err, want)
+	}
+	vllm, _ := engine.ByName("vllm")
+	_, err := draft.Kind([]byte("vllm:num_requests_running 1\n"), draft.Server{Extends: vllm})
+	require.ErrorContains(t, err, "the server is of the built-in kind vllm, which reads every name on its page")
+}
+
+// forked gives the names of a server's own series another beginning, as a fork has.
+func forked(page string) string {
+	var b strings.Builder
+	for line := range strings.Lines(page) {
+		words := strings.SplitN(line, " ", 4)
+		if line[0] == '#' && !strings.Contains(words[2], ":") || line[0] != '#' && !strings.Contains(words[0], ":") {
+			continue
+		}
+		if line[0] != '#' {
+			b.WriteString("fork_" + strings.Replace(line, ":", "_", 1))
+			continue
+		}
+		words[2] = "fork_" + strings.Replace(words[2], ":", "_", 1)
+		b.WriteString(strings.Join(words, " "))
+	}
+	return b.String()
+}
+
+// TestADraftOfAForkIsWhatItForked compares a draft from a page of vLLM with other names with vLLM itself.
+func TestADraftOfAForkIsWhatItForked(t *testing.T) {
+	r, err := simulate.NewReplica(simulate.Spec{Kind: simulate.KindVLLM})
+	require.NoError(t, err)
+	r.Advance(time.Minute)
+	text, err := draft.Kind([]byte(forked(string(r.Page()))), draft.Server{})
+	require.NoError(t, err)
+	for _, line := range []string{
+		"prefix: fork_vllm_ #",
+		"- { name: num_requests_running, signal: requests_running } # its name ends like vllm:num_requests_running of vllm",
+		"- { name: kv_cache_usage_perc, signal: kv_cache_utilization_ratio, combine: max }",
+		"- { name: generation_tokens_total, signal: generation_tokens_total }",
+		"- { name: request_success_total, signal: requests_finished_total, labels: { finish_reason: finished_reason } }",
+		"- { name: time_to_first_token_seconds, signal: time_to_first_token_seconds }",
+		"- { name: e2e_request_latency_seconds, signal: request_duration_seconds }",
+	} {
+		require.Contains(t, text, " "+line, text)
+	}
+}

@@ -1,0 +1,388 @@
+package draft
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/prometheus/common/model"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+)
+
+// guess is what the series of one name may mean, and why. It is commented out if there is a doubt.
+type guess struct {
+	series     engine.DeclaredSeries
+	why, doubt string
+	// exact is true if the whole name is known, and not only its end.
+	exact bool
+}
+
+// known is a name and what it means: one of a built-in kind without its prefix, or that of a signal.
+type known struct {
+	name, why string
+	// kind has the name, empty for that of a signal.
+	kind    engine.Name
+	meaning engine.Meaning
+	// factor turns its values into those of the signal, 0 if they are.
+	factor float64
+}
+
+// knownNames returns the names that a file could declare, the longest first: those of signals, and of
+// built-in kinds.
+//
+//nolint:gochecknoglobals // constant data, built on first use.
+var knownNames = sync.OnceValue(func() (all []known) {
+	all = ofSignals()
+	for _, k := range copiedFirst() {
+		for _, m := range k.Meanings() {
+			ends := m.Signal == engine.RequestsFinished && len(m.Dims) > 0
+			chooses := func(w engine.Match) bool { return w.Value != "" || w.Method != engine.Equals }
+			selects := slices.ContainsFunc(m.Where, chooses) && !ends
+			if m.Inside != "" || selects || m.Const != (engine.Label{}) || m.Signal == engine.RequestsFailed ||
+				!slices.Contains(engine.DeclarableSignals(), m.Signal) {
+				continue
+			}
+			all = append(all, known{short(m.Name), fmt.Sprintf("its name ends like %s of %s", m.Name, k.Name), k.Name, m, 0})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b known) int { return len(b.name) - len(a.name) })
+	return all
+})
+
+// ofSignals returns the names of the signals, also with other units at their end.
+func ofSignals() (all []known) {
+	for _, signal := range engine.DeclarableSignals() {
+		m := engine.Meaning{Signal: signal}
+		why := "its name ends like that of the signal"
+		all = append(all, known{string(signal), why, "", m, 0})
+		if base, ok := strings.CutSuffix(string(signal), "_seconds"); ok {
+			for unit, factor := range map[string]float64{"_ms": 1e-3, "_milliseconds": 1e-3, "_us": 1e-6} {
+				all = append(all, known{base + unit, why + ", in seconds", "", m, factor})
+			}
+		}
+	}
+	return all
+}
+
+// short returns a name of a built-in kind without its prefix.
+func short(name string) string {
+	if _, rest, ok := strings.Cut(name, ":"); ok {
+		return rest
+	}
+	for _, prefix := range []string{"trtllm_", "nv_inference_", "nv_"} {
+		if rest, ok := strings.CutPrefix(name, prefix); ok {
+			return rest
+		}
+	}
+	return name
+}
+
+// guess adds a guess for each family that has one: those that are certain first.
+func (d *draft) guess(families []family) {
+	d.relative = d.relativeOf(families)
+	var all []guess
+	for i := range families {
+		f := &families[i]
+		d.noteLabels(f)
+		var g guess
+		ok := strings.HasPrefix(f.name, d.prefix)
+		if ok {
+			g, ok = d.byEnd(f)
+		}
+		if !ok && strings.HasPrefix(f.name, d.prefix) {
+			g, ok = d.byWords(f)
+		}
+		if !ok {
+			d.rest = append(d.rest, f.name)
+			continue
+		}
+		all = append(all, g)
+	}
+	slices.SortStableFunc(all, func(a, b guess) int { return rank(&a) - rank(&b) })
+	for _, g := range all {
+		d.add(g)
+	}
+	slices.SortStableFunc(d.guesses, func(a, b guess) int { return rank(&a)/2 - rank(&b)/2 })
+}
+
+// rank orders guesses by how sure they are.
+func rank(g *guess) int {
+	switch {
+	case g.doubt == "" && g.exact:
+		return 0
+	case g.doubt == "":
+		return 1
+	}
+	return 2
+}
+
+// add adds a guess, doubtful if another has its signal, or if no file may say so.
+func (d *draft) add(g guess) {
+	same := func(o guess) bool { return o.doubt == "" && o.series.Signal == g.series.Signal }
+	if i := slices.IndexFunc(d.guesses, same); g.doubt == "" && i >= 0 {
+		g.doubt = d.guesses[i].series.Name + " may be the same number"
+	}
+	if g.doubt == "" {
+		if err := d.declare(g.series); err != nil {
+			_, reason, _ := strings.Cut(err.Error(), ": ")
+			g.doubt, _, _ = strings.Cut(reason, "\n")
+		}
+	}
+	d.guesses = append(d.guesses, g)
+}
+
+// noteLabels notes labels that may name a model or a rank.
+func (d *draft) noteLabels(f *family) {
+	for _, label := range slices.Sorted(maps.Keys(f.values)) {
+		switch {
+		case label == "model" || label == "model_name":
+		case strings.Contains(strings.ToLower(label), "model") && !slices.Contains(d.labels, label):
+			d.labels = append(d.labels, label)
+		case slices.Contains(rankLabels(), label) && !slices.Contains(d.ranks, label):
+			d.ranks = append(d.ranks, label)
+		}
+	}
+}
+
+func rankLabels() []string { return []string{"engine", "dp_rank", "rank", "WorkerId"} }
+
+// reasonLabels are labels that say how a request ended.
+func reasonLabels() []string {
+	return []string{"finish_reason", "finished_reason", "stop_reason", "reason", "status"}
+}
+
+// relativeOf returns the built-in kind that has most of the names, if that are many: a fork, or a server that
+// took its names over, means by them what it does.
+func (d *draft) relativeOf(families []family) engine.Name {
+	const many = 5
+	best, most := engine.Name(""), many-1
+	for _, kind := range copiedFirst() {
+		n := 0
+		for _, f := range families {
+			names := []string{d.own(f.name), d.own(f.name) + "_count"}
+			has := func(k known) bool { return k.kind == kind.Name && slices.Contains(names, k.name) }
+			if slices.ContainsFunc(knownNames(), has) {
+				n++
+			}
+		}
+		if n > most {
+			best, most = kind.Name, n
+		}
+	}
+	return best
+}
+
+// copiedFirst returns the built-in kinds, beginning with those whose names others took over.
+func copiedFirst() []*engine.Kind {
+	kinds := engine.All()
+	copied := func(k *engine.Kind) int { return -slices.Index([]engine.Name{engine.SGLang, engine.VLLM}, k.Name) }
+	slices.SortStableFunc(kinds, func(a, b *engine.Kind) int { return copied(a) - copied(b) })
+	return kinds
+}
+
+// own returns a name without the prefix.
+func (d *draft) own(name string) string { return strings.TrimPrefix(name, d.prefix) }
+
+// byEnd guesses by the end of a name, which is a whole name of a built-in kind: first of the one that is
+// most like the server.
+func (d *draft) byEnd(f *family) (g guess, ok bool) {
+	isRelative := func(k known) bool { return k.kind == d.relative }
+	relatives := slices.DeleteFunc(slices.Clone(knownNames()), func(k known) bool { return !isRelative(k) })
+	for _, k := range slices.Concat(relatives, knownNames()) {
+		for _, suffix := range []string{"", "_count", "_sum"} {
+			if suffix != "" && f.typ != model.MetricTypeHistogram && f.typ != model.MetricTypeSummary {
+				continue
+			}
+			name := f.name + suffix
+			exact := d.own(name) == k.name
+			if !exact && (isRelative(k) || !endsLike(name, k.name)) {
+				continue
+			}
+			g = guess{series: d.seriesOf(name, f, &k.meaning), why: k.why, exact: exact}
+			if k.factor != 0 {
+				g.series.Factor = k.factor
+			}
+			g.doubt = cmp.Or(typeDoubt(f, suffix, k.meaning.Signal), labelDoubt(f, &g.series))
+			if g.doubt == "" && !isRelative(k) {
+				g.doubt = otherMeaning(&k)
+			}
+			return g, true
+		}
+	}
+	return g, false
+}
+
+// endsLike reports whether a name ends with a known one of two words at least.
+func endsLike(name, end string) bool {
+	begin, ok := strings.CutSuffix(name, end)
+	return ok && strings.Contains(end, "_") && (strings.HasSuffix(begin, "_") || strings.HasSuffix(begin, ":"))
+}
+
+// otherMeaning says that a name means something else to another kind, empty if it does not.
+func otherMeaning(k *known) string {
+	for _, other := range knownNames() {
+		if other.name == k.name && other.meaning.Signal != k.meaning.Signal {
+			return fmt.Sprintf("%s, which is %s", other.why, other.meaning.Signal)
+		}
+	}
+	return ""
+}
+
+// seriesOf returns the series of a name with a meaning that another kind has.
+func (d *draft) seriesOf(name string, f *family, m *engine.Meaning) engine.DeclaredSeries {
+	s := engine.DeclaredSeries{
+		Name:      d.own(name),
+		Signal:    m.Signal,
+		WhenEnded: m.WhenEnded,
+		Factor:    factorOf(name, m),
+	}
+	if m.Combine == engine.Max {
+		s.Combine = engine.DeclaredMax
+	}
+	if m.Signal == engine.RequestsFinished {
+		for _, label := range reasonLabels() {
+			if len(f.values[label]) > 0 {
+				s.Labels = map[string]string{"finish_reason": label}
+				break
+			}
+		}
+	}
+	return s
+}
+
+// factorOf returns the factor that the end of a name tells, 0 for none.
+func factorOf(name string, m *engine.Meaning) float64 {
+	last := words(name)[len(words(name))-1]
+	switch {
+	case last == "ms" || last == "milliseconds":
+		return 1e-3
+	case last == "us" || last == "microseconds":
+		return 1e-6
+	case last == "percent" && m.Signal == engine.KVUtilization:
+		return 0.01
+	}
+	return 0
+}
+
+// typeDoubt compares the type that the page declares with that of a signal.
+func typeDoubt(f *family, suffix string, signal engine.Signal) string {
+	want, got := typeOf(signal), string(f.typ)
+	switch {
+	case suffix != "" && want == string(model.MetricTypeCounter):
+		return "" // Sums and counts only grow.
+	case f.typ == "" || f.typ == model.MetricTypeUnknown:
+		return "the page declares no type, and it must be a " + want
+	case got != want:
+		return fmt.Sprintf("the page declares a %s, and it must be a %s", got, want)
+	}
+	return ""
+}
+
+// typeOf returns the type of the series of a signal.
+func typeOf(signal engine.Signal) string {
+	switch t := signal.Type(); {
+	case t.Form == engine.Histogram:
+		return string(model.MetricTypeHistogram)
+	case t.Counter:
+		return string(model.MetricTypeCounter)
+	}
+	return string(model.MetricTypeGauge)
+}
+
+// labelDoubt looks for labels whose series would be added up, and for values that do not fit.
+func labelDoubt(f *family, s *engine.DeclaredSeries) string {
+	for _, label := range slices.Sorted(maps.Keys(f.values)) {
+		several := len(f.values[label]) > 1
+		expected := label == "model" || label == "model_name" || label == s.Labels["finish_reason"] ||
+			slices.Contains(rankLabels(), label)
+		if several && !expected {
+			return fmt.Sprintf("label %s has %d values, whose series would add up", label, len(f.values[label]))
+		}
+	}
+	if strings.HasSuffix(string(s.Signal), "_ratio") && s.Factor == 0 && f.largest > 1 {
+		return fmt.Sprintf("it is %g now, and a ratio is at most 1: factor: 0.01 if these are percent", f.largest)
+	}
+	return ""
+}
+
+// hint is a signal that words in a name may mean: one of each set.
+type hint struct {
+	signal engine.Signal
+	words  [][]string
+}
+
+// hints returns what words may mean, the more telling first.
+func hints() []hint {
+	one := func(words ...string) []string { return words }
+	return []hint{
+		{engine.FirstToken, [][]string{one("first", "ttft"), one("token", "ttft")}},
+		{engine.InterToken, [][]string{one("inter", "itl", "between"), one("token", "tokens", "itl")}},
+		{engine.OutputToken, [][]string{
+			one("per", "tpot"), one("token", "tpot"), one("time", "latency", "duration", "tpot"),
+		}},
+		{engine.RequestQueue, [][]string{one("queue", "waiting", "queued"), one("duration", "time", "seconds", "latency")}},
+		{engine.RequestPrefill, [][]string{one("prefill", "prompt"), one("duration", "time", "seconds", "latency")}},
+		{engine.RequestDecode, [][]string{one("decode", "generation"), one("duration", "time", "seconds", "latency")}},
+		{engine.RequestInference, [][]string{one("inference"), one("duration", "time", "seconds", "latency")}},
+		{engine.RequestDuration, [][]string{one("request", "e2e", "requests"), one("duration", "latency", "time")}},
+		{engine.RequestPromptTokens, [][]string{one("prompt", "input"), one("tokens", "length")}},
+		{engine.RequestOutputTokens, [][]string{
+			one("generated", "generation", "output", "completion"), one("tokens", "length"),
+		}},
+		{engine.CachedTokens, [][]string{one("cached", "hit", "hits"), one("tokens")}},
+		{engine.PromptTokens, [][]string{one("prompt", "input", "prefill"), one("tokens", "token")}},
+		{engine.GenerationTokens, [][]string{
+			one("generated", "generation", "predicted", "output", "completion"), one("tokens", "token"),
+		}},
+		{engine.GenerationTokens, [][]string{one("tokens")}},
+		{engine.Preemptions, [][]string{one("preemptions", "preempted", "preemption")}},
+		{engine.RequestsFailed, [][]string{one("failure", "failures", "failed", "errors", "error")}},
+		{engine.RequestsFinished, [][]string{one("success", "finished", "completed", "succeeded")}},
+		{engine.RequestsStarted, [][]string{one("request", "requests"), one("count", "received", "started", "total")}},
+		{engine.EngineIterations, [][]string{
+			one("decode", "iteration", "iterations", "step", "steps", "forward", "batches"),
+		}},
+		{engine.KVUtilization, [][]string{
+			one("cache", "kv"), one("usage", "utilization", "ratio", "perc", "percent", "used"),
+		}},
+		{engine.RequestsWaiting, [][]string{one("waiting", "queue", "queued", "deferred", "pending")}},
+		{engine.RequestsRunning, [][]string{one("running", "processing", "active", "batch")}},
+	}
+}
+
+// otherUnit reports whether words say that tokens are not what is counted.
+func otherUnit(signal engine.Signal, have []string) bool {
+	timed := func(w string) bool { return slices.Contains([]string{"seconds", "time", "duration", "max"}, w) }
+	return strings.HasSuffix(string(signal), "_tokens_total") && slices.ContainsFunc(have, timed)
+}
+
+// byWords guesses by the words of a name. That is always doubtful.
+func (d *draft) byWords(f *family) (g guess, ok bool) {
+	have := words(d.own(f.name))
+	for _, h := range hints() {
+		found := make([]string, 0, len(h.words))
+		for _, set := range h.words {
+			if i := slices.IndexFunc(set, func(w string) bool { return slices.Contains(have, w) }); i >= 0 {
+				found = append(found, set[i])
+			}
+		}
+		if len(found) < len(h.words) || string(f.typ) != typeOf(h.signal) || otherUnit(h.signal, have) {
+			continue
+		}
+		g = guess{
+			series: d.seriesOf(f.name, f, &engine.Meaning{Signal: h.signal}),
+			why:    "it is a " + string(f.typ) + ", and its name has " + strings.Join(slices.Compact(found), " and "),
+			doubt:  "no server that is known has such a name",
+		}
+		if h.signal == engine.RequestsFailed {
+			g.series.Class = engine.ClassServer
+			g.doubt = "who is to blame for these requests, the server or its clients?"
+		}
+		return g, true
+	}
+	return g, false
+}
