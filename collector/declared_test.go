@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -187,4 +188,72 @@ func TestKindsChangeWithReload(t *testing.T) {
 	tc.applyKinds(engine.BuiltIn(), pools...)
 	tc.waitForState("a", "silent", "neither its page nor its API is that of a known kind")
 	tc.waitForScrapes(nil, "q", "b", n)
+}
+
+// failingServer is a server of a declared kind at which only failures end, whatever it answers to requests.
+func failingServer(t *testing.T, answer http.HandlerFunc) *fakeServer {
+	t.Helper()
+	s, page := lmdeployServer(t)
+	var failed atomic.Int64
+	s.setAnswers(map[string]http.HandlerFunc{
+		"/metrics": func(w http.ResponseWriter, req *http.Request) {
+			failures := fmt.Sprintf("ResponseType.INTERNAL_ENGINE_ERROR\"} %d\n", 10*failed.Add(1))
+			body(strings.Replace(page, "ResponseType.INTERNAL_ENGINE_ERROR\"} 1.0\n", failures, 1))(w, req)
+		},
+		"/health":              bodyOfType("application/json", `{"status":"healthy"}`),
+		"/v1/models":           bodyOfType("application/json", `{"data":[{"id":"internlm","owned_by":"lmdeploy"}]}`),
+		"/v1/chat/completions": answer,
+	}, http.NotFound)
+	return s
+}
+
+// TestDeclaredKindIsSuspectedNotConvicted lets only failures end at a server of a declared kind: nothing but a
+// question to it convicts it.
+func TestDeclaredKindIsSuspectedNotConvicted(t *testing.T) {
+	t.Parallel()
+	broken := func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "broken", http.StatusInternalServerError) }
+	unasked, asked := failingServer(t, broken), failingServer(t, broken)
+	confirms := pool("q", "b="+asked.address())
+	confirms.Canary.Confirm = true
+	tc := newCollector(t)
+	tc.applyKinds(declaredKinds(t, "lmdeploy"), pool("p", "a="+unasked.address()), confirms)
+	tc.start()
+	suspected := tc.waitForState("a", "ready", "all requests are failing, as far as its kinds_file is right")
+	require.True(t, suspected.Suspected)
+	require.True(t, suspected.ProbeReady)
+	require.True(t, suspected.ProbeLive)
+	convicted := tc.waitForState("b", "failing", "the exporter's own request failed")
+	require.False(t, convicted.ProbeReady)
+	require.False(t, convicted.ProbeLive)
+}
+
+// BenchmarkDeclaredKind reads pages of one shape of vLLM, and of a declared kind with other names for the same.
+func BenchmarkDeclaredKind(b *testing.B) {
+	kinds, err := config.LoadKinds("../docs/examples/kinds/kserve-vllm.yml")
+	require.NoError(b, err)
+	text, err := os.ReadFile("testdata/declared/kserve-vllm.prom")
+	require.NoError(b, err)
+	pages := map[string][]byte{
+		"vllm":        []byte(strings.ReplaceAll(string(text), "kserve_vllm:", "vllm:")),
+		"kserve-vllm": text,
+	}
+	for _, name := range []string{"vllm", "kserve-vllm"} {
+		b.Run(name, func(b *testing.B) {
+			kind, _ := kinds.Named(name)
+			cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(kind)})
+			block, err := cache.Parse(pages[name], "", nil)
+			require.NoError(b, err)
+			page := engine.ReadPage(kind, block)
+			deriver := derive.NewDeriver(derive.Options{
+				Window: time.Minute, Interval: 5 * time.Second, Engine: kind,
+				Naming: derive.Naming{Topology: engine.NewTopology(kind, page.NamedModels(), nil, nil)},
+			})
+			for n := 0; b.Loop(); n++ {
+				block, _ = cache.Parse(pages[name], "", nil)
+				page.Refresh(block)
+				deriver.Observe(deriver.Sight(time.Duration(n)*5*time.Second, block, page, derive.Opened))
+				deriver.Render(block)
+			}
+		})
+	}
 }
