@@ -135,11 +135,8 @@ func (c *checker) readStruct(n *yaml.Node, v reflect.Value, path string) {
 }
 
 func (c *checker) readList(n *yaml.Node, v reflect.Value, path string) {
-	if n.Kind == yaml.ScalarNode && v.Type() == reflect.TypeFor[FileNames]() {
-		one := *n // It is being read already.
-		n = &yaml.Node{Kind: yaml.SequenceNode, Line: n.Line, Content: []*yaml.Node{&one}}
-	}
-	if n.Kind != yaml.SequenceNode {
+	alone := n.Kind == yaml.ScalarNode && v.Type() == reflect.TypeFor[FileNames]()
+	if n.Kind != yaml.SequenceNode && !alone {
 		c.add(n, "%s must be a list, not %s; start each entry with \"- \"", describe(path), kindWord(n))
 		c.refuse(path)
 		return

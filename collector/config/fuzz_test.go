@@ -2,12 +2,17 @@ package config_test
 
 import (
 	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"gopkg.in/yaml.v3"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
 // strict returns the errors of the YAML package in its strict mode: unknown keys, repeated keys,
@@ -49,6 +54,36 @@ func TestCheckerRefusesWhatDecoderRefuses(t *testing.T) {
 		require.Error(t, err, m.name)
 	}
 	require.Greater(t, refused, 30)
+}
+
+// FuzzKinds requires that no document of kinds panics, and that what is right reads every page.
+func FuzzKinds(f *testing.F) {
+	files, err := filepath.Glob("../../docs/examples/kinds/*.yml")
+	require.NoError(f, err)
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		require.NoError(f, err)
+		f.Add(text)
+	}
+	f.Add([]byte("kinds: [ { name: a, marks: [abc_], series: [ { name: x, signal: requests_failed_total, labels: { reason: r }, " +
+		"status_codes: true, where: [ { label: a, begins: b } ], from: '1', before: '2', unless: [y] } ] } ]"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		kinds, err := config.ParseKinds("kinds.yml", text)
+		if err != nil {
+			require.NotEmpty(t, err.Error())
+			return
+		}
+		for _, k := range kinds.Declared() {
+			var page bytes.Buffer
+			for _, m := range k.DeclaredSeries() {
+				fmt.Fprintf(&page, "%[1]s{model=\"m\"} 1\n%[1]s_bucket{le=\"+Inf\"} 1\n", m.Name)
+			}
+			cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(k)})
+			if block, err := cache.Parse(page.Bytes(), "", nil); err == nil {
+				engine.Capabilities(k, &engine.Knowledge{Page: engine.ReadPage(k, block)})
+			}
+		}
+	})
 }
 
 // FuzzParse requires that no document panics, that valid ones survive printing, and that the

@@ -18,6 +18,17 @@ import (
 // FileNames are names of files: a list, or one name alone.
 type FileNames []string
 
+// UnmarshalYAML implements yaml.Unmarshaler.
+func (f *FileNames) UnmarshalYAML(unmarshal func(any) error) error {
+	var one string
+	if unmarshal(&one) == nil {
+		*f = FileNames{one}
+		return nil
+	}
+	type plain FileNames
+	return unmarshal((*plain)(f))
+}
+
 // kindsDocument is a document that declares kinds of servers.
 type kindsDocument struct {
 	Kinds []engine.Declaration `yaml:"kinds"`

@@ -78,8 +78,9 @@ func Diagnose(
 	f := &Diagnosis{Where: public.String()}
 	if s.Health == target.HealthUp {
 		f.What = "metrics are served here, but not by a known kind of server"
-		f.Do = "check that this is the LLM server, and set engine if it is; " +
-			"its series are passed through, but nothing is derived from them and it counts as no replica"
+		f.Do = "check that this is the LLM server, and if it is set engine, or declare its kind in a file, which " +
+			"doctor --draft-kind drafts; its series are passed through, but nothing is derived from them and it " +
+			"counts as no replica"
 		if s.Companion != "" {
 			f.What = "this is " + s.Companion + ", not an LLM server"
 			f.Do = "name the LLM servers behind it, each with its own metrics; the series of " +
