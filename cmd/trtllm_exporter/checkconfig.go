@@ -50,7 +50,11 @@ func checkConfig(w io.Writer, file string) error {
 	}
 	p.line(head)
 	if declared := f.Kinds.Declared(); len(declared) > 0 {
-		p.line(fmt.Sprintf("  %s: %s", strings.Join(f.KindsFiles, ", "), count(len(declared), "kind")))
+		var names []string
+		for _, k := range declared {
+			names = append(names, string(k.Name))
+		}
+		p.line(fmt.Sprintf("  kinds of %s: %s", strings.Join(f.KindsFiles, ", "), strings.Join(names, ", ")))
 	}
 	for _, warning := range warnings(file, f) {
 		p.line("  warning: " + warning)

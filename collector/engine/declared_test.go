@@ -230,6 +230,45 @@ func pageOfKind(t *testing.T, kind *engine.Kind, body string) *engine.Page {
 	return engine.ReadPage(kind, block)
 }
 
+func TestLabelsNameModelsAsTheFileSays(t *testing.T) {
+	named := func(d engine.Declaration, kind, body string) []string {
+		kinds, err := engine.Declare([]engine.Declaration{d})
+		require.NoError(t, err)
+		k, _ := kinds.Named(kind)
+		return pageOfKind(t, k, body).NamedModels().Names
+	}
+	own := acme(func(d *engine.Declaration) { d.ModelLabels = []string{"deployment", "model"} })
+	require.Equal(t, []string{"a", "b"}, named(own, "acme", `acme_running{deployment="a",model="x"} 1`+"\n"+
+		`acme_running{model="b"} 1`+"\n"))
+	added := acme(func(d *engine.Declaration) {
+		d.Name, d.Extends, d.ModelLabels = "", "triton", []string{"deployment"}
+		d.Series = d.Series[:1]
+	})
+	require.Equal(t, []string{"a", "b"}, named(added, "triton", `acme_running{deployment="a"} 1`+"\n"+
+		`nv_inference_count{model="b",version="1"} 1`+"\n"))
+}
+
+// TestAddedSeriesStandForTheKindsOwn adds a series to a built-in kind that shows the same of one model.
+func TestAddedSeriesStandForTheKindsOwn(t *testing.T) {
+	kinds, err := engine.Declare([]engine.Declaration{acme(func(d *engine.Declaration) {
+		d.Name, d.Extends, d.Series = "", "vllm", d.Series[:1]
+	})})
+	require.NoError(t, err)
+	vllm, _ := kinds.Named("vllm")
+	page := pageOfKind(t, vllm, `vllm:num_requests_running{model_name="a"} 1`+"\n"+
+		`vllm:num_requests_running{model_name="b"} 2`+"\n"+`acme_running{model_name="a"} 3`+"\n")
+	var read []string
+	for _, s := range page.Sources() {
+		if s.Meaning.Signal == engine.RequestsRunning {
+			read = append(read, s.Meaning.Name+" of "+s.Model)
+		}
+	}
+	require.ElementsMatch(t, []string{"acme_running of a", "vllm:num_requests_running of b"}, read)
+	builtIn, _ := engine.ByName("vllm")
+	require.NotContains(t, builtIn.ModelLabels(), "deployment")
+	require.False(t, pageOfKind(t, builtIn, "acme_running 1\n").Has(engine.RequestsRunning), "vLLM itself is as before")
+}
+
 // TestTwoGenerationsOfAKindShareNothing reads one page by two declarations of a kind of one name.
 func TestTwoGenerationsOfAKindShareNothing(t *testing.T) {
 	const body = "acme_running 1\n"
