@@ -105,8 +105,10 @@ type Failures struct {
 
 // Stillness is work in flight of which nothing moves.
 type Stillness struct {
-	// InFlight is the number of its requests, 0 if there is no such work.
+	// InFlight is the number of its requests, 0 if there is no such work. Entry is the model that clients
+	// call for it, empty if there is only one.
 	InFlight float64
+	Entry    string
 	// Since is when something moved last.
 	Since time.Time
 	// Partly is true if other work of the replica moves, which a question cannot tell apart, Left if
@@ -160,6 +162,7 @@ func (e *Evidence) Pages(c *derive.Conditions, at func(time.Duration) time.Time)
 	}
 	e.Still = Stillness{
 		InFlight: c.Still.InFlight,
+		Entry:    c.Still.Model,
 		Since:    at(c.Still.Since),
 		Partly:   c.Still.Partly,
 		Left:     c.Still.Left,
@@ -190,7 +193,7 @@ func (e *Evidence) witnesses() Witnesses {
 		w.Question = e.aboutFailures()
 	case NothingMoves:
 		if !e.Still.Partly {
-			w.Question = e.latest().since(e.Still.Since)
+			w.Question = e.aboutStillness()
 		}
 	default:
 		w.Acquitted = e.Canary.Others > 0 || e.Canary.Moved
@@ -249,14 +252,20 @@ func (e *Evidence) aboutFailures() Answer {
 	return Answered
 }
 
+// aboutStillness returns what became of the latest question about the work that stands still. A rejection for
+// lack of capacity is no answer of an engine, and no silence either.
+func (e *Evidence) aboutStillness() Answer {
+	latest := e.latest(e.Still.Entry)
+	answer := latest.since(e.Still.Since)
+	if answer == Failed && latest.Overload {
+		return NotAsked
+	}
+	return answer
+}
+
 // about returns what became of the latest question about an entry since it is accused.
 func (e *Evidence) about(f Failures) Answer {
-	var latest Question
-	for _, q := range e.Questions {
-		if q.Entry == "" || q.Entry == f.Entry {
-			latest = latest.later(q)
-		}
-	}
+	latest := e.latest(f.Entry)
 	answer := latest.since(f.Accused)
 	if answer == Failed && latest.Overload && e.RefusedFailed {
 		return NotAsked // The failures on the page may be such rejections.
@@ -264,10 +273,12 @@ func (e *Evidence) about(f Failures) Answer {
 	return answer
 }
 
-// latest returns the question that was asked last.
-func (e *Evidence) latest() (latest Question) {
+// latest returns the question about an entry that was asked last; any is if there is only one.
+func (e *Evidence) latest(entry string) (latest Question) {
 	for _, q := range e.Questions {
-		latest = latest.later(q)
+		if entry == "" || q.Entry == "" || q.Entry == entry {
+			latest = latest.later(q)
+		}
 	}
 	return latest
 }

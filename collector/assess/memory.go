@@ -122,18 +122,24 @@ func (m *Memory) MayAsk(now time.Time, c *derive.Conditions) (since time.Time, o
 }
 
 // About returns the entry that a question must be about: of those that are accused, the one that was
-// asked about longest ago. It is empty if none is.
-func (m *Memory) About(c *derive.Conditions) (entry string) {
-	var oldest time.Time
-	for i, f := range slices.DeleteFunc(slices.Clone(c.Failing), acquitted) {
-		if asked := m.questions[f.Model].Asked; i == 0 || asked.Before(oldest) {
-			entry, oldest = f.Model, asked
+// asked about longest ago. It is empty if there is only one.
+func (m *Memory) About(c *derive.Conditions) string {
+	var accused []string
+	for _, f := range c.Failing {
+		if !f.Acquitted {
+			accused = append(accused, f.Model)
 		}
 	}
-	return entry
+	if c.Still.InFlight > 0 && !c.Still.Partly {
+		accused = append(accused, c.Still.Model)
+	}
+	if len(accused) == 0 {
+		return ""
+	}
+	return slices.MinFunc(accused, func(a, b string) int {
+		return m.questions[a].Asked.Compare(m.questions[b].Asked)
+	})
 }
-
-func acquitted(f derive.FailingEntry) bool { return f.Acquitted }
 
 // Asked notes that a question was sent about an entry, or the server as a whole, in these conditions.
 func (m *Memory) Asked(now time.Time, entry string, c *derive.Conditions) {

@@ -38,7 +38,7 @@ type Conditions struct {
 // FailingEntry is a model that clients call, and of which at least [Options.FailingMin] requests
 // failed by the server's fault while none succeeded. Other failures are ignored.
 type FailingEntry struct {
-	// Model and Version are empty if the server does not count per model.
+	// Model and Version are empty if the server serves one model, and does not count per model.
 	Model, Version string
 	// Part is set if only the requests to this part of the model are known to fail, because the
 	// model does not count how its own end, and may do without that part.
@@ -56,6 +56,8 @@ type FailingEntry struct {
 // Stillness is work in flight without progress for [Options.StallAfter].
 type Stillness struct {
 	InFlight float64
+	// Model is the model that clients call for it, empty if that is not known or is the only one.
+	Model string
 	// Since is when something moved last, or when the work began.
 	Since time.Duration
 	// Partly is true if other work of the replica moves, Left if the requests are no longer in flight
@@ -67,8 +69,11 @@ type Stillness struct {
 type watch struct {
 	entries []entry
 	works   []work
-	// tokens holds the counters of tokens and iterations.
-	tokens []int
+	// tokens holds the counters of tokens and iterations, generated those of generated tokens by signal.
+	// Cache holds what shows the use of the KV cache, which changes with the steps of the engine only.
+	tokens    []int
+	generated [][]int
+	cache     []int
 	// inFlight lists the models whose requests in flight the page shows while they run.
 	inFlight []*Model
 }
@@ -76,6 +81,8 @@ type watch struct {
 // entry is a model that clients call, and the counters of its outcome.
 type entry struct {
 	key, model, version string
+	// asked is what clients call the model, empty if it is the only one.
+	asked string
 	// why explains why it is not trusted.
 	why string
 	// ended holds the requests that ended well if the server is known to count the other ones too
@@ -141,12 +148,13 @@ func (d *Deriver) watchEntries() {
 		return
 	}
 	before := d.acquitted()
-	if slices.ContainsFunc(by.tokens, w.moved) {
+	moved := slices.ContainsFunc(by.tokens, w.moved)
+	if moved || slices.ContainsFunc(by.cache, w.moved) {
 		d.steps++
-		if !d.own.onPage {
-			d.movements++
-			d.movedAt = w.now
-		}
+	}
+	if moved && (!d.own.onPage || slices.ContainsFunc(by.generated, d.generatesMore)) {
+		d.movements++
+		d.movedAt = w.now
 	}
 	d.seemed = 0
 	served := false
@@ -167,13 +175,28 @@ func (d *Deriver) watchEntries() {
 		}
 	}
 	if d.acquitted() > before {
-		for _, s := range d.entries {
-			if served && s.failures() > 0 && s.since < w.previousAt {
-				s.acquitted = w.now
-			}
+		d.acquit(served)
+	}
+}
+
+// acquit ends the accusations of all entries, for a window if a request to another one is known to have
+// ended well. Those of which nobody knows how they end do not speak for a part that they may need.
+func (d *Deriver) acquit(served bool) {
+	for i := range d.index.watch.entries {
+		e := &d.index.watch.entries[i]
+		s := d.entries[e.key]
+		if served && s.failures() > 0 && s.since < d.window.previousAt {
+			s.acquitted = d.window.now
+		}
+		if served || !e.part {
 			s.pardon()
 		}
 	}
+}
+
+// generatesMore reports whether the newest page shows more tokens than may be the exporter's own.
+func (d *Deriver) generatesMore(columns []int) bool {
+	return d.window.growth(columns) > d.own.mayGenerate
 }
 
 // uncounted returns [Conditions.Uncounted].
@@ -308,7 +331,7 @@ func (d *Deriver) failing() (all []FailingEntry) {
 		s := d.entries[e.key]
 		requests, pages := s.failures(), s.failedPages()
 		f := FailingEntry{
-			Model:    e.model,
+			Model:    e.asked,
 			Version:  e.version,
 			Requests: requests,
 			Since:    time.Duration(s.since),
@@ -319,11 +342,11 @@ func (d *Deriver) failing() (all []FailingEntry) {
 		}
 		switch {
 		case requests < minimum || pages < failingPages:
+		case f.Acquitted && d.window.now-s.last > d.window.length: // Nobody asks any more, and it is forgotten.
 		case !e.part:
 			all = append(all, f)
-		case d.acceptedAt > s.since && d.servedAt <= s.since:
+		case d.acceptedAt > s.since:
 			f.Model, f.Version, f.Part = d.acceptedBy, "", e.model
-			f.Acquitted, f.Accused = false, f.Since // Requests of which nobody knows how they end may need it.
 			parts = append(parts, f)
 		}
 	}
@@ -334,17 +357,38 @@ func (d *Deriver) failing() (all []FailingEntry) {
 	return all
 }
 
+// asked returns what clients call a model: a version that they call, or one under its public id. It is
+// empty if the page shows no other one.
+func (ix *index) asked(m *Model) string {
+	switch {
+	case m.name != "":
+		return m.name
+	case m.of == nil && len(m.versions) > 0 && m.versions[0].name != "":
+		return m.versions[0].name
+	case len(ix.models) < 2:
+		return ""
+	}
+	for _, g := range m.all(outcomeSignals()...) {
+		for _, source := range g.value.sources {
+			return ix.building.sources[source].name
+		}
+	}
+	return ""
+}
+
 func (ix *index) watchConditions() {
 	w := &ix.watch
 	for _, m := range ix.having(ended()) {
 		trusted := true
 		for _, version := range m.versions {
-			if version.outcome != nil {
-				e := version.outcome.entry(version)
-				e.why = ix.topology.Uncounted(version.name, ix.naming.EngineVersion)
-				w.entries = append(w.entries, e)
-				trusted = trusted && e.trusted
+			if version.outcome == nil {
+				continue
 			}
+			e := version.outcome.entry(version)
+			e.asked = ix.asked(version)
+			e.why = ix.topology.Uncounted(version.name, ix.naming.EngineVersion)
+			w.entries = append(w.entries, e)
+			trusted = trusted && e.trusted
 		}
 		if !trusted {
 			w.entries = append(w.entries, ix.failingParts(m)...)
@@ -356,6 +400,10 @@ func (ix *index) watchConditions() {
 	for _, n := range stepsOf(ix.replica.groups) {
 		w.tokens = append(w.tokens, ix.columnsOf(n)...)
 	}
+	for _, signal := range []engine.Signal{engine.GenerationTokensLive, engine.GenerationTokens} {
+		w.generated = append(w.generated, ix.allColumns(filter(ix.replica.groups(signal), (*group).comes)))
+	}
+	w.cache = ix.allColumns(ix.replica.all(cacheSignals()...))
 	w.works = append(w.works, ix.queueWorks()...)
 	if !ix.quirks.GaugesWhenRequestsEnd { // Those gauges are not updated while requests run.
 		w.inFlight = ix.having(anyOf(engine.RequestsActive, engine.RequestsRunning))
@@ -378,6 +426,7 @@ func (ix *index) failingParts(m *Model) (all []entry) {
 			all = append(all, entry{
 				key:     m.id + "\x00part " + failures.name + "\x00" + failures.version,
 				model:   failures.name,
+				asked:   failures.name,
 				version: failures.version,
 				part:    true,
 			})

@@ -264,6 +264,54 @@ func TestAcquittalLastsForAWindow(t *testing.T) {
 	}
 }
 
+// TestCacheShowsSteps uses servers that count nothing while a request runs, and whose KV cache fills.
+func TestCacheShowsSteps(t *testing.T) {
+	for _, tc := range []struct {
+		kind           engine.Name
+		running, cache string
+	}{
+		{engine.SGLang, `sglang:num_running_reqs{model_name="m"} 4`, `sglang:token_usage{model_name="m"} 0.%d`},
+		{
+			engine.TRTLLMServe, `trtllm_num_requests_running{model_name="m"} 4`,
+			`trtllm_kv_cache_utilization{model_name="m"} 0.%d`,
+		},
+	} {
+		t.Run(string(tc.kind), func(t *testing.T) {
+			for grows, want := range map[int]float64{0: 4, 1: 0} {
+				b := newBench(t, tc.kind, "m")
+				for n := range 9 {
+					b.page(tc.running, fmt.Sprintf(tc.cache, 10+grows*n))
+				}
+				c := b.deriver.Conditions()
+				require.Equal(t, want, c.Still.InFlight, "requests of which nothing moves, growth %d", grows)
+				require.Equal(t, 8*grows, c.Steps)
+			}
+		})
+	}
+}
+
+// TestForgottenFailures uses an entry that fails for a while beside another one, which goes on.
+func TestForgottenFailures(t *testing.T) {
+	b := newBench(t, engine.Dynamo, "a", "b")
+	page := func(failed, served int) {
+		b.page(
+			fmt.Sprintf(`dynamo_frontend_requests_total{error_type="internal",model="a",status="error"} %d`, failed),
+			fmt.Sprintf(`dynamo_frontend_requests_total{error_type="",model="b",status="success"} %d`, served),
+			fmt.Sprintf(`dynamo_frontend_output_tokens_total{model="b"} %d`, 9*served),
+		)
+	}
+	for n := range 5 {
+		page(4*n, n)
+	}
+	failing := b.deriver.Conditions().Failing
+	require.Len(t, failing, 1)
+	require.Equal(t, "a", failing[0].Model, "what clients call it")
+	for n := range 14 {
+		page(16, 5+n)
+	}
+	require.Empty(t, b.deriver.Conditions().Failing, "nobody has called it for a window")
+}
+
 // TestLateAbortsAreNoSuccess uses an SGLang of which all requests fail, or are given up by their clients, and
 // whose page counts the latter as ended one page before it counts them as aborted.
 func TestLateAbortsAreNoSuccess(t *testing.T) {
@@ -353,9 +401,13 @@ func TestPartsOfModelsThatCountNoFailures(t *testing.T) {
 		{
 			"both are in use",
 			func(n int) counts { return counts{bls: 3 * n, ensembleFailed: 3 * n, partFailed: 6 * n} },
-			"of ensemble",
+			"of ensemble, acquitted",
 		},
-		{"another model serves", func(n int) counts { return counts{bls: 3 * n, ranker: n, partFailed: 3 * n} }, ""},
+		{
+			"another model serves, which speaks for the replica",
+			func(n int) counts { return counts{bls: 3 * n, ranker: n, partFailed: 3 * n} },
+			"postprocessing, acquitted",
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			ensemble := configured("ensemble", "", false)
@@ -393,7 +445,7 @@ func TestPartsOfModelsThatCountNoFailures(t *testing.T) {
 			}
 			var got []string
 			for _, f := range b.deriver.Conditions().Failing {
-				got = append(got, cmp.Or(f.Part, "of "+f.Model))
+				got = append(got, cmp.Or(f.Part, "of "+f.Model)+map[bool]string{true: ", acquitted"}[f.Acquitted])
 				if f.Part != "" {
 					require.Equal(t, "tensorrt_llm_bls", f.Model, "the model that a question goes to")
 				}
@@ -452,6 +504,16 @@ func TestOwnRequestsAreNoWitnesses(t *testing.T) {
 		b.page(page(3, 9, 0)...)
 		require.Empty(t, b.deriver.Conditions().Failing, "another request ended well")
 	})
+	t.Run("more tokens than it may have are those of others", func(t *testing.T) {
+		b := newBench(t, engine.VLLM, "m")
+		b.page(page(1, 0, 0)...)
+		b.own(true)
+		b.page(page(2, 0, 0)...)
+		require.Zero(t, b.deriver.Conditions().Movements)
+		b.own(true)
+		b.page(page(4, 0, 0)...)
+		require.Equal(t, 1, b.deriver.Conditions().Movements)
+	})
 	t.Run("its answers are no progress of what stands still", func(t *testing.T) {
 		b := newBench(t, engine.VLLM, "m")
 		for range 8 {
@@ -494,7 +556,7 @@ func TestOwnRequestsAreNoWork(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			b := newBench(t, engine.VLLM, "m")
 			b.repeat(4, servedPage(1, tc.before))
-			b.deriver.BeginOwn()
+			b.deriver.BeginOwn(10)
 			b.repeat(8, servedPage(tc.ended, tc.while))
 			require.Equal(t, tc.stands, b.deriver.Conditions().Still.InFlight > 0, "while ours is in flight")
 			since := b.deriver.Conditions().Still.Since
@@ -516,7 +578,7 @@ func TestOthersAreServedWhileOursIsInFlight(t *testing.T) {
 	b := newBench(t, engine.VLLM, "m")
 	b.repeat(8, page(1))
 	require.InDelta(t, 4, b.deriver.Conditions().Still.InFlight, 0)
-	b.deriver.BeginOwn()
+	b.deriver.BeginOwn(10)
 	b.page(page(1)...)
 	require.InDelta(t, 4, b.deriver.Conditions().Still.InFlight, 0)
 	b.page(page(3)...)
@@ -556,7 +618,7 @@ func TestClientsThatLeaveDoNotAcquit(t *testing.T) {
 
 // own sends a request of the exporter's own, and ends it.
 func (b *bench) own(answered bool) {
-	b.deriver.BeginOwn()
+	b.deriver.BeginOwn(10)
 	b.deriver.EndOwn("m", answered)
 }
 

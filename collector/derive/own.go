@@ -12,6 +12,9 @@ type ownRequests struct {
 	// inFlight is how many the newest page may show in flight, mayEnd how many it may show ended, and
 	// dropped how many of those that it may count as arrived never were answered.
 	inFlight, mayEnd, dropped float64
+	// limit is how many tokens each of them may generate, mayGenerate how many of these the newest page
+	// may show.
+	limit, mayGenerate float64
 }
 
 // nextPage begins a page. Servers may count a request one page late.
@@ -23,12 +26,18 @@ func (o *ownRequests) nextPage() {
 	late := o.inFlight
 	o.inFlight = float64(o.running + o.ended)
 	o.mayEnd = max(o.inFlight, late)
+	if o.mayGenerate = o.mayEnd * o.limit; o.mayEnd == 0 {
+		o.limit = 0
+	}
 	o.dropped = float64(o.unanswered)
 	o.ended, o.unanswered = 0, 0
 }
 
-// BeginOwn tells that the exporter sends a request to the server.
-func (d *Deriver) BeginOwn() { d.own.running++ }
+// BeginOwn tells that the exporter sends a request to the server, for at most so many tokens.
+func (d *Deriver) BeginOwn(tokens int) {
+	d.own.running++
+	d.own.limit = max(d.own.limit, float64(tokens))
+}
 
 // EndOwn tells that such a request to a model ended, and whether it was answered.
 func (d *Deriver) EndOwn(model string, answered bool) {
@@ -40,7 +49,7 @@ func (d *Deriver) EndOwn(model string, answered bool) {
 	}
 	for i := range d.index.watch.entries {
 		e := &d.index.watch.entries[i]
-		if e.model != "" && e.model != model {
+		if e.asked != "" && e.asked != model {
 			continue
 		}
 		s := d.entries[e.key]

@@ -117,8 +117,9 @@ type changes struct {
 	// counted is left, whole if none went on. Fell lists the counters that fell.
 	renamed, gone, whole bool
 	fell                 []int
-	// vouched is true if the pages name the same process, or the connection or a counter goes on.
-	vouched bool
+	// vouched is true if the pages name the same process, or the connection or a counter goes on. Begins
+	// is true if nothing had counted before, and something has.
+	vouched, begins bool
 }
 
 func (c *changes) any() bool { return c.renamed || len(c.fell) > 0 || c.whole }
@@ -154,6 +155,8 @@ func (t *processTracker) identify(
 		if lost || s.changes.whole {
 			s.transition = restarts
 		}
+	case s.changes.begins && !s.changes.vouched:
+		s.transition = breaks
 	}
 	return s
 }
@@ -169,9 +172,9 @@ func (t *processTracker) compare(s *Sighting) (c changes) {
 		c.vouched = true
 		return c
 	}
-	counted, present, goesOn := false, false, false
+	counted, counts, present, goesOn := false, false, false, false
 	for i, v := range t.row {
-		counted = counted || values[i] > 0
+		counted, counts = counted || values[i] > 0, counts || v > 0
 		present = present || values[i] > 0 && !math.IsNaN(v)
 		if falls(values[i], v) {
 			c.fell = append(c.fell, i)
@@ -182,6 +185,7 @@ func (t *processTracker) compare(s *Sighting) (c changes) {
 	c.gone = counted && !present
 	vanished := c.gone && !t.gone && s.connection != Kept // Over a kept one, the last model was unloaded.
 	c.whole = c.renamed || vanished || len(c.fell) > 0 && !goesOn
+	c.begins = counts && !counted
 	c.vouched = !c.renamed && (goesOn || s.connection == Kept)
 	return c
 }

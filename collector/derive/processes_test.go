@@ -595,3 +595,36 @@ func TestRestartIsDetectedByCounters(t *testing.T) {
 		}
 	}
 }
+
+// TestFirstCountsOverAnotherConnection has a server that had counted nothing, and then much at once: over a
+// new connection another process may answer.
+func TestFirstCountsOverAnotherConnection(t *testing.T) {
+	const rate = `requests_per_second{model_id="m"}`
+	for _, c := range []struct {
+		name       string
+		idle       string
+		connection derive.Connection
+		known      bool
+	}{
+		{"the connection stays open", `vllm:request_success_total{model_name="m",finished_reason="stop"} 0`, derive.Kept, true},
+		{"it is a new one", `vllm:request_success_total{model_name="m",finished_reason="stop"} 0`, derive.Opened, false},
+		{"it is a new one, and counters appear", `vllm:num_requests_running{model_name="m"} 0`, derive.Opened, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t, engine.VLLM, "m")
+			busy := func(n int) values {
+				return b.page(fmt.Sprintf(`vllm:request_success_total{model_name="m",finished_reason="stop"} %d`, n))
+			}
+			b.page(c.idle)
+			b.page(c.idle)
+			b.connection = c.connection
+			if got := busy(5000); c.known {
+				require.InDelta(t, 500, got.get(t, rate), 1e-9)
+			} else {
+				got.lacks(t, rate)
+				require.InDelta(t, 5, busy(5025).get(t, rate), 1e-9)
+			}
+			require.Zero(t, b.deriver.Stats().Restarts)
+		})
+	}
+}

@@ -16,8 +16,8 @@ import (
 
 // work is a part of a server that has requests in flight, and what shows their progress.
 type work struct {
-	// key identifies the work on pages of all shapes.
-	key string
+	// key identifies the work on pages of all shapes, asked is the model that clients call for it.
+	key, asked string
 	// inFlight tells the number of its requests, minInFlight is the smallest one that is significant.
 	inFlight    requestsNow
 	minInFlight float64
@@ -138,7 +138,7 @@ func (d *Deriver) still() (worst Stillness) {
 		case !s.stands(d):
 			moves = moves || k.serves && s.active && s.progressed > s.began
 		case worst.InFlight == 0 || time.Duration(s.progressed) < worst.Since:
-			worst = Stillness{InFlight: s.inFlight, Since: time.Duration(s.progressed), Left: s.left}
+			worst = Stillness{InFlight: s.inFlight, Model: k.asked, Since: time.Duration(s.progressed), Left: s.left}
 		}
 	}
 	worst.Partly = worst.InFlight > 0 && moves
@@ -165,7 +165,7 @@ func (ix *index) works(m *Model) []work {
 	works = append(works, ix.stageWorks(m)...)
 	progress, ends := ix.progress(m)
 	for i, arrivals := range ix.arrivals(m) {
-		arrivals.key = fmt.Sprint("arrivals ", i, " of ", m.id)
+		arrivals.key, arrivals.asked = fmt.Sprint("arrivals ", i, " of ", m.id), ix.asked(m)
 		arrivals.minInFlight = 1
 		for _, n := range progress {
 			arrivals.progress = append(arrivals.progress, ix.columnsOf(n)...)
@@ -234,6 +234,14 @@ func stepSignals() []engine.Signal {
 	}
 }
 
+// comes reports whether tokens count as they come.
+func (g *group) comes() bool { return !g.late }
+
+// cacheSignals returns the signals of what is used of the KV cache.
+func cacheSignals() []engine.Signal {
+	return []engine.Signal{engine.KVBlocksUsed, engine.KVTokensUsed, engine.KVUtilization}
+}
+
 // stepsOf returns the counters of iterations and tokens among the groups of signals. Of latencies it
 // is how many were observed, each that of a token. What counts when a request ends is no step: its
 // client may have left a server that hangs.
@@ -285,10 +293,14 @@ func (m *Model) ends() (all []*tally) {
 func (ix *index) rankWorks(m *Model) (works []work) {
 	gauges := m.all(gaugeSignals()...)
 	progress, ends := ix.progress(m)
+	for _, g := range m.all(cacheSignals()...) {
+		progress = append(progress, &g.value)
+	}
 	ranks := ix.ranksOf(gauges)
 	for _, r := range ranks {
 		k := work{
 			key:            fmt.Sprint("rank ", r, " of ", m.id),
+			asked:          ix.asked(m),
 			serves:         true,
 			minInFlight:    1,
 			countersAppear: ix.quirks.CountersAppear,
@@ -340,6 +352,7 @@ func (ix *index) stageWorks(m *Model) (works []work) {
 		ended := ix.allColumns(filter(m.groups(engine.StageEnded), alike))
 		works = append(works, work{
 			key:         fmt.Sprint("stage of ", m.id, sent.labels),
+			asked:       ix.asked(m),
 			inFlight:    requestsNow{arrived: ix.columnsOf(&sent.value), left: ended},
 			minInFlight: 1,
 			counted:     true,
@@ -361,6 +374,7 @@ func (ix *index) queueWorks() (works []work) {
 		}
 		works = append(works, work{
 			key:         "queue of " + g.name + " " + g.version,
+			asked:       ix.asked(g.model),
 			serves:      g.role.Front(),
 			minInFlight: 1,
 			inFlight:    requestsNow{gauges: []gauge{{ix.columnsOf(&g.value), g.combine}}},

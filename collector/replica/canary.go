@@ -28,7 +28,7 @@ func (r *Replica) sendCanary(ctx context.Context) {
 	}
 	previous := r.memory.Canary.Result()
 	r.memory.CanaryAsked(time.Now())
-	r.deriver.BeginOwn()
+	r.deriver.BeginOwn(r.pool.Canary.MaxTokens)
 	runJob(r.startJob(ctx, &r.jobs.canary), "canary", func(ctx context.Context) canary.Report {
 		return r.pool.Canary.Ask(ctx, r.pool.Scraper, order.Question)
 	}, func(report canary.Report, failed error) {
@@ -70,7 +70,7 @@ func (r *Replica) sendCancelCheck(ctx context.Context) {
 	if order == nil {
 		return
 	}
-	r.deriver.BeginOwn()
+	r.deriver.BeginOwn(r.pool.Canary.CancelTokens)
 	runJob(r.startJob(ctx, &r.jobs.cancelCheck), "canary", func(ctx context.Context) canary.Cancellation {
 		return r.pool.Canary.Cancel(ctx, r.pool.Scraper, order.Question, pace, seen)
 	}, func(d canary.Cancellation, failed error) {

@@ -56,7 +56,7 @@ func (r *Replica) askIfAccused(ctx context.Context) {
 	}
 	model := order.Question.Model
 	r.memory.Asked(now, entry, &c)
-	r.deriver.BeginOwn()
+	r.deriver.BeginOwn(r.pool.Canary.MaxTokens)
 	runJob(r.startJob(ctx, &r.jobs.canary), "canary", ask, func(report canary.Report, failed error) {
 		if failed != nil {
 			report = canary.Report{}

@@ -254,7 +254,7 @@ func (r *run) ask(p *Page) {
 		return
 	}
 	r.asked++
-	r.deriver.BeginOwn()
+	r.deriver.BeginOwn(answerTokens)
 	report := canary.Report{Asked: at(p.At).Add(time.Millisecond), At: at(p.At).Add(2 * time.Millisecond)}
 	switch p.Own {
 	case Answers:

@@ -96,6 +96,9 @@ func (s *Server) Pages() (func(b *Book) string, error) {
 	return func(b *Book) string { return s.deviate(b, page) }, nil
 }
 
+// answerTokens is how many tokens each answer has.
+const answerTokens = 100
+
 // totals returns what has happened to requests of equal length and duration.
 func (b *Book) totals() *simulate.Totals {
 	count := func(class engine.Class) uint64 { return uint64(b.Ended[class]) }
@@ -117,7 +120,7 @@ func (b *Book) totals() *simulate.Totals {
 		Prompt:   200,
 		KVBlocks: 30,
 		Latency: simulate.Latency{
-			Output: 100,
+			Output: answerTokens,
 			Queue:  50 * time.Millisecond,
 			TTFT:   400 * time.Millisecond,
 			TPOT:   8 * time.Millisecond,
