@@ -239,6 +239,9 @@ func (k *Kind) missing(name string, known *Knowledge) target.Check {
 	if k.lacking != nil {
 		return k.lacking(name, known)
 	}
+	if c, ok := k.notInRelease(name, known); ok {
+		return c
+	}
 	var all []gap
 	if k.gaps != nil {
 		all = k.gaps(known)

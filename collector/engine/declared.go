@@ -256,7 +256,7 @@ func (s *DeclaredSeries) meaning() Meaning {
 		Unless:    replacedBy(s.Unless...),
 		WhenEnded: s.WhenEnded,
 		Outcome:   s.outcome(),
-		Releases:  Releases{s.From, s.Before},
+		Releases:  Releases{From: s.From, Before: s.Before, Decide: true},
 		Combine:   map[DeclaredCombine]Combine{DeclaredMax: Max, DeclaredNewest: Newest}[s.Combine],
 	}
 	for _, w := range s.Where {

@@ -44,7 +44,8 @@ func dynamo() *Kind {
 			},
 			{text: dynamoMock, weight: 4},
 		},
-		series:   dynamoMeanings(),
+		series:   inReleases(Releases{Unverified: true}, dynamoMeanings()),
+		Census:   "0.2 to 1.6, by the names in its runtime",
 		prefixes: append(dynamoFronts(), dynamoComponent, vllmPrefix),
 		noModel:  "unknown_model",
 		quirks:   Quirks{CountersAppear: true},
@@ -420,9 +421,42 @@ const dynamoMock = "trtllm:"
 func dynamoMeanings() []Meaning {
 	var all []Meaning
 	for _, prefix := range dynamoFronts() {
-		all = append(all, withPrefix(prefix, frontendMeanings())...)
+		all = append(all, withPrefix(prefix, dynamoHistory().with(frontendMeanings()))...)
 	}
-	return slices.Concat(all, workerMeanings(), withPrefix(dynamoMock, mockMeanings()))
+	return slices.Concat(all, dynamoHistory().with(workerMeanings()), withPrefix(dynamoMock, mockMeanings()))
+}
+
+// dynamoHistory returns what not all releases show, by the last release of each minor one. The prefix of a
+// frontend was nv_llm_http_service_ before 0.4.1.
+func dynamoHistory() history {
+	const c = dynamoComponent
+	return history{
+		since("0.3").unverified(): {
+			"input_sequence_tokens", "input_sequence_tokens_sum", "output_sequence_tokens",
+			"output_sequence_tokens_sum", "time_to_first_token_seconds", "inter_token_latency_seconds",
+		},
+		between("0.5", "0.9").unverified(): {
+			c + "kvstats_total_blocks", c + "kvstats_active_blocks", c + "kvstats_gpu_cache_usage_percent",
+			c + "kvstats_gpu_prefix_cache_hit_rate",
+		},
+		since("0.5").unverified(): {"model_total_kv_blocks", "model_max_num_seqs"},
+		between("0.5.1", "0.6").unverified(): {
+			"queued_requests_total", "inflight_requests_total", "client_disconnects",
+		},
+		since("0.6").unverified(): {"disconnected_clients", "queued_requests"},
+		since("0.7").unverified(): {"output_tokens_total"},
+		since("0.8").unverified(): {"cached_tokens", "model_migration_total"},
+		since("1.0").unverified(): {
+			"worker_active_decode_blocks", c + "total_blocks", c + "gpu_cache_usage_percent",
+		},
+		since("1.1").unverified(): {
+			"model_rejection_total", "router_queue_pending_requests", "trtllm_kv_transfer_latency_seconds_sum",
+			"trtllm_kv_transfer_bytes_sum", "trtllm_num_aborted_requests_total",
+		},
+		since("1.3").unverified(): {"requests_started_total", c + "kv_cache_hit_rate"},
+		since("1.5").unverified(): {"model_ready", "model_migration_duration_seconds_count"},
+		since("1.6").unverified(): {"failures_total"},
+	}
 }
 
 // frontendMeanings returns the meanings of a frontend's names without prefix. output_tokens_total
@@ -465,7 +499,7 @@ func frontendMeanings() []Meaning {
 		{Name: "output_tokens_total", Signal: GenerationTokens},
 		{
 			Name:      "output_sequence_tokens_sum",
-			Unless:    replacedForAny("output_tokens_total"), // New in 0.7.
+			Unless:    replacedForAny("output_tokens_total"),
 			Signal:    GenerationTokens,
 			WhenEnded: true,
 		},
@@ -478,7 +512,7 @@ func frontendMeanings() []Meaning {
 		{Name: "inter_token_latency_seconds", Signal: InterToken},
 		{Name: "queued_requests", Signal: RequestsUnanswered},
 		{Name: "inflight_requests", Signal: RequestsActive},
-		// Gauges in spite of their names, and a counter, of 0.5.1 alone.
+		// Gauges in spite of their names, and a counter.
 		{Name: "queued_requests_total", Signal: RequestsUnanswered},
 		{Name: "inflight_requests_total", Signal: RequestsActive, Unless: replacedForAny("inflight_requests")},
 		{Name: "client_disconnects", Signal: ClientsGone},
@@ -612,7 +646,7 @@ func workerMeanings() []Meaning {
 			Name: c + "concurrent_requests", Where: only("endpoint", dynamoServing), Signal: RequestsActive,
 			Unless: slices.Concat(running, replacedForAny(c+"inflight_requests")),
 		},
-		// The KV cache of each rank; kvstats of 0.5 to 0.8 know no ranks.
+		// The KV cache of each rank; kvstats know no ranks.
 		{Name: c + "total_blocks", Signal: KVBlocksLimit, Rank: rank, Unless: blocks},
 		{Name: c + "kvstats_total_blocks", Signal: KVBlocksLimit, Unless: blocks},
 		{Name: c + "kvstats_active_blocks", Signal: KVBlocksUsed, Unless: slices.Concat(usage, blocks)},

@@ -146,6 +146,10 @@ type Kind struct {
 	// [Kind.StockVersion]. By default there is no such image.
 	stockVersion func(f *Facts, p *Page) (version, reason string)
 
+	// Census says which releases the series were compared with, empty if with none: see [Releases].
+	// ShowsHidden is the flag that shows what [Releases] calls hidden.
+	Census, ShowsHidden string
+
 	// meanings holds series, and those of the engines that may be inside; index holds them by name.
 	meanings []Meaning
 	index    func() Index

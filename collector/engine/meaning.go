@@ -40,7 +40,7 @@ type Meaning struct {
 	Name string
 	// Where selects series by labels: those that match all.
 	Where []Match
-	// Unless lists what takes the meaning away, Releases are those in which it holds.
+	// Unless lists what takes the meaning away, Releases are those whose pages show the series.
 	Unless   []Exception
 	Releases Releases
 	// Copies lists labels, such as the rank, in which repetitions of one number differ. One
@@ -140,9 +140,9 @@ func withPrefix(prefix string, all []Meaning) []Meaning {
 }
 
 // Holds reports whether the meaning is right for a version of the server. It is true if that is unknown,
-// unless it holds in some releases only.
+// unless releases decide.
 func (m *Meaning) Holds(version string) bool {
-	return m.Releases.Hold(version) && !slices.ContainsFunc(
+	return (!m.Releases.Decide || m.Releases.Hold(version)) && !slices.ContainsFunc(
 		m.Unless,
 		func(e Exception) bool { return e.Version != "" && strings.HasPrefix(version, e.Version) },
 	)

@@ -20,7 +20,7 @@ func nim() *Kind {
 		Path:    "/v1/metrics",
 		marks:   []mark{{text: "num_request_max", weight: 7}, {text: "request_finish_total", weight: 7}},
 		pagesOf: nimEngines(),
-		series:  nimMeanings(),
+		series:  inReleases(Releases{Unverified: true}, nimMeanings()),
 		quirks:  Quirks{CountersAppear: true},
 
 		engines: nimEngines(),

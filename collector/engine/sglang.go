@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
@@ -31,6 +32,7 @@ func sglang() *Kind {
 		marks:    []mark{{text: sglangPrefix, weight: 2}},
 		priority: -1,
 		series:   sglangMeanings(),
+		Census:   "0.3.5.post1 to 0.5.23",
 		quirks:   Quirks{CountersAppear: true},
 
 		SelfTest: SelfTest{Path: "/health_generate", Patience: 20 * time.Second, Remembered: true},
@@ -209,7 +211,43 @@ func sglangGaps(k *Knowledge) []gap {
 
 // sglangMeanings returns the meanings (seen in 0.5.23, and its source).
 func sglangMeanings() []Meaning {
-	return withPrefix(sglangPrefix, slices.Concat(sglangScheduler(), sglangRequests(), sglangHTTP()))
+	all := slices.Concat(sglangScheduler(), sglangRequests(), sglangHTTP())
+	return withPrefix(sglangPrefix, sglangHistory().with(all))
+}
+
+// sglangHistory returns what not all releases show.
+func sglangHistory() history {
+	return history{
+		since("0.4.1.post6"): {"num_requests_total"},
+		since("0.4.1.post7"): {"spec_accept_length"},
+		since("0.4.3.post3"): {"inter_token_latency_seconds"},
+		since("0.4.3.post4"): {"cached_tokens_total"},
+		since("0.4.6.post4"): {
+			"num_grammar_queue_reqs", "num_decode_prealloc_queue_reqs", "num_decode_transfer_queue_reqs",
+			"num_transfer_failed_reqs_total", "num_bootstrap_failed_reqs_total",
+			"prompt_tokens_histogram", "generation_tokens_histogram",
+		},
+		between("0.4.6.post4", "0.5.1.post2"): {"num_prefill_infight_queue_reqs"},
+		between("0.4.6.post4", "0.5.12"):      {"num_prefill_prealloc_queue_reqs"},
+		since("0.4.7"):                        {"num_aborted_requests_total"},
+		since("0.5.1.post2"):                  {"num_prefill_inflight_queue_reqs"},
+		since("0.5.2"):                        {"num_paused_reqs", "num_retracted_reqs"},
+		between("0.5.2", "0.5.3"):             {"queue_time_s"},
+		since("0.5.3"):                        {"queue_time_seconds"},
+		since("0.5.6"):                        {"max_total_num_tokens"},
+		since("0.5.6.post2"):                  {sglangAnswers},
+		since("0.5.7"): {
+			"num_retracted_requests_total", "realtime_tokens_total", "cuda_graph_passes_total",
+			"http_requests_total",
+		},
+		since("0.5.8"):  {"http_requests_active"},
+		since("0.5.10"): {"kv_transfer_latency_ms_sum", "kv_transfer_total_mb_sum"},
+		since("0.5.11"): {
+			"kv_used_tokens", "kv_available_tokens", "kv_evictable_tokens", "num_pages", "page_size",
+		},
+		since("0.5.12"): {"num_prefill_bootstrap_queue_reqs"},
+		since("0.5.22"): {sglangUnaborted, strings.TrimSuffix(sglangUnaborted, "_count")},
+	}
 }
 
 // sglangScheduler returns the meanings of the scheduler's series. Each data-parallel rank counts
@@ -224,7 +262,7 @@ func sglangScheduler() []Meaning {
 		// On a server that only decodes (label engine_type), requests wait for capacity, or for the
 		// other server, in the first and for their KV cache in the second, of which
 		// num_decode_host_receive_queue_reqs repeats a part. On a server that only prefills, they
-		// wait for the other server's capacity in the third, called prealloc up to 0.5.11; those in
+		// wait for the other server's capacity in the third, first called prealloc; those in
 		// num_prefill_inflight_queue_reqs are computed already. 0.4.6 leaves all of them at 0
 		// (scheduler_metrics_mixin.py, metrics_reporter.py).
 		{Name: "num_decode_prealloc_queue_reqs", Signal: RequestsWaiting},
@@ -232,7 +270,7 @@ func sglangScheduler() []Meaning {
 		{Name: "num_prefill_bootstrap_queue_reqs", Signal: RequestsTransfer},
 		{Name: "num_prefill_prealloc_queue_reqs", Signal: RequestsTransfer},
 		{Name: "num_prefill_inflight_queue_reqs", Signal: RequestsHandedOn},
-		{Name: "num_prefill_infight_queue_reqs", Signal: RequestsHandedOn}, // So up to 0.5.1.
+		{Name: "num_prefill_infight_queue_reqs", Signal: RequestsHandedOn}, // Misspelt at first.
 		// Transfers of KV caches from prefill to decode. The MB are mebibytes, and the time begins
 		// with the last part of a prompt (req_time_stats.py). Earlier releases show only the last
 		// transfer, in gauges without these suffixes.
@@ -242,10 +280,10 @@ func sglangScheduler() []Meaning {
 		{Name: "num_bootstrap_failed_reqs_total", Signal: KVTransferFailures, Const: labeled("reason", "bootstrap")},
 		{Name: "num_paused_reqs", Signal: RequestsPaused},
 		{Name: "num_retracted_reqs", Signal: RequestsPreempted},
-		{Name: "num_retracted_requests_total", Signal: Preemptions}, // Since 0.5.7.
+		{Name: "num_retracted_requests_total", Signal: Preemptions},
 		// The time in the queue includes requests of health checks.
 		{Name: "queue_time_seconds", Signal: RequestQueue},
-		{Name: "queue_time_s", Signal: RequestQueue}, // In 0.5.2 alone.
+		{Name: "queue_time_s", Signal: RequestQueue},
 		// Tokens, about once per step, without the first token of each request (seen in 0.5.23).
 		{Name: "realtime_tokens_total", Where: only("mode", "decode"), Signal: GenerationTokensLive},
 		{Name: "realtime_tokens_total", Where: begins("mode", "prefill_"), Signal: PromptTokensLive},
@@ -274,7 +312,7 @@ func sglangScheduler() []Meaning {
 func sglangRequests() []Meaning {
 	return []Meaning{
 		// Aborted requests count as ended, unless they were still waiting (scheduler.py,
-		// abort_request). The time per output token, new in 0.5.22, excludes aborted requests and
+		// abort_request). The time per output token excludes aborted requests and
 		// those of a single token. A request that is not streamed and whose client left is also
 		// answered 400 (tokenizer_manager.py). A request with n > 1 ends n + 1 times, once for its
 		// prompt.
@@ -285,7 +323,12 @@ func sglangRequests() []Meaning {
 			Outcome: &Outcome{Usual: ClassCanceled, Again: "http_400"},
 		},
 		{Name: sglangUnaborted, Signal: RequestsUnaborted},
-		{Name: "num_requests_total", Where: only("is_streaming", "true"), Signal: RequestsStreamed},
+		{
+			Name:     "num_requests_total",
+			Where:    only("is_streaming", "true"),
+			Signal:   RequestsStreamed,
+			Releases: since("0.5.17"),
+		},
 		{Name: sglangUnaborted, Where: only("is_streaming", "true"), Signal: StreamsUnaborted},
 		{Name: "prompt_tokens_total", Signal: PromptTokens, WhenEnded: true},
 		{Name: "generation_tokens_total", Signal: GenerationTokens, WhenEnded: true},
@@ -294,10 +337,19 @@ func sglangRequests() []Meaning {
 		{Name: "prompt_tokens_histogram", Signal: RequestPromptTokens},
 		{Name: "generation_tokens_histogram", Signal: RequestOutputTokens},
 		// Requests that are not streamed are left out: their first token counts when the complete
-		// answer, or its first 50 tokens, are there. Releases up to 0.5.16 do not distinguish
-		// them.
-		{Name: "time_to_first_token_seconds", Where: only("is_streaming", "true"), Signal: FirstToken},
-		{Name: "time_to_first_token_seconds", Where: only("is_streaming", ""), Signal: FirstToken},
+		// answer, or its first 50 tokens, are there. Early releases do not distinguish them.
+		{
+			Name:     "time_to_first_token_seconds",
+			Where:    only("is_streaming", "true"),
+			Signal:   FirstToken,
+			Releases: since("0.5.17"),
+		},
+		{
+			Name:     "time_to_first_token_seconds",
+			Where:    absent("is_streaming"),
+			Signal:   FirstToken,
+			Releases: before("0.5.17"),
+		},
 		{Name: "inter_token_latency_seconds", Signal: InterToken},
 		{Name: "request_time_per_output_token_seconds", Signal: OutputToken},
 		{Name: "e2e_request_latency_seconds", Signal: RequestDuration},
@@ -337,7 +389,7 @@ func sglangAsksNoModel() []string {
 // answered (seen in 0.5.23), and of requests answered with an error status. 404 is left out: it is
 // the answer to wrong paths, since any model name is served. Arrivals cannot leave them out, so
 // only those of known routes count: a wrong path would look like a request without an answer.
-// Releases from 0.5.8 on, except some, show the requests that are open.
+// Later releases show the requests that are open.
 func sglangHTTP() []Meaning {
 	all := []Meaning{{Name: sglangAnswers, Where: present("endpoint", "status_code"), Signal: HTTPAnswers}}
 	for _, endpoint := range []string{

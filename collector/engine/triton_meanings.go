@@ -16,7 +16,39 @@ const (
 // tritonMeanings returns the meanings. Names and semantics are from Triton core src/metrics.cc and
 // the TensorRT-LLM backend's custom_metrics_reporter.cc.
 func tritonMeanings() []Meaning {
-	return slices.Concat(coreMeanings(), backendMeanings(), moduleMeanings(), vllmMeanings())
+	return slices.Concat(
+		tritonHistory().with(coreMeanings()),
+		inReleases(Releases{Of: tensorRTLLM}, backendMeanings()),
+		moduleMeanings(),
+		inReleases(Releases{Unverified: true, Of: "the vLLM backend"}, vllmMeanings()),
+	)
+}
+
+// tensorRTLLM is the part of Triton whose backend has releases of its own.
+const tensorRTLLM = "TensorRT-LLM"
+
+// ofBackend returns releases of the backend of TensorRT-LLM.
+func (r Releases) ofBackend() Releases {
+	r.Of = tensorRTLLM
+	return r
+}
+
+// tritonHistory returns what not all releases of Triton show.
+func tritonHistory() history {
+	return history{
+		since("2.26.0"): {"nv_cpu_utilization", "nv_cpu_memory_used_bytes", "nv_cpu_memory_total_bytes"}, // 22.09
+		since("2.32.0"): {"nv_cache_hit_duration_per_model", "nv_cache_miss_duration_per_model"},         // 23.03
+		since("2.33.0"): { // 23.04
+			"nv_inference_request_summary_us", "nv_inference_queue_summary_us",
+			"nv_inference_compute_input_summary_us", "nv_inference_compute_infer_summary_us",
+			"nv_inference_compute_output_summary_us", "nv_cache_hit_summary_per_model",
+			"nv_cache_miss_summary_per_model",
+		},
+		since("2.38.0"):    {"nv_inference_pending_request_count"},                                      // 23.09
+		since("2.42.0"):    {"nv_pinned_memory_pool_used_bytes", "nv_pinned_memory_pool_total_bytes"},   // 24.01
+		since("2.52.0"):    {"nv_model_load_duration_secs", "nv_inference_first_response_histogram_ms"}, // 24.11
+		{Unverified: true}: {"nv_inference_request_duration_histogram_us"},
+	}
 }
 
 // tritonFailures returns the outcomes of failures by reason, in lower case (core
@@ -126,10 +158,18 @@ func backendMeanings() []Meaning {
 	for _, m := range append(batcherMeanings(), cacheMeanings()...) {
 		all = append(all, m)
 		m.Name = strings.TrimSuffix(m.Name, "_metrics") + "_statistics"
+		m.Releases = before("0.7.1").ofBackend().unverified()
 		all = append(all, m)
 	}
 	const transfer, kind = "nv_trt_llm_disaggregated_serving_metrics", "disaggregated_serving_type"
-	return append(all,
+	history := history{
+		since("0.15.0").ofBackend(): {transfer},
+		since("0.16.0").ofBackend(): {
+			"nv_llm_input_token_len", "nv_llm_input_token_len_sum", "nv_llm_output_token_len",
+			"nv_llm_output_token_len_sum",
+		},
+	}
+	return history.with(append(all,
 		Meaning{Name: transfer, Where: only(kind, "kv_cache_transfer_ms"), Signal: KVTransferSeconds, Shift: milli},
 		Meaning{Name: transfer, Where: only(kind, "request_count"), Signal: Disaggregated},
 		Meaning{
@@ -146,7 +186,7 @@ func backendMeanings() []Meaning {
 		},
 		Meaning{Name: "nv_llm_input_token_len", Signal: RequestPromptTokens},
 		Meaning{Name: "nv_llm_output_token_len", Signal: RequestOutputTokens},
-	)
+	))
 }
 
 // batcherMeanings returns the meanings of requests and iterations of the executor. Values are from
@@ -169,14 +209,20 @@ func batcherMeanings() []Meaning {
 		{Name: requests, Where: only(kind, "scheduled"), Signal: RequestsRunning},
 		{Name: requests, Where: only(kind, "context"), Signal: RequestsPrefill},
 		{
-			Name:   requests,
-			Where:  only(kind, "waiting"),
-			Signal: RequestsWaiting,
-			Unless: replacedBy(modulePrefix + "requests_waiting"),
+			Name:     requests,
+			Where:    only(kind, "waiting"),
+			Releases: since("0.18.0").ofBackend(),
+			Signal:   RequestsWaiting,
+			Unless:   replacedBy(modulePrefix + "requests_waiting"),
 		},
 		{Name: batcher, Where: only(specific, "total_context_tokens"), Signal: ContextTokens},
 		{Name: batcher, Where: only(specific, "generation_requests"), Signal: RequestsDecode},
-		{Name: batcher, Where: only(specific, "paused_requests"), Signal: RequestsPaused},
+		{
+			Name:     batcher,
+			Where:    only(specific, "paused_requests"),
+			Signal:   RequestsPaused,
+			Releases: since("0.9.0").ofBackend(),
+		},
 		{Name: v1, Where: only(v1Kind, "total_context_tokens"), Signal: ContextTokens},
 		{Name: v1, Where: only(v1Kind, "total_generation_tokens"), Signal: StaticGeneration},
 		{Name: v1, Where: only(v1Kind, "empty_generation_slots"), Signal: StaticFreeSlots},
@@ -203,12 +249,18 @@ func cacheMeanings() []Meaning {
 		{Name: kv, Where: only(kind, "used"), Signal: KVBlocksUsed},
 		{Name: kv, Where: only(kind, "free"), Signal: KVBlocksFree},
 		{Name: kv, Where: only(kind, "tokens_per"), Signal: KVBlockTokens, Combine: Max},
-		{Name: kv, Where: only(kind, "fraction"), Signal: KVUtilization},
 		{
-			Name:   kv,
-			Where:  only(kind, "reused"),
-			Signal: KVBlocksReused,
-			Unless: replacedBy(modulePrefix + "kv_cache_reused_blocks_total"),
+			Name:     kv,
+			Where:    only(kind, "fraction"),
+			Signal:   KVUtilization,
+			Releases: since("0.18.0").ofBackend(),
+		},
+		{
+			Name:     kv,
+			Where:    only(kind, "reused"),
+			Releases: since("0.13.0").ofBackend(),
+			Signal:   KVBlocksReused,
+			Unless:   replacedBy(modulePrefix + "kv_cache_reused_blocks_total"),
 		},
 	}
 }

@@ -46,9 +46,11 @@ func trtllmServe() *Kind {
 			{text: `e2e_request_latency_seconds_sum{engine_type=`, weight: 3},
 		},
 		priority: 1,
-		// 1.1 and 1.2 have five families without prefix. The prefix is there from 1.3.0rc5 on
+		// Five families without prefix at first. The prefix is there from 1.3.0rc5 on
 		// (NVIDIA/TensorRT-LLM PR #11243), iteration gauges from PR #12545 on.
-		series: slices.Concat(serveMeanings(), withPrefix(servePrefix, serveMeanings())),
+		Census: "1.1.0 to 1.3, by references and pull requests",
+		series: slices.Concat(serveSeries(between("1.1.0", "1.3.0rc5")),
+			withPrefix(servePrefix, serveSeries(since("1.3.0rc5")))),
 		quirks: Quirks{GaugesWhenRequestsEnd: true, CountersAppear: true},
 
 		trtllm: true,
@@ -128,6 +130,16 @@ func serveDeterminism(_ *Facts, p *Page) []target.Check {
 		checks = append(checks, c)
 	}
 	return checks
+}
+
+// serveSeries returns the meanings with the releases of the first five families, and of those that came
+// after the prefix, of which nobody knows in which candidate of 1.3.
+func serveSeries(first Releases) []Meaning {
+	names := history{first: {
+		"request_success_total", "e2e_request_latency_seconds", "time_to_first_token_seconds",
+		"time_per_output_token_seconds", "request_queue_time_seconds",
+	}}
+	return inReleases(since("1.3").unverified(), names.with(serveMeanings()))
 }
 
 // serveMeanings returns the meanings of names without prefix. The time per output token is the mean
@@ -216,9 +228,9 @@ func serveMeanings() []Meaning {
 			NotZero: true,
 			Const:   labeled("memory", "pinned"),
 		},
-		{Name: "kv_cache_utilization", Signal: KVUtilization, Combine: Newest},
+		{Name: "kv_cache_utilization", Signal: KVUtilization, Combine: Newest, Releases: since("1.3.0rc5")},
 		{Name: "kv_cache_host_utilization", Signal: KVHostUtilization, Combine: Newest},
-		{Name: "kv_cache_hit_rate", Signal: KVHitRatio, Combine: Newest},
+		{Name: "kv_cache_hit_rate", Signal: KVHitRatio, Combine: Newest, Releases: since("1.3.0rc5")},
 		{Name: "kv_cache_iter_reuse_rate", Signal: KVIterationReuse, Combine: Newest},
 		{Name: "kv_cache_max_blocks", Signal: KVBlocksLimit, Combine: Newest},
 		{Name: "kv_cache_used_blocks", Signal: KVBlocksUsed, Combine: Newest},

@@ -13,7 +13,7 @@ func trtllmDisaggregated() *Kind {
 		Path:     "/prometheus/metrics/",
 		marks:    []mark{{text: "ctx_total_requests", weight: 6}, {text: "gen_total_requests", weight: 6}},
 		priority: 2,
-		series:   disaggregatedMeanings(),
+		series:   inReleases(Releases{Unverified: true}, disaggregatedMeanings()),
 		trtllm:   true,
 
 		Ready:       "/health",

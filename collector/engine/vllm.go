@@ -20,8 +20,13 @@ func vllm() *Kind {
 		Name:     VLLM,
 		marks:    []mark{{text: vllmPrefix, weight: 2}},
 		priority: -1,
-		// By pages that the code of 0.4.3 to 0.33 wrote, of both engines; 0.12.0 and 0.32.0 were seen.
-		series: slices.Concat(withPrefix(vllmPrefix, slices.Concat(vllmEngine(), vllmTransfers())), vllmHTTP()),
+		// By pages that the code of the releases wrote, of both engines; 0.12.0 and 0.32.0 were seen.
+		Census:      "0.4.3 to 0.33.0",
+		ShowsHidden: "--show-hidden-metrics-for-version",
+		series: slices.Concat(
+			withPrefix(vllmPrefix, vllmHistory().with(slices.Concat(vllmEngine(), vllmTransfers()))),
+			inReleases(since("0.8.3"), vllmHTTP()),
+		),
 		quirks: Quirks{CountersAppear: true},
 
 		Ready:       "/health",
@@ -199,6 +204,39 @@ func vllmGaps(k *Knowledge) []gap {
 	return all
 }
 
+// vllmHistory returns what not all releases show, with engine V0, which ended with 0.11.0, or V1, whose
+// first pages in 0.7 lacked more.
+func vllmHistory() history {
+	return history{
+		since("0.5.3"): {"spec_decode_num_draft_tokens_total", "spec_decode_num_accepted_tokens_total"},
+		since("0.6.4"): {
+			"request_queue_time_seconds", "request_prefill_time_seconds", "request_decode_time_seconds",
+			"request_inference_time_seconds", "iteration_tokens_total_count", "lora_requests_info",
+		},
+		between("0.7.3", "0.12.0").hidden("0.11.0"): {"gpu_prefix_cache_hits_total"},
+		since("0.8.5"):                  {"spec_decode_num_accepted_tokens_per_pos_total"},
+		before("0.9.1").hidden("0.8.3"): {"num_requests_swapped"},
+		since("0.9.2"):                  {"prefix_cache_hits_total", "kv_cache_usage_perc"},
+		since("0.10.2"):                 {"inter_token_latency_seconds"},
+		since("0.11.0"):                 {"request_time_per_output_token_seconds"},
+		since("0.11.1"): {
+			"engine_sleep_state", "nixl_xfer_time_seconds_sum", "nixl_bytes_transferred_sum",
+			"nixl_num_failed_transfers_total", "nixl_num_failed_notifications_total",
+		},
+		before("0.12.0").hidden("0.11.0"): {"gpu_cache_usage_perc"},
+		since("0.15.0"):                   {"nixl_num_kv_expired_reqs_total"},
+		before("0.15.0").hidden("0.12.0"): {"time_per_output_token_seconds"},
+		since("0.16.0"):                   {"prompt_tokens_cached_total"},
+		since("0.20.0"):                   {"num_requests_waiting_by_reason"},
+		since("0.32.0"):                   {"admission_rejections_total", "prompt_tokens_cached_by_source_total"},
+		since("0.33.0"): {
+			"mooncake_xfer_time_seconds_sum", "mooncake_bytes_transferred_sum",
+			"mooncake_num_failed_transfers_total", "mooncake_num_kv_expired_reqs_total",
+			"mooncake_num_failed_recvs_total",
+		},
+	}
+}
+
 // vllmEmitted counts the tokens of drafts and what they are verified with in engine V0.
 const vllmEmitted = "spec_decode_num_emitted_tokens_total"
 
@@ -214,7 +252,7 @@ func vllmEngine() []Meaning {
 		// as in a burst, the error is inside a 200 (seen in 0.32.0).
 		{Name: "num_requests_running", Signal: RequestsRunning, Rank: vllmRank},
 		{Name: "num_requests_waiting", Signal: RequestsWaiting, Rank: vllmRank},
-		// Up to 0.9 with engine V0: preempted requests in the memory of the host, which neither run nor wait.
+		// With engine V0: preempted requests in the memory of the host, which neither run nor wait.
 		{Name: "num_requests_swapped", Signal: RequestsWaiting},
 		{Name: "num_requests_waiting_by_reason", Signal: RequestsWaitingReason, Dims: kept("reason")},
 		{Name: "num_preemptions_total", Signal: Preemptions},
@@ -242,9 +280,8 @@ func vllmEngine() []Meaning {
 		},
 		{Name: "admission_rejections_total", Signal: RequestsRejected},
 
-		// Tokens, with each step of the engine. prompt_tokens_cached_total is new in 0.16; the hits
-		// before it count a request that is tried in vain once more (vllm-project/vllm#43736).
-		// gpu_prefix_cache_hits_total was replaced in 0.9.2 and removed in 0.12.
+		// Tokens, with each step of the engine. The hits before prompt_tokens_cached_total count a
+		// request that is tried in vain once more (vllm-project/vllm#43736).
 		{Name: "prompt_tokens_total", Signal: PromptTokens, Rank: vllmRank},
 		{Name: "generation_tokens_total", Signal: GenerationTokens, Rank: vllmRank},
 		{Name: "prompt_tokens_cached_total", Signal: CachedTokens},
@@ -268,8 +305,8 @@ func vllmEngine() []Meaning {
 		{Name: "spec_decode_num_accepted_tokens_per_pos_total", Signal: SpecAcceptedPosition, Dims: kept("position")},
 
 		// Durations, all but the first two observed when a request ends. The old
-		// time_per_output_token_seconds, removed in 0.15, is observed token by token and equals
-		// inter_token_latency_seconds, new in 0.10.2.
+		// time_per_output_token_seconds is observed token by token and equals
+		// inter_token_latency_seconds.
 		{Name: "time_to_first_token_seconds", Signal: FirstToken},
 		{Name: "inter_token_latency_seconds", Signal: InterToken},
 		{Name: "time_per_output_token_seconds", Signal: InterToken, Unless: replacedBy("inter_token_latency_seconds")},
@@ -281,7 +318,7 @@ func vllmEngine() []Meaning {
 		{Name: "request_inference_time_seconds", Signal: RequestInference},
 
 		// The engine and its cache. Each rank has its own cache, and the fullest counts; it was
-		// named after the GPU until 0.11. With several API processes of 0.9.2 to 0.11.0, each shows
+		// first named after the GPU. With several API processes of 0.9.2 to 0.11.0, each shows
 		// under the new name what it saw last, by pid, and nothing shows which is current; the old
 		// name has the newest. iteration_tokens_total is a
 		// histogram despite its name, and its count is the number of iterations. The value of
@@ -341,7 +378,7 @@ func vllmEngine() []Meaning {
 }
 
 // vllmTransfers returns the meanings of KV cache transfers by the connectors of disaggregated
-// servers: NIXL (seen in the Rust frontend of 0.32.0), and Mooncake since 0.33. The prefill server
+// servers: NIXL (seen in the Rust frontend of 0.32.0), and Mooncake. The prefill server
 // counts caches that were not fetched in time.
 func vllmTransfers() []Meaning {
 	var all []Meaning
