@@ -33,7 +33,7 @@ func tritonPage() *Kind {
 	k := &Kind{
 		NoPage:   Missing{Cure: "metrics_path: /metrics"},
 		series:   tritonMeanings(),
-		Census:   "2.21.0 to 2.70.0, and TensorRT-LLM 0.7.1 to 0.19.0",
+		Census:   "2.21.0 (22.04) to 2.70.0 (26.06), and TensorRT-LLM 0.7.1 to 0.19.0",
 		prefixes: []string{vllmPrefix},
 		wrapper:  modulePrefix,
 		inner:    vllmPrefix,

@@ -208,12 +208,12 @@ func vllmGaps(k *Knowledge) []gap {
 // first pages in 0.7 lacked more.
 func vllmHistory() history {
 	return history{
-		since("0.5.3"): {"spec_decode_num_draft_tokens_total", "spec_decode_num_accepted_tokens_total"},
 		since("0.6.4"): {
 			"request_queue_time_seconds", "request_prefill_time_seconds", "request_decode_time_seconds",
 			"request_inference_time_seconds", "iteration_tokens_total_count", "lora_requests_info",
 		},
 		between("0.7.3", "0.12.0").hidden("0.11.0"): {"gpu_prefix_cache_hits_total"},
+		since("0.8.3"):                  {"spec_decode_num_draft_tokens_total", "spec_decode_num_accepted_tokens_total"},
 		since("0.8.5"):                  {"spec_decode_num_accepted_tokens_per_pos_total"},
 		before("0.9.1").hidden("0.8.3"): {"num_requests_swapped"},
 		since("0.9.2"):                  {"prefix_cache_hits_total", "kv_cache_usage_perc"},

@@ -56,19 +56,24 @@ func sourcesOf(e *engine.Kind) *kindSources {
 			}
 			continue
 		}
-		s := seriesName{name: m.Name}
-		for _, match := range m.Where {
-			if label, ok := selection(match); ok {
-				s.labels = append(s.labels, label)
-			}
-		}
 		if k.series[m.Signal] == nil {
 			k.order = append(k.order, m.Signal)
 		}
-		k.series[m.Signal] = append(k.series[m.Signal], s)
+		k.series[m.Signal] = append(k.series[m.Signal], nameOf(&m))
 	}
 	k.respelt = respellings(k.series)
 	return k
+}
+
+// nameOf returns the name of a series with the labels that select it.
+func nameOf(m *engine.Meaning) seriesName {
+	s := seriesName{name: m.Name}
+	for _, match := range m.Where {
+		if label, ok := selection(match); ok {
+			s.labels = append(s.labels, label)
+		}
+	}
+	return s
 }
 
 // selection returns a match of a label as in PromQL. Matches that only exclude series are left out.

@@ -74,7 +74,7 @@ func findingsOf(all []matrix.Server) ([][]matrix.Finding, error) {
 
 // serversPageOf returns docs/servers.md for the quantities of [matrix.Servers].
 func serversPageOf(findings [][]matrix.Finding) ([]byte, error) {
-	releases, err := findingsOf(matrix.Releases())
+	older, err := findingsOf(matrix.Releases())
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func serversPageOf(findings [][]matrix.Finding) ([]byte, error) {
 	quantities(&b)
 	var products []string
 	missing := make(map[string][]gaps)
-	findings = slices.Concat(findings, releases)
+	findings = slices.Concat(findings, older)
 	for i, server := range slices.Concat(matrix.Servers(), matrix.Releases()) {
 		product := strings.FieldsFunc(server.Name, func(r rune) bool { return r == ' ' || r == ',' })[0]
 		if missing[product] == nil {
@@ -105,6 +105,7 @@ func serversPageOf(findings [][]matrix.Finding) ([]byte, error) {
 		text = strings.ReplaceAll(text, list, t.all)
 	}
 	b.WriteString(text)
+	releases(&b, assess.Catalogue())
 	return b.Bytes(), nil
 }
 

@@ -22,6 +22,8 @@ var (
 	aliasesHead string
 	//go:embed text/servers.md
 	serversHead string
+	//go:embed text/releases.md
+	releasesHead string
 )
 
 // notesText says what a reader of a number should know beyond its HELP text, see [readNotes].
