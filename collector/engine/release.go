@@ -72,8 +72,14 @@ func (k *Kind) notInRelease(name string, known *Knowledge) (c target.Check, ok b
 	if known.Page.engine != k || releaseOf(version) == nil {
 		return c, false
 	}
+	ways := waysTo(name)
+	if name == CanOutcomes {
+		for _, s := range k.failures {
+			ways = append(ways, way{s})
+		}
+	}
 	var came *Meaning
-	for _, w := range waysTo(name) {
+	for _, w := range ways {
 		last, missing := k.lastOf(w, version)
 		if !missing {
 			return c, false
