@@ -41,36 +41,43 @@ type pauseWatch struct {
 	// seen is true after the first page, the others are sums of the latest.
 	seen                     bool
 	paused, continued, steps float64
-	// commanded is true if it was paused last, holding if requests wait for that.
-	commanded, holding bool
+	// commanded is true if it was paused last, unsure if that cannot be told. holding is true if requests seem to
+	// wait for that.
+	commanded, unsure, holding bool
 }
 
 // watch reads another page.
 //
-// That somebody paused the server is seen on the page where the answers to that grew, or if nobody ever continued
-// it. If both grew between two pages, nothing says which came last. An engine that works is not paused, whoever
-// continued it.
+// Who paused the server, continues it: it is paused once the pauses grow by more than the continuations, and works
+// once they grow by less. If they grow alike, it was continued and paused again, or the reverse, and is as it was.
+// At first sight it is paused if nobody ever continued it. More pauses than continuations may be one that was
+// paused twice, until it works. An engine that works is not paused, whoever continued it; but its last step may be
+// on the page after the one with the pause.
 //
 // The gauge of paused requests stays at 0 in all releases, which reset it and never count (scheduler.py and
 // metrics_reporter.py of 0.5.2 to 0.5.23). Where a server was changed so that it counts them, it may keep
-// its value: it counts while requests are open and the engine stands still.
+// its value. What is not sure counts while requests are open and the engine stands still.
 func (w *pauseWatch) watch(s *pauseSeries, b *exposition.Block) (changed bool) {
 	previous := *w
 	w.paused, w.continued, w.steps = sum(b, s.paused), sum(b, s.continued), sum(b, s.steps)
-	switch {
-	case !w.seen, w.paused < previous.paused, w.continued < previous.continued: // A process of which nothing is known.
-		w.commanded = w.paused > 0 && w.continued == 0
-	case w.continued > previous.continued:
-		w.commanded = false
-	case w.paused > previous.paused:
-		w.commanded = true
-	case w.steps > previous.steps:
-		w.commanded = false
-	}
-	w.holding = w.seen && len(s.steps) > 0 && w.steps == previous.steps && sum(b, s.held) > 0 && sum(b, s.open) > 0
 	w.seen = true
+	known := previous.seen && w.paused >= previous.paused && w.continued >= previous.continued
+	switch more := w.balance() - previous.balance(); {
+	case !known:
+		w.commanded = w.paused > 0 && w.continued == 0
+		w.unsure = !w.commanded && w.balance() > 0
+	case more != 0:
+		w.commanded, w.unsure = more > 0, false
+	case w.paused == previous.paused && w.steps > previous.steps:
+		w.commanded, w.unsure = false, previous.commanded
+	}
+	still := known && len(s.steps) > 0 && w.steps == previous.steps && sum(b, s.open) > 0
+	w.holding = still && (w.unsure || sum(b, s.held) > 0)
 	return w.said() != previous.said()
 }
+
+// balance returns how much more often the server was paused than continued.
+func (w *pauseWatch) balance() float64 { return w.paused - w.continued }
 
 // said reports whether the pages say that the server is paused.
 func (w *pauseWatch) said() bool { return w.commanded || w.holding }

@@ -303,10 +303,39 @@ func TestPauseIsSaidByPages(t *testing.T) {
 		{"it was paused for the next weights", []string{routes(1, 1), routes(2, 1)}, true},
 		{"it was paused twice and continued once", []string{routes(2, 0), routes(2, 1)}, false},
 		{"it was continued and nobody had paused it", []string{routes(0, 0), routes(0, 1), routes(0, 1)}, false},
-		{"it was continued and paused, or the reverse, between two pages", []string{routes(1, 0), routes(2, 1)}, false},
+		{"it was continued and paused again between two pages", []string{routes(1, 0), routes(2, 1)}, true},
+		{"it was paused and continued between two pages", []string{routes(1, 1), routes(2, 2)}, false},
+		{"it worked, and was paused again, between two pages", []string{steps(5) + routes(1, 0), steps(9) + routes(2, 1)}, true},
+		{"it was paused, continued and paused between two pages", []string{routes(1, 1), routes(3, 2)}, true},
+		{"it was continued, paused and continued between two pages", []string{routes(1, 0), routes(2, 2)}, false},
 		{"it had been paused when it was seen first, and never continued", []string{routes(3, 0)}, true},
 		{"it had been paused and continued when it was seen first", []string{routes(3, 3)}, false},
 		{"it had been paused more often than continued when it was seen first", []string{routes(3, 2)}, false},
+		{
+			"requests wait, and it had been paused more often than continued when it was seen first",
+			[]string{steps(5) + open + routes(2, 1), steps(5) + open + routes(2, 1)},
+			true,
+		},
+		{
+			"requests wait, and it had been continued as often as paused when it was seen first",
+			[]string{steps(5) + open + routes(2, 2), steps(5) + open + routes(2, 2)},
+			false,
+		},
+		{
+			"it had been paused twice, which it shows when it works, and then hangs",
+			[]string{steps(5) + open + routes(2, 1), steps(6) + open + routes(2, 1), steps(6) + open + routes(2, 1)},
+			false,
+		},
+		{
+			"nobody waits, so nothing says whether it had been paused twice",
+			[]string{steps(5) + routes(2, 1), steps(5) + routes(2, 1)},
+			false,
+		},
+		{
+			"it was continued after it had been seen first",
+			[]string{steps(5) + open + routes(3, 1), steps(5) + open + routes(3, 2), steps(5) + open + routes(3, 2)},
+			false,
+		},
 		{"another process took its place", []string{routes(2, 0), routes(0, 0)}, false},
 		{"another process took its place, and was paused and continued", []string{routes(2, 0), routes(1, 1)}, false},
 		{"it works, whoever continued it", []string{steps(5) + routes(1, 0), steps(6) + routes(1, 0)}, false},
@@ -314,6 +343,22 @@ func TestPauseIsSaidByPages(t *testing.T) {
 			"it did what it had begun, and stands still",
 			[]string{steps(5) + routes(0, 0), steps(6) + routes(1, 0), steps(6) + routes(1, 0)},
 			true,
+		},
+		{
+			"the page that shows the pause lacks its last step",
+			[]string{
+				steps(5) + open + routes(0, 0), steps(6) + open + routes(1, 0),
+				steps(7) + open + routes(1, 0), steps(7) + open + routes(1, 0),
+			},
+			true,
+		},
+		{
+			"it works on after a pause, whoever continued it, and then hangs",
+			[]string{
+				steps(5) + open + routes(1, 0), steps(6) + open + routes(1, 0),
+				steps(7) + open + routes(1, 0), steps(7) + open + routes(1, 0),
+			},
+			false,
 		},
 		{"who wanted to pause it was refused", []string{routes(0, 0), routes(0, 0) + refused}, false},
 
