@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -50,16 +51,26 @@ func (r *repository) load(name, config string) {
 	r.answers["/v2/models/"+name+"/config"] = fmt.Sprintf(`{"name":%q,%s}`, name, config)
 }
 
+// even takes equally long for each answer, so that none is overtaken by all others.
+type even struct{ engine.Client }
+
+// Do implements engine.Client.
+func (e even) Do(
+	ctx context.Context, method, address string, body []byte, limit int64,
+) (int, http.Header, []byte, error) {
+	time.Sleep(time.Millisecond)
+	return e.Client.Do(ctx, method, address, body, limit)
+}
+
 // round asks once more, given the models that are in use, the busiest first.
 func (r *repository) round(t *testing.T, busy ...string) {
 	t.Helper()
 	rec := &recorder{Client: r.answers}
-	f := engineOf(
-		t,
-		engine.Triton,
-	).Ask(t.Context(), rec, "http://server", engine.Earlier{Facts: r.facts, Busy: busy}).
-		Complete()
-	r.facts, r.asked = f.WithEarlier(r.facts), nil
+	synctest.Test(t, func(t *testing.T) {
+		earlier := engine.Earlier{Facts: r.facts, Busy: busy}
+		f := engineOf(t, engine.Triton).Ask(t.Context(), even{rec}, "http://server", earlier).Complete()
+		r.facts, r.asked = f.WithEarlier(r.facts), nil
+	})
 	for path := range rec.bodies {
 		if name, ok := strings.CutSuffix(strings.TrimPrefix(path, "GET /v2/models/"), "/config"); ok {
 			r.asked = append(r.asked, name)

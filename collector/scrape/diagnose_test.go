@@ -130,10 +130,10 @@ func TestFallbackAdviceIsFromScrape(t *testing.T) {
 	t.Parallel()
 	f := look(
 		t, "http://"+accepting(t, ""),
-		failed(scrape.ReasonSampleLimit, "sample_limit: 2 samples; raise limits.samples"),
+		failed(scrape.ReasonResource, "resource: too many open files; raise the limit of open files"),
 	)
-	require.Equal(t, "2 samples", f.What)
-	require.Equal(t, "raise limits.samples", f.Do)
+	require.Equal(t, "too many open files", f.What)
+	require.Equal(t, "raise the limit of open files", f.Do)
 }
 
 // TestURLParametersAreHidden uses __param_ labels, which may hold a secret.
