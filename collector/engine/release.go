@@ -11,7 +11,8 @@ import (
 
 // Releases are the releases of a server from one to before another; an empty bound is none, and without
 // any they are all that were ever looked at, see [Kind.Census]. They explain what is absent; what is on a
-// page has its meaning in forks and nightly builds too, unless Decide is true, as in a file.
+// page has its meaning in forks and nightly builds too, unless Decide is true: outside of them, or without a
+// known version, the series is not read.
 type Releases struct {
 	From, Before string
 	Decide       bool
@@ -31,6 +32,12 @@ func between(from, before string) Releases { return Releases{From: from, Before:
 // hidden returns releases that show the series only with a flag from one of them on.
 func (r Releases) hidden(from string) Releases {
 	r.Hidden = from
+	return r
+}
+
+// decided returns releases outside of which the series means something else.
+func (r Releases) decided() Releases {
+	r.Decide = true
 	return r
 }
 

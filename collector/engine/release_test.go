@@ -56,7 +56,7 @@ func TestReleasesOfSeries(t *testing.T) {
 
 // overlap reports whether a series ended after another one of the same quantity came.
 func overlap(m, newer *engine.Meaning) bool {
-	return m.Signal == newer.Signal && m.Inside == newer.Inside && m.Releases.Before != "" &&
+	return m.Signal == newer.Signal && m.Const == newer.Const && m.Inside == newer.Inside && m.Releases.Before != "" &&
 		newer.Releases.From != "" && newer.Releases.From != m.Releases.From && m.Releases.Hold(newer.Releases.From)
 }
 

@@ -221,14 +221,16 @@ func vllmHistory() history {
 		since("0.11.0"):                 {"request_time_per_output_token_seconds"},
 		since("0.11.1"): {
 			"engine_sleep_state", "nixl_xfer_time_seconds_sum", "nixl_bytes_transferred_sum",
-			"nixl_num_failed_transfers_total", "nixl_num_failed_notifications_total",
+			"nixl_num_failed_transfers_total",
 		},
-		before("0.12.0").hidden("0.11.0"): {"gpu_cache_usage_perc"},
-		since("0.15.0"):                   {"nixl_num_kv_expired_reqs_total"},
-		before("0.15.0").hidden("0.12.0"): {"time_per_output_token_seconds"},
-		since("0.16.0"):                   {"prompt_tokens_cached_total"},
-		since("0.20.0"):                   {"num_requests_waiting_by_reason"},
-		since("0.32.0"):                   {"admission_rejections_total", "prompt_tokens_cached_by_source_total"},
+		// Later ones are among the failed transfers, as their HELP says.
+		between("0.11.1", "0.31.0").decided(): {"nixl_num_failed_notifications_total"},
+		before("0.12.0").hidden("0.11.0"):     {"gpu_cache_usage_perc"},
+		since("0.15.0"):                       {"nixl_num_kv_expired_reqs_total"},
+		before("0.15.0").hidden("0.12.0"):     {"time_per_output_token_seconds"},
+		since("0.16.0"):                       {"prompt_tokens_cached_total"},
+		since("0.20.0"):                       {"num_requests_waiting_by_reason"},
+		since("0.32.0"):                       {"admission_rejections_total", "prompt_tokens_cached_by_source_total"},
 		since("0.33.0"): {
 			"mooncake_xfer_time_seconds_sum", "mooncake_bytes_transferred_sum",
 			"mooncake_num_failed_transfers_total", "mooncake_num_kv_expired_reqs_total",
