@@ -274,7 +274,7 @@ func TestEveryResult(t *testing.T) {
 				`data: {"error": {"message": "The queue is full.", "type": "ServiceUnavailableError", "param": null, "code": 503}}` + "\n\n",
 				done,
 			}),
-			canary.ErrorFrame, "an error in the stream: The queue is full", 0,
+			canary.Overload, "an error in the stream: The queue is full", 0,
 		},
 		{
 			"an error of FastAPI in a chat", openAI(),
@@ -303,9 +303,59 @@ func TestEveryResult(t *testing.T) {
 			canary.HTTPError, "answers 400: Stub process 'x' is not healthy.", 0,
 		},
 		{
+			"an error of the model, whose status means nothing", triton(),
+			answer(404, "text/event-stream", `data: {"error":"boom"}`+"\n\n"),
+			canary.HTTPError, "answers 404: boom", 0,
+		},
+		{
+			"a request that Triton rejects before the model gets it", triton(),
+			answer(400, "application/json", `{"error":"missing required input(s) ['tenant']"}`),
+			canary.Refused, "answers 400: missing required input(s) ['tenant']", 0,
+		},
+		{
 			"a full queue", triton(),
 			answer(503, "application/json", `{"error":"Exceeds maximum queue size"}`),
 			canary.Overload, "answers 503: Exceeds maximum queue size", 0,
+		},
+		{
+			"a full queue in OpenAI's API", openAI(),
+			answer(503, "application/json", `{"error":{"message":"queue is full","code":503}}`),
+			canary.Overload, "answers 503: queue is full", 0,
+		},
+		{
+			"a limit of requests", openAI(),
+			answer(429, "application/json", `{"error":{"message":"slow down","code":429}}`),
+			canary.Overload, "answers 429: slow down", 0,
+		},
+		{
+			"a limit of requests, in a stream", openAI(),
+			stream(script{`data: {"error":{"message":"slow down","code":"429"}}` + "\n\n", done}),
+			canary.Overload, "an error in the stream: slow down", 0,
+		},
+		{
+			"a full queue in an error event", openAI(),
+			stream(script{"event: error\ndata: {\"message\":\"all workers are busy\",\"code\":529}\n\n"}),
+			canary.Overload, "an error event: all workers are busy", 0,
+		},
+		{
+			"a full queue instead of a stream", openAI(),
+			answer(200, "application/json", `{"error":{"message":"queue is full","code":503}}`),
+			canary.Overload, "status 200 with an error: queue is full", 0,
+		},
+		{
+			"an engine that died, in a stream", openAI(),
+			stream(script{`data: {"error":{"message":"EngineCore encountered an issue","code":500}}` + "\n\n", done}),
+			canary.ErrorFrame, "an error in the stream: EngineCore encountered an issue", 0,
+		},
+		{
+			"a request refused in a stream", openAI(),
+			stream(script{`data: {"error":{"message":"too long","code":400}}` + "\n\n", done}),
+			canary.Refused, "an error in the stream: too long", 0,
+		},
+		{
+			"an error with a code that is no status", openAI(),
+			stream(script{`data: {"error":{"message":"bad","code":40303}}` + "\n\n", done}),
+			canary.ErrorFrame, "an error in the stream: bad", 0,
 		},
 		{
 			"a model unknown to Dynamo", openAI(),
@@ -544,6 +594,55 @@ func TestModelWithoutTextIsSkipped(t *testing.T) {
 		r := config().Ask(t.Context(), n, triton())
 		require.Equal(t, canary.NoFirstToken, r.Result, "the metadata never came")
 	})
+}
+
+// TestModelIsAskedIfItsInputsAreKnown has models with an input of their own. The metadata lists their inputs, the
+// config says which are required.
+func TestModelIsAskedIfItsInputsAreKnown(t *testing.T) {
+	ask := func(t *testing.T, config http.HandlerFunc) (r canary.Report, asked bool) {
+		t.Helper()
+		synctest.Test(t, func(t *testing.T) {
+			mux := http.NewServeMux()
+			mux.HandleFunc("GET /v2/models/ensemble", answer(http.StatusOK, "application/json",
+				`{"inputs":[{"name":"text_input"},{"name":"max_tokens"},{"name":"tenant"},{"name":"user"}]}`))
+			mux.HandleFunc("GET /v2/models/ensemble/config", config)
+			mux.HandleFunc("POST /", func(w http.ResponseWriter, req *http.Request) {
+				asked = true
+				stream(script{word("one")})(w, req)
+			})
+			cfg := canary.DefaultConfig
+			r = cfg.Ask(t.Context(), serve(t, mux), triton())
+		})
+		return r, asked
+	}
+	known := `{"name":"text_input","optional":false},{"name":"max_tokens"},`
+	for _, c := range []struct {
+		says   string
+		config http.HandlerFunc
+		want   canary.Result
+	}{
+		{
+			"one is required",
+			answer(200, "application/json", `{"input":[`+known+`{"name":"tenant"},{"name":"user","optional":true}]}`),
+			canary.Unsupported,
+		},
+		{
+			"all are optional",
+			answer(200, "application/json",
+				`{"input":[`+known+`{"name":"tenant","optional":true},{"name":"user","optional":true}]}`),
+			canary.OK,
+		},
+		{"nobody may read the config", answer(403, "application/json", `{"error":"restricted"}`), canary.OK},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			r, asked := ask(t, c.config)
+			require.Equal(t, c.want, r.Result, r.Reason)
+			require.Equal(t, c.want == canary.OK, asked)
+			if !asked {
+				require.Contains(t, r.Reason, "model ensemble requires the input tenant,")
+			}
+		})
+	}
 }
 
 func TestReasonsAreShort(t *testing.T) {

@@ -21,7 +21,7 @@ const textInput = "text_input"
 // parameters, which models may reject.
 func (a *attempt) generateRequest(ctx context.Context) (address string, body []byte, failed *failure) {
 	path := modelPath(a.question.Model)
-	inputs, failed := a.inputs(ctx, a.question.Base+path)
+	inputs, failed := a.inputs(ctx)
 	if failed != nil {
 		return "", nil, failed
 	}
@@ -34,8 +34,39 @@ func (a *attempt) generateRequest(ctx context.Context) (address string, body []b
 	}
 	request := a.knownInputs()
 	maps.DeleteFunc(request, func(name string, _ any) bool { return !slices.Contains(inputs, name) })
+	if failed := a.canFill(ctx, inputs, request); failed != nil {
+		return "", nil, failed
+	}
 	body, _ = json.Marshal(request) // Marshaling strings and numbers cannot fail.
 	return a.question.Base + path + "/generate_stream", body, nil
+}
+
+// canFill returns a failure if the model requires an input for which the request has no value: Triton would reject
+// it. Only the config tells which inputs are required; if the server refuses to show it, the model is asked anyway.
+func (a *attempt) canFill(ctx context.Context, inputs []string, request map[string]any) *failure {
+	if len(inputs) == len(request) {
+		return nil
+	}
+	var config struct {
+		Inputs []struct {
+			Name     string `json:"name"`
+			Optional bool   `json:"optional"`
+		} `json:"input"`
+	}
+	status, failed := a.get(ctx, modelPath(a.question.Model)+"/config", &config)
+	if failed != nil && (status == 0 || status == http.StatusOK) {
+		return failed
+	}
+	for _, input := range config.Inputs {
+		if _, has := request[input.Name]; !has && !input.Optional {
+			return &failure{
+				Unsupported,
+				fmt.Sprintf("model %s requires the input %s, for which the exporter has no value; set model to one "+
+					"that requires only text", a.question.Model, input.Name),
+			}
+		}
+	}
+	return nil
 }
 
 // knownInputs returns the inputs of the models in TensorRT-LLM's repositories
@@ -64,41 +95,49 @@ func (a *attempt) knownInputs() map[string]any {
 
 // inputs queries the names of the model's inputs. If the server refuses to answer, the inputs of
 // Triton's README are assumed.
-func (a *attempt) inputs(ctx context.Context, address string) (names []string, failed *failure) {
-	resp, err := a.open.Open(a.traced(ctx), http.MethodGet, address, nil)
-	if err != nil {
-		return nil, a.unanswered(ctx, err)
-	}
-	defer func() { _ = resp.Body.Close() }()
-	switch resp.StatusCode {
-	case http.StatusOK:
-	case http.StatusUnauthorized, http.StatusForbidden:
-		return []string{textInput, "max_tokens", "bad_words", "stop_words", "stream"}, nil
-	default:
-		return nil, &failure{
-			statusResult(resp.StatusCode, false),
-			fmt.Sprintf("GET %s answers %d: %s", modelPath(a.question.Model), resp.StatusCode, errorSummary(resp.Body)),
-		}
-	}
-	var m struct {
+func (a *attempt) inputs(ctx context.Context) (names []string, failed *failure) {
+	var metadata struct {
 		Inputs []struct {
 			Name string `json:"name"`
 		} `json:"inputs"`
 	}
-	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-	if err == nil {
-		err = json.Unmarshal(text, &m)
+	status, failed := a.get(ctx, modelPath(a.question.Model), &metadata)
+	switch {
+	case status == http.StatusUnauthorized, status == http.StatusForbidden:
+		return []string{textInput, "max_tokens", "bad_words", "stop_words", "stream"}, nil
+	case failed != nil:
+		return nil, failed
 	}
-	if err != nil {
-		if cause := interrupted(ctx, err); cause != nil {
-			return nil, cause
-		}
-		return nil, &failure{Malformed, "the model's metadata cannot be read: " + err.Error()}
-	}
-	for _, input := range m.Inputs {
+	for _, input := range metadata.Inputs {
 		names = append(names, input.Name)
 	}
 	return names, nil
+}
+
+// get requests JSON about the model. The status is 0 without an answer.
+func (a *attempt) get(ctx context.Context, path string, into any) (status int, failed *failure) {
+	resp, err := a.open.Open(a.traced(ctx), http.MethodGet, a.question.Base+path, nil)
+	if err != nil {
+		return 0, a.unanswered(ctx, err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode != http.StatusOK {
+		return resp.StatusCode, &failure{
+			statusResult(resp.StatusCode, false),
+			fmt.Sprintf("GET %s answers %d: %s", path, resp.StatusCode, errorText(readSome(resp.Body))),
+		}
+	}
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err == nil {
+		err = json.Unmarshal(text, into)
+	}
+	if err == nil {
+		return http.StatusOK, nil
+	}
+	if cause := interrupted(ctx, err); cause != nil {
+		return http.StatusOK, cause
+	}
+	return http.StatusOK, &failure{Malformed, fmt.Sprintf("the answer to GET %s cannot be read: %v", path, err)}
 }
 
 // response is one frame of generate_stream, with outputs and parameters on one level.
@@ -136,7 +175,7 @@ func (a *attempt) addGenerate(text []byte, now time.Time) *failure {
 		return &failure{Malformed, "a frame is not the JSON of a response: " + string(text)}
 	}
 	if isSet(r.Error) {
-		return &failure{ErrorFrame, "an error in the stream: " + errorText(string(text))}
+		return errorFrame("an error in the stream: ", string(text))
 	}
 	a.answer.addEngineTimes(&r)
 	var output string

@@ -50,7 +50,7 @@ type chunk struct {
 func (a *attempt) addEvent(text []byte, name string, now time.Time) *failure {
 	switch {
 	case name == "error":
-		return &failure{ErrorFrame, "an error event: " + errorText(string(text))}
+		return errorFrame("an error event: ", string(text))
 	case len(text) == 0:
 		return nil
 	case a.question.Generate:
@@ -64,7 +64,7 @@ func (a *attempt) addEvent(text []byte, name string, now time.Time) *failure {
 		return &failure{Malformed, "a frame is not the JSON of a completion: " + string(text)}
 	}
 	if c.failed() {
-		return &failure{ErrorFrame, "an error in the stream: " + errorText(string(text))}
+		return errorFrame("an error in the stream: ", string(text))
 	}
 	a.answer.addChunk(&c, now)
 	return nil

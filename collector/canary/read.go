@@ -9,8 +9,11 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
 // Limits of an answer, a line of it, and an error, in bytes. A frame with all options is below 2
@@ -25,9 +28,11 @@ func (a *attempt) read(ctx context.Context, resp *http.Response) *failure {
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch {
 	case resp.StatusCode != http.StatusOK:
+		text := readSome(resp.Body)
+		_, event := eventData(text)
 		return &failure{
-			statusResult(resp.StatusCode, a.question.Generate),
-			fmt.Sprintf("the server answers %d: %s", resp.StatusCode, errorSummary(resp.Body)),
+			statusResult(resp.StatusCode, a.question.Generate && event),
+			fmt.Sprintf("the server answers %d: %s", resp.StatusCode, errorText(text)),
 		}
 	case kind == "application/json":
 		return notStreamed(readSome(resp.Body))
@@ -53,28 +58,50 @@ func (a *attempt) read(ctx context.Context, resp *http.Response) *failure {
 	}
 }
 
-// statusResult returns the result for a status other than 200. Triton answers generate_stream
-// with 400 if the processes of the model died, as it does for invalid requests.
-func statusResult(status int, generate bool) Result {
+// statusResult returns the result for a status other than 200. It is byModel if a model of Triton answered with an
+// error: the answer is an event then, and its status means nothing (server 2.41 to 2.71, src/http_server.cc,
+// InferResponseComplete: 400, or the code of an error that was freed before). A request that is rejected before a
+// model gets it is answered with an object.
+func statusResult(status int, byModel bool) Result {
 	switch {
-	case status == http.StatusServiceUnavailable:
+	case classOf(status) == engine.ClassOverload:
 		return Overload
-	case status >= http.StatusInternalServerError, status == http.StatusBadRequest && generate:
+	case status >= http.StatusInternalServerError, byModel:
 		return HTTPError
 	}
 	return Refused
+}
+
+// errorFrame returns the failure for an error in an answer with status 200, which may contain the status that it
+// should have had.
+func errorFrame(what, text string) *failure {
+	result := ErrorFrame
+	switch classOf(errorCode(text)) { //nolint:exhaustive // The others are failures of the server.
+	case engine.ClassOverload:
+		result = Overload
+	case engine.ClassClient:
+		result = Refused
+	}
+	return &failure{result, what + errorText(text)}
+}
+
+// classOf returns the class of a status, unknown if it is none.
+func classOf(status int) engine.Class {
+	if status < 100 || status > 599 {
+		return engine.ClassUnknown
+	}
+	byCode := engine.Outcome{Codes: true}
+	return byCode.Class(strconv.Itoa(status))
 }
 
 // notStreamed returns the failure for JSON with status 200, which is how Triton reports some
 // errors.
 func notStreamed(text string) *failure {
 	if strings.Contains(text, `"error"`) {
-		return &failure{ErrorFrame, "status 200 with an error: " + plain(errorText(text))}
+		return errorFrame("status 200 with an error: ", text)
 	}
 	return &failure{Malformed, "status 200 with JSON instead of a stream: " + plain(text)}
 }
-
-func errorSummary(body io.Reader) string { return plain(errorText(readSome(body))) }
 
 func readSome(body io.Reader) string {
 	text, _ := io.ReadAll(io.LimitReader(body, maxError))

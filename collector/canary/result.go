@@ -9,10 +9,10 @@ type Result string
 const (
 	OK           Result = "ok"             // The first token, all others and the end arrived in time.
 	Connect      Result = "connect"        // The connection failed, or ended before the server answered.
-	HTTPError    Result = "http_error"     // A status of 500 or more except 503, or 400 from Triton's generate_stream.
-	Overload     Result = "overload"       // Status 503, as from servers whose queue is full.
+	HTTPError    Result = "http_error"     // A status of 500 or more, or an error with which a model of Triton answers.
+	Overload     Result = "overload"       // Status 503, 429 or 529, as from servers whose queue is full.
 	Refused      Result = "refused"        // Another status than 200, which concerns the request.
-	ErrorFrame   Result = "error_frame"    // Status 200 with an error in the answer.
+	ErrorFrame   Result = "error_frame"    // Status 200 with an error in the answer that says neither.
 	NoFirstToken Result = "no_first_token" // No text before first_token_timeout.
 	Stalled      Result = "stalled"        // No further text before gap_timeout, with tokens still to come.
 	NeverEnded   Result = "never_ended"    // All tokens arrived, but not the end before end_timeout.
@@ -20,7 +20,7 @@ const (
 	Empty        Result = "empty"          // The stream ended normally without any text.
 	Timeout      Result = "timeout"        // Tokens were still arriving at the timeout.
 	Malformed    Result = "malformed"      // The answer is not an event stream, or it is too large.
-	Unsupported  Result = "unsupported"    // The model takes no text, so it cannot be queried.
+	Unsupported  Result = "unsupported"    // The model takes no text or requires more, so it cannot be queried.
 )
 
 // Late reports whether the answer took too long, or the server had no capacity.
