@@ -252,26 +252,11 @@ func (e *Evidence) aboutFailures() Answer {
 	return Answered
 }
 
-// aboutStillness returns what became of the latest question about the work that stands still. A rejection for
-// lack of capacity is no answer of an engine, and no silence either.
-func (e *Evidence) aboutStillness() Answer {
-	latest := e.latest(e.Still.Entry)
-	answer := latest.since(e.Still.Since)
-	if answer == Failed && latest.Overload {
-		return NotAsked
-	}
-	return answer
-}
+// aboutStillness returns what became of the latest question about the work that stands still.
+func (e *Evidence) aboutStillness() Answer { return e.latest(e.Still.Entry).since(e.Still.Since) }
 
 // about returns what became of the latest question about an entry since it is accused.
-func (e *Evidence) about(f Failures) Answer {
-	latest := e.latest(f.Entry)
-	answer := latest.since(f.Accused)
-	if answer == Failed && latest.Overload && e.RefusedFailed {
-		return NotAsked // The failures on the page may be such rejections.
-	}
-	return answer
-}
+func (e *Evidence) about(f Failures) Answer { return e.latest(f.Entry).since(f.Accused) }
 
 // latest returns the question about an entry that was asked last; any is if there is only one.
 func (e *Evidence) latest(entry string) (latest Question) {
@@ -299,6 +284,8 @@ func (q Question) later(other Question) Question {
 // since returns the answer to a question that was asked after a time.
 func (q Question) since(t time.Time) Answer {
 	switch {
+	case q.Asked.After(t) && q.Overload:
+		return NotAsked // A rejection for lack of capacity is no answer of an engine, and no silence either.
 	case q.Asked.After(t):
 		return q.Answer
 	case q.AwaitedSince.After(t):
