@@ -692,3 +692,34 @@ func TestKVCacheTransfersAreInSecondsAndBytes(t *testing.T) {
 	require.Equal(t, float64(3<<20), got.get(t, `kv_cache_transfer_bytes_total{model_id="m"}`))
 	require.Equal(t, 5.0, got.get(t, `kv_cache_transfer_failures_total{model_id="m", reason="transfer"}`))
 }
+
+// TestTransfersAreNoCacheHits uses a vLLM to which another server hands requests over with their KV cache, and
+// one whose cache goes on in another store: both count the tokens as cached.
+func TestTransfersAreNoCacheHits(t *testing.T) {
+	const transfer = `vllm:nixl_xfer_time_seconds_sum{engine="0",model_name="m"} %d`
+	for _, c := range []struct {
+		name  string
+		line  string
+		ratio float64
+	}{
+		{"from a prefill server", transfer, 0.1},
+		{"from another store", `vllm:num_requests_running{engine="0",model_name="m"} %d`, 0.9},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t, engine.VLLM, "m")
+			page := func(n int) values {
+				const from = `vllm:prompt_tokens_by_source_total{engine="0",model_name="m",source=%q} %d`
+				return b.page(
+					fmt.Sprintf(c.line, n),
+					fmt.Sprintf(`vllm:prompt_tokens_total{engine="0",model_name="m"} %d`, 100*n),
+					fmt.Sprintf(`vllm:prompt_tokens_cached_total{engine="0",model_name="m"} %d`, 90*n),
+					fmt.Sprintf(from, "local_cache_hit", 10*n),
+					fmt.Sprintf(from, "external_kv_transfer", 80*n),
+					fmt.Sprintf(from, "local_compute", 10*n),
+				)
+			}
+			page(1)
+			require.InDelta(t, c.ratio, page(2).get(t, `prompt_cache_hit_ratio{model_id="m"}`), 1e-9)
+		})
+	}
+}

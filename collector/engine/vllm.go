@@ -228,7 +228,7 @@ func vllmHistory() history {
 		before("0.12.0").hidden("0.11.0"):     {"gpu_cache_usage_perc"},
 		since("0.15.0"):                       {"nixl_num_kv_expired_reqs_total"},
 		before("0.15.0").hidden("0.12.0"):     {"time_per_output_token_seconds"},
-		since("0.16.0"):                       {"prompt_tokens_cached_total"},
+		since("0.16.0"):                       {"prompt_tokens_cached_total", vllmBySource},
 		since("0.20.0"):                       {"num_requests_waiting_by_reason"},
 		since("0.32.0"):                       {"admission_rejections_total", "prompt_tokens_cached_by_source_total"},
 		since("0.33.0"): {
@@ -238,6 +238,9 @@ func vllmHistory() history {
 		},
 	}
 }
+
+// vllmBySource counts tokens of prompts by where they came from, in all as prompt_tokens_cached_total does.
+const vllmBySource = "prompt_tokens_by_source_total"
 
 // vllmEmitted counts the tokens of drafts and what they are verified with in engine V0.
 const vllmEmitted = "spec_decode_num_emitted_tokens_total"
@@ -286,12 +289,24 @@ func vllmEngine() []Meaning {
 		// request that is tried in vain once more (vllm-project/vllm#43736).
 		{Name: "prompt_tokens_total", Signal: PromptTokens, Rank: vllmRank},
 		{Name: "generation_tokens_total", Signal: GenerationTokens, Rank: vllmRank},
-		{Name: "prompt_tokens_cached_total", Signal: CachedTokens},
-		{Name: "prefix_cache_hits_total", Signal: CachedTokens, Unless: replacedBy("prompt_tokens_cached_total")},
+		{Name: vllmBySource, Where: only("source", "local_cache_hit"), Signal: CachedTokens},
+		// What a prefill server sends was computed for this request, what another cache holds was not.
+		{
+			Name:   vllmBySource,
+			Where:  only("source", "external_kv_transfer"),
+			Signal: CachedTokens,
+			Unless: replacedForAny("nixl_xfer_time_seconds_sum", "mooncake_xfer_time_seconds_sum"),
+		},
+		{Name: "prompt_tokens_cached_total", Signal: CachedTokens, Unless: replacedBy(vllmBySource)},
+		{
+			Name:   "prefix_cache_hits_total",
+			Signal: CachedTokens,
+			Unless: replacedBy(vllmBySource, "prompt_tokens_cached_total"),
+		},
 		{
 			Name:   "gpu_prefix_cache_hits_total",
 			Signal: CachedTokens,
-			Unless: replacedBy("prompt_tokens_cached_total", "prefix_cache_hits_total"),
+			Unless: replacedBy(vllmBySource, "prompt_tokens_cached_total", "prefix_cache_hits_total"),
 		},
 		{
 			Name:   "prompt_tokens_cached_by_source_total",
