@@ -65,8 +65,8 @@ type processTracker struct {
 	// doubt is true if counters fell on the previous page while no connection was lost: the next
 	// one shows whether that was a restart.
 	doubt bool
-	// fell holds when that happened to a counter, and from where, by the hash of its labels; gone is
-	// true if the previous page had none of the counters that had counted.
+	// fell holds when that happened to a counter, by the hash of its labels; gone is true if the previous
+	// page had none of the counters that had counted.
 	fell map[uint64]fall
 	gone bool
 	// kept is true if the previous page came over a kept connection.
@@ -81,10 +81,10 @@ type processTracker struct {
 	row           []float64
 }
 
-// fall is when a counter fell, and the highest value from which it did within a window.
+// fall is when a counter fell, and the model that it counts for, empty if it counts for none.
 type fall struct {
-	at   int64
-	from float64
+	at    int64
+	model string
 }
 
 // named is a process that names itself; answered is false if it did only over other connections.
@@ -228,15 +228,35 @@ func differ(a, b engine.Process) bool {
 	return known && !same
 }
 
-// fellBefore reports whether a counter fell for the second time in a window, and either all others do
-// too, or it had returned to where it was: those of a model that is loaded again and again begin from 0
-// each time, while others go on.
+// fellBefore reports whether a counter fell for the second time in a window, unless a model is loaded again
+// and again.
 func (t *processTracker) fellBefore(now int64, c *changes) bool {
-	return len(t.fell) > 0 && slices.ContainsFunc(c.fell, func(i int) bool {
+	again := func(i int) bool {
 		before, ok := t.fell[t.base.hash(i)]
-		again := ok && now-before.at <= t.window
-		return again && (c.whole || t.previous()[i] >= before.from)
-	})
+		return ok && now-before.at <= t.window
+	}
+	return len(t.fell) > 0 && slices.ContainsFunc(c.fell, again) && !t.reloads(now, c)
+}
+
+// reloads reports whether nothing but counters of one model fell within a window, while those of another one
+// grow: those of another process would be lower than some of that model, too, now or on the way back.
+func (t *processTracker) reloads(now int64, c *changes) bool {
+	model := t.base.model(c.fell[0])
+	ofOther := func(i int) bool { return t.base.model(i) != model }
+	if model == "" || slices.ContainsFunc(c.fell, ofOther) {
+		return false
+	}
+	for _, before := range t.fell {
+		if before.model != model && now-before.at <= t.window {
+			return false
+		}
+	}
+	for i, v := range t.row {
+		if v > t.previous()[i] && ofOther(i) && t.base.model(i) != "" {
+			return true
+		}
+	}
+	return false
 }
 
 // previous returns the counters of the previous page.
@@ -329,8 +349,7 @@ func (t *processTracker) noteFalls(now int64, fell []int) {
 		if t.fell == nil {
 			t.fell = make(map[uint64]fall)
 		}
-		hash := t.base.hash(i)
-		t.fell[hash] = fall{at: now, from: max(t.fell[hash].from, t.previous()[i])}
+		t.fell[t.base.hash(i)] = fall{at: now, model: t.base.model(i)}
 	}
 }
 
@@ -401,6 +420,9 @@ func (b *base) placesOn(page *engine.Page) []exposition.ValueIndex {
 }
 
 func (b *base) hash(i int) uint64 { return b.page.Shape().WatchedLabels(b.series[i]).Hash() }
+
+// model returns the model that a counter counts for, empty if it counts for none.
+func (b *base) model(i int) string { return b.page.ModelOf(b.series[i]) }
 
 // set makes a page the base. Row holds what [base.read] read from it, and is exchanged.
 func (b *base) set(row []float64, id engine.Process, block *exposition.Block, page *engine.Page) []float64 {

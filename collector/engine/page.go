@@ -199,6 +199,9 @@ func (p *Page) Counters() []int {
 	return all
 }
 
+// ModelOf returns the server's name of the model that a watched series belongs to, empty if to none.
+func (p *Page) ModelOf(series int) string { return p.engine.modelOf(p.shape.WatchedLabels(series)) }
+
 // instanceRows begins the names of gauges that each instance of a model in Triton sets for itself.
 const instanceRows = "nv_trt_llm_"
 
