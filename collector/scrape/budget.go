@@ -97,7 +97,7 @@ func (b *Budget) Start(ctx context.Context, interval time.Duration) (end func())
 	if !b.acquire(ctx, 1, nil) {
 		return nil
 	}
-	share := interval / 8 * time.Duration(b.limit) / time.Duration(1+b.waiting.Load())
+	share := interval / 6 * time.Duration(b.limit) / time.Duration(1+b.waiting.Load())
 	l := &lease{grace: min(maxStart, share), cancel: func(error) { b.Release(1) }}
 	l.renew()
 	b.join(l)
