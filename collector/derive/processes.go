@@ -117,8 +117,8 @@ type changes struct {
 	// counted is left, whole if none went on. Fell lists the counters that fell.
 	renamed, gone, whole bool
 	fell                 []int
-	// vouched is true if the pages name the same process, or the connection or a counter goes on. Begins
-	// is true if nothing had counted before, and something has.
+	// vouched is true if the pages name the same process, no connection was lost, or a counter goes on.
+	// Begins is true if nothing had counted before, and something has.
 	vouched, begins bool
 }
 
@@ -143,7 +143,7 @@ func (t *processTracker) identify(
 	}
 	t.row = t.base.read(t.row, block, page)
 	lost := connection == Reopened || connection == Opened && t.kept
-	s.changes = t.compare(&s)
+	s.changes = t.compare(&s, lost)
 	several := t.isSeveral(now)
 	switch {
 	case t.contradicts(s.id, lost), !lost && t.fellBefore(now, &s.changes), s.changes.renamed && t.returns(s.id):
@@ -161,8 +161,9 @@ func (t *processTracker) identify(
 	return s
 }
 
-// compare returns how the page in row differs from the previous one.
-func (t *processTracker) compare(s *Sighting) (c changes) {
+// compare returns how the page in row differs from the previous one; lost is true if the connection was
+// lost in between.
+func (t *processTracker) compare(s *Sighting, lost bool) (c changes) {
 	id, values := t.base.id, t.previous()
 	if t.doubt {
 		id = t.path.id
@@ -186,7 +187,7 @@ func (t *processTracker) compare(s *Sighting) (c changes) {
 	vanished := c.gone && !t.gone && s.connection != Kept // Over a kept one, the last model was unloaded.
 	c.whole = c.renamed || vanished || len(c.fell) > 0 && !goesOn
 	c.begins = counts && !counted
-	c.vouched = !c.renamed && (goesOn || s.connection == Kept)
+	c.vouched = !c.renamed && (goesOn || !lost)
 	return c
 }
 

@@ -597,15 +597,20 @@ func TestRestartIsDetectedByCounters(t *testing.T) {
 // new connection another process may answer.
 func TestFirstCountsOverAnotherConnection(t *testing.T) {
 	const rate = `requests_per_second{model_id="m"}`
+	const zero = `vllm:request_success_total{model_name="m",finished_reason="stop"} 0`
+	const absent = `vllm:num_requests_running{model_name="m"} 0`
 	for _, c := range []struct {
 		name       string
 		idle       string
 		connection derive.Connection
-		known      bool
+		// before is that of the page before.
+		before derive.Connection
+		known  bool
 	}{
-		{"the connection stays open", `vllm:request_success_total{model_name="m",finished_reason="stop"} 0`, derive.Kept, true},
-		{"it is a new one", `vllm:request_success_total{model_name="m",finished_reason="stop"} 0`, derive.Opened, false},
-		{"it is a new one, and counters appear", `vllm:num_requests_running{model_name="m"} 0`, derive.Opened, false},
+		{"the connection stays open", zero, derive.Kept, derive.Kept, true},
+		{"it was lost", zero, derive.Opened, derive.Kept, false},
+		{"it was lost, and counters appear", absent, derive.Opened, derive.Kept, false},
+		{"none ever stays open", zero, derive.Opened, derive.Opened, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t, engine.VLLM, "m")
@@ -613,6 +618,7 @@ func TestFirstCountsOverAnotherConnection(t *testing.T) {
 				return b.page(fmt.Sprintf(`vllm:request_success_total{model_name="m",finished_reason="stop"} %d`, n))
 			}
 			b.page(c.idle)
+			b.connection = c.before
 			b.page(c.idle)
 			b.connection = c.connection
 			if got := busy(5000); c.known {
