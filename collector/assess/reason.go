@@ -27,8 +27,7 @@ func (e *Evidence) remarks(state State, w Witnesses, r *Ruling) []remark {
 	if r.Look {
 		all = append(all, e.accused(w))
 	}
-	fails := slices.Contains(accusations(OnlyFailures, PartFails, DeclaredFails), w.Accusation)
-	if !fails && len(e.Failing) > 0 && e.Scrape.OK {
+	if !slices.Contains(failures, w.Accusation) && len(e.Failing) > 0 && e.Scrape.OK {
 		all = append(all, remark{e.allFail(), failingRunbook})
 	}
 	if state == CanaryFailing || w.Accusation != Nothing || !r.Look {
@@ -39,10 +38,11 @@ func (e *Evidence) remarks(state State, w Witnesses, r *Ruling) []remark {
 
 // accused returns what is to be said of a ready replica that needs attention.
 func (e *Evidence) accused(w Witnesses) remark {
+	allFail := w.Accusation == OnlyFailures || w.Accusation == DeclaredFails
 	switch {
-	case (w.Accusation == OnlyFailures || w.Accusation == DeclaredFails) && w.Acquitted:
+	case allFail && w.Acquitted:
 		return remark{e.allFail() + ", and others are served", failingRunbook}
-	case (w.Accusation == OnlyFailures || w.Accusation == DeclaredFails) && w.Question == Answered:
+	case allFail && w.Question == Answered:
 		return remark{
 			e.allFail() + ", and the exporter's own was answered: the requests may be to blame", failingRunbook,
 		}
@@ -127,18 +127,20 @@ func (e *Evidence) proof(w Witnesses, r *Ruling) string {
 		return ", and the server has said since " + clock(e.API.NotReadySince) + " that it is not ready: " +
 			e.API.Detail
 	}
-	return ", and the exporter's own request failed: " + e.failedQuestion()
+	return ", and the exporter's own request failed: " + e.failedQuestion(w.Accusation)
 }
 
 // failedQuestion returns how the question failed that convicts.
-func (e *Evidence) failedQuestion() string {
-	var failed Question
-	for _, q := range e.Questions {
-		if q.Answer == Failed {
-			failed = failed.later(q)
+func (e *Evidence) failedQuestion(a Accusation) string {
+	if a == NothingMoves {
+		return e.latest(e.Still.Entry).Reason
+	}
+	for _, f := range e.unacquitted() {
+		if e.about(f) == Failed {
+			return e.latest(f.Entry).Reason
 		}
 	}
-	return failed.Reason
+	return ""
 }
 
 func (e *Evidence) drains() string {

@@ -228,6 +228,14 @@ func TestReplicaState(t *testing.T) {
 				{Entry: "a", Asked: two.Add(-time.Second), Answer: assess.Failed, Reason: "status 500"},
 			}
 		}), assess.Failing, "and the exporter's own request failed: status 500"},
+		{"the reason is that of the question which convicts", changed(serving(), func(e *assess.Evidence) {
+			e.Failing = twoFail()
+			e.Failing[0].Acquitted = true
+			e.Questions = []assess.Question{
+				{Entry: "a", Asked: two, Answer: assess.Failed, Reason: "of another model"},
+				{Entry: "b", Asked: two.Add(-time.Second), Answer: assess.Failed, Reason: "status 500"},
+			}
+		}), assess.Failing, "and the exporter's own request failed: status 500"},
 		{"a question about the server as a whole is answered", changed(serving(), func(e *assess.Evidence) {
 			e.Failing = twoFail()
 			e.Questions = []assess.Question{{Asked: two, Answer: assess.Answered}}

@@ -195,8 +195,9 @@ var rulings = []Ruling{
 //
 //nolint:gochecknoglobals // constant data.
 var (
-	counters = accusations(OnlyFailures, PartFails, DeclaredFails, NothingMoves)
-	passive  = accusations(OnlyFailures, PartFails, DeclaredFails, NothingMoves, NoPage)
+	failures = accusations(OnlyFailures, PartFails, DeclaredFails)
+	counters = slices.Concat(failures, accusations(NothingMoves))
+	passive  = slices.Concat(counters, accusations(NoPage))
 	signs    = accusations(PartFails, DeclaredFails, NothingMoves)
 	failed   = answers(Failed, FailedTwice)
 	no       = []bool{false}
@@ -228,7 +229,7 @@ func (r *Ruling) StateFor(a Accusation) State {
 	switch {
 	case r.State != "":
 		return r.State
-	case a == OnlyFailures || a == PartFails || a == DeclaredFails:
+	case slices.Contains(failures, a):
 		return Failing
 	case a == NothingMoves:
 		return Stalled
