@@ -26,7 +26,7 @@ func declareCheckConfig(app *kingpin.Application, out *output) (string, func() e
 		PlaceHolder("FILE").
 		String()
 	return cmd.FullCommand(), func() error {
-		text, _ := os.ReadFile(*file) // The error is that of the check.
+		text, _ := os.ReadFile(*file) // If it cannot be read, the check says why.
 		switch {
 		case config.DeclaresKinds(text):
 			return checkKinds(out.stdout, *file, *page)

@@ -179,8 +179,9 @@ func (d *Deriver) watchEntries() {
 	}
 }
 
-// acquit ends the accusations of all entries, for a window if a request to another one is known to have
-// ended well. Those of which nobody knows how they end do not speak for a part that they may need.
+// acquit ends the accusations of all entries. If a request is known to have ended well, which is true if
+// served is, the entries that failed before are acquitted for a window. Requests of which nobody knows how
+// they end do not speak for a part that they may need.
 func (d *Deriver) acquit(served bool) {
 	for i := range d.index.watch.entries {
 		e := &d.index.watch.entries[i]
@@ -272,18 +273,21 @@ func (d *Deriver) watchEntry(e *entry, s *entryState) (ended float64) {
 // settled returns how many more requests are known to have ended than on the previous page, without those
 // of which a later page may show that they ended otherwise.
 func (t *tally) settled(w *Window) float64 {
-	sum := w.growth(t.single) + w.growth(t.double)
-	for _, n := range t.net {
-		sum += w.growth([]int{n.soon})
-	}
-	return sum
+	return t.ended(w, func(n *netCounter) float64 { return w.growth([]int{n.soon}) })
 }
 
 // growth returns how many more seem to have ended.
 func (t *tally) growth(w *Window) float64 {
+	return t.ended(w, func(n *netCounter) float64 {
+		return max(w.growth(n.plus)-w.growth(n.minus), w.growth([]int{n.column}))
+	})
+}
+
+// ended adds up how many requests ended since the previous page; net returns those of a difference.
+func (t *tally) ended(w *Window, net func(n *netCounter) float64) float64 {
 	sum := w.growth(t.single) + w.growth(t.double)
 	for _, n := range t.net {
-		sum += max(w.growth(n.plus)-w.growth(n.minus), w.growth([]int{n.column}))
+		sum += net(n)
 	}
 	return sum
 }

@@ -504,7 +504,7 @@ func TestOwnRequestsAreNoWitnesses(t *testing.T) {
 		b.page(page(3, 9, 0)...)
 		require.Empty(t, b.deriver.Conditions().Failing, "another request ended well")
 	})
-	t.Run("more tokens than it may have are those of others", func(t *testing.T) {
+	t.Run("tokens beyond its limit belong to requests of others", func(t *testing.T) {
 		b := newBench(t, engine.VLLM, "m")
 		b.page(page(1, 0, 0)...)
 		b.own(true)

@@ -57,9 +57,9 @@ type Deriver struct {
 	entries map[string]*entryState
 	works   map[string]*workState
 	// served counts requests that ended well, the last one at servedAt, seemed those that seem so on the
-	// newest page only. acceptedAt is when one
-	// ended of which nobody knows how, movedAt when tokens moved, on one of the movements;
-	// steps counts also the pages on which only tokens of the exporter's own requests moved.
+	// newest page only. acceptedAt is when one ended of which nobody knows how, movedAt when tokens moved,
+	// on one of the movements. steps counts pages on which anything showed that the engine works, also on
+	// the exporter's own requests.
 	served, seemed                float64
 	movements, steps              int
 	servedAt, acceptedAt, movedAt int64

@@ -19,7 +19,7 @@ import (
 
 // bench reads pages of one target and derives from them.
 type bench struct {
-	// connection is that of the next page.
+	// connection is the one over which the next page comes.
 	connection derive.Connection
 	tb         testing.TB
 	engine     *engine.Kind

@@ -603,7 +603,7 @@ func TestFirstCountsOverAnotherConnection(t *testing.T) {
 		name       string
 		idle       string
 		connection derive.Connection
-		// before is that of the page before.
+		// before is the connection of the previous page.
 		before derive.Connection
 		known  bool
 	}{

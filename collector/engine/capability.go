@@ -47,7 +47,7 @@ type Knowledge struct {
 	MissingPage bool
 	Facts       *Facts
 	Health      Health
-	// Version is that of the server, as declared or answered, "" or "unknown" otherwise.
+	// Version is the version of the server, as declared or answered; "" or "unknown" if neither tells.
 	Version string
 	// APIGiven is true if the operator said where the API is.
 	APIGiven bool
