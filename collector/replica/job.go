@@ -14,9 +14,13 @@ type job struct {
 	running bool
 	// rerun is true if the answer of the current run will be too old.
 	rerun bool
-	// started is when the last run started, answered when the last finished run started.
-	started, answered time.Time
+	// started is when the last run started, answered when the last finished run started, and ended when
+	// its answer was applied.
+	started, answered, ended time.Time
 }
+
+// overlaps reports whether a run was not over at a time.
+func (j *job) overlaps(t time.Time) bool { return j.running || j.ended.After(t) }
 
 func (j *job) answeredSince(t time.Time) bool { return !j.answered.IsZero() && !j.answered.Before(t) }
 
@@ -53,7 +57,7 @@ func (r *Replica) startJob(ctx context.Context, j *job) jobRun {
 func (run jobRun) finish(apply func()) {
 	defer run.jobRuns.Done()
 	run.deliver(func() {
-		run.job.running, run.job.answered = false, run.job.started
+		run.job.running, run.job.answered, run.job.ended = false, run.job.started, time.Now()
 		apply()
 	})
 }

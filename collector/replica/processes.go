@@ -58,9 +58,9 @@ func (run jobRun) requestOne(ctx context.Context, url string) (again bool) {
 	panicked := run.guard("fresh page", func() { page = scrape.FetchFresh(ctx, run.pool.Scraper, url) })
 	defer page.Release()
 	run.update(func() {
-		// Of two pages that were requested at once, nobody knows which is the older one.
+		// Of two requests that overlap nobody knows which was answered first.
 		jobs := &run.jobs
-		overlaps := jobs.page.running || jobs.wait.running || jobs.page.started.After(page.Start)
+		overlaps := jobs.page.overlaps(page.Start) || jobs.wait.overlaps(page.Start)
 		switch {
 		case run.ctx.Err() != nil || run.epoch != run.server.Epoch:
 		case panicked != nil || page.Err != nil || !overlaps && !run.addFresh(page):

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
 // pageOf returns a page of a process that has counted n requests.
@@ -79,6 +80,39 @@ func TestOtherProcessesAreFoundOverOtherConnections(t *testing.T) {
 			require.Zero(t, s.slot.Status().Failures, "what other connections show is no scrape")
 		}))
 	}
+}
+
+// TestOverlappingRequestsProveNothing has a request over another connection that waits for a start, begins
+// while the page is on its way, and ends after it with a count from before.
+func TestOverlappingRequestsProveNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		starts := scrape.NewStarts(1)
+		limit := func(_ *target.Target, p *Pool) { p.Starts = starts }
+		slow, now := tritonAnswers(), tritonAnswers()
+		slow.pageTakes, now.another = never, now.page
+		now.api["/v2/repository/index"] = indexOfM
+		hangs, s := step(t, slow, limit), step(t, now, limit)
+		scrapes := func(count int, how func(now *answering)) {
+			s.change(func(now *answering) {
+				now.page, now.another, now.kept = pageOf(count), pageOf(count), count > 1000
+				how(now)
+			})
+			s.due()
+		}
+		scrapes(1000, func(*answering) {})
+		s.after(5 * time.Second)
+		hangs.due()
+		scrapes(1010, func(*answering) {})
+		before := s.fresh
+		scrapes(1030, func(now *answering) {
+			now.another = pageOf(1020)
+			now.pageTakes, now.anotherTakes = time.Second, 2*time.Second
+		})
+		s.after(5 * time.Second)
+		require.Greater(t, s.fresh, before)
+		scrapes(1040, func(now *answering) { now.pageTakes, now.anotherTakes = 0, 0 })
+		s.shows("llm_server_requests_total{")
+	})
 }
 
 func TestFewPagesAreRequestedOverOtherConnections(t *testing.T) {
