@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
@@ -114,6 +115,8 @@ type Stillness struct {
 	// Partly is true if other work of the replica moves, which a question cannot tell apart, Left if
 	// its requests are no longer in flight and none of them ended.
 	Partly, Left bool
+	// Stepless is true if the page shows no step of its engine.
+	Stepless bool
 }
 
 // Question is what the exporter asked the server by itself.
@@ -128,6 +131,9 @@ type Question struct {
 	Reason string
 	// Overload is true if it was rejected for lack of capacity.
 	Overload bool
+	// SilentSince is when the first of the questions was sent that got no word of an answer in a row up to
+	// this one; zero if this one got one.
+	SilentSince time.Time
 	// AwaitedSince is when the question was sent that has no answer yet, or zero.
 	AwaitedSince time.Time
 }
@@ -166,6 +172,7 @@ func (e *Evidence) Pages(c *derive.Conditions, at func(time.Duration) time.Time)
 		Since:    at(c.Still.Since),
 		Partly:   c.Still.Partly,
 		Left:     c.Still.Left,
+		Stepless: c.Still.Stepless,
 	}
 	e.Uncounted = c.Uncounted
 }
@@ -253,7 +260,24 @@ func (e *Evidence) aboutFailures() Answer {
 }
 
 // aboutStillness returns what became of the latest question about the work that stands still.
-func (e *Evidence) aboutStillness() Answer { return e.latest(e.Still.Entry).since(e.Still.Since) }
+func (e *Evidence) aboutStillness() Answer {
+	q := e.latest(e.Still.Entry)
+	said := q.since(e.Still.Since)
+	if said == Failed && e.Still.Stepless && q.silentOnce(e.Still.Since) {
+		return Unheard
+	}
+	return said
+}
+
+// silentOnce reports whether only one of the questions since a time got no word of an answer: the canary
+// repeats one that failed at once, which says no more.
+func (q *Question) silentOnce(since time.Time) bool {
+	first := q.SilentSince
+	if !first.IsZero() && first.Before(since) {
+		first = since
+	}
+	return !first.IsZero() && q.Asked.Sub(first) < canary.ConfirmEvery/2
+}
 
 // about returns what became of the latest question about an entry since it is accused.
 func (e *Evidence) about(f Failures) Answer { return e.latest(f.Entry).since(f.Accused) }

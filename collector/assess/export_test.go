@@ -58,7 +58,9 @@ func AllAccusations() []Accusation {
 }
 
 // AllAnswers returns all answers.
-func AllAnswers() []Answer { return []Answer{NotAsked, Awaited, Answered, Failed, FailedTwice} }
+func AllAnswers() []Answer {
+	return []Answer{NotAsked, Awaited, Answered, Unheard, Failed, FailedTwice}
+}
 
 // AllWords returns all words.
 func AllWords() []Word {

@@ -21,12 +21,14 @@ type Memory struct {
 	noPageSince   time.Time
 	// accused is since when a question could tell more about what the pages say.
 	accused time.Time
-	// questions holds the last answers to such questions by what they were about, see [Question].
+	// questions holds the last answers to such questions by what they were about, see [Question], canary that
+	// to the canary's requests, which has no report here.
 	// awaited is when the one was sent that has no answer yet, asked when the last one was sent, and about
 	// which entry. again is true if it must be repeated until it is answered, whatever the pages say, and
 	// at once when work moves that stood still when it was asked; movements and served are what had moved
 	// and ended then.
-	questions      map[string]canary.Report
+	questions      map[string]answer
+	canary         answer
 	awaited, asked time.Time
 	about          string
 	again, stood   bool
@@ -35,6 +37,25 @@ type Memory struct {
 	// steps is how many pages showed steps of the engine, askedSteps when the question was sent.
 	steps, askedSteps int
 	others            others
+}
+
+// answer is the last answer to a question. Silent is when the first of the questions was sent that got no
+// word in a row up to this one, or zero.
+type answer struct {
+	canary.Report
+
+	silent time.Time
+}
+
+// next returns the answer after this one.
+func (a answer) next(report canary.Report) answer {
+	switch {
+	case report.Result != canary.NoFirstToken:
+		return answer{Report: report}
+	case a.silent.IsZero():
+		return answer{report, report.Asked}
+	}
+	return answer{report, a.silent}
 }
 
 // others follows the requests of others since the canary's request was sent, or the first of those
@@ -99,7 +120,7 @@ func (m *Memory) Health(now time.Time, h *engine.Health) {
 // NewProcess forgets what was known of the process that answered before.
 func (m *Memory) NewProcess() {
 	m.notReadySince, m.awaited, m.accused = time.Time{}, time.Time{}, time.Time{}
-	m.questions, m.again = nil, false
+	m.questions, m.canary, m.again = nil, answer{}, false
 	m.others = others{}
 	m.Canary.NewProcess()
 }
@@ -157,9 +178,9 @@ func (m *Memory) Answer(report canary.Report, remembered bool) {
 		return
 	}
 	if m.questions == nil {
-		m.questions = make(map[string]canary.Report)
+		m.questions = make(map[string]answer)
 	}
-	m.questions[m.about] = report
+	m.questions[m.about] = m.questions[m.about].next(report)
 	m.again = remembered && !report.Result.Answered()
 }
 
@@ -172,6 +193,9 @@ func (m *Memory) CanaryAsked(now time.Time) {
 
 // CanaryAnswered notes that a request of the canary ended and was recorded.
 func (m *Memory) CanaryAnswered() {
+	if s := m.Canary.Last(); s != nil {
+		m.canary = m.canary.next(s.Last)
+	}
 	if m.others.acquit() {
 		m.Canary.Acquit()
 	}
@@ -191,28 +215,29 @@ func (m *Memory) Recall(e *Evidence) {
 // that has none yet.
 func (m *Memory) recallQuestions() []Question {
 	all := []Question{{Entry: m.about, AwaitedSince: m.awaited}}
-	for entry, report := range m.questions {
-		all = append(all, m.recall(entry, report))
+	for entry, last := range m.questions {
+		all = append(all, m.recall(entry, last))
 	}
 	if s := m.Canary.Last(); s != nil {
-		all = append(all, m.recall("", s.Last))
+		all = append(all, m.recall("", answer{s.Last, m.canary.silent}))
 	}
 	return all
 }
 
 // recall returns what became of a question; nothing if a healthy server may give that answer to it.
-func (m *Memory) recall(entry string, report canary.Report) Question {
+func (m *Memory) recall(entry string, last answer) Question {
 	switch {
-	case report.Result.Doubtful() && !m.Canary.Succeeded():
+	case last.Result.Doubtful() && !m.Canary.Succeeded():
 		return Question{}
-	case report.Result.Answered():
-		return Question{Entry: entry, Asked: report.Asked, Answer: Answered}
+	case last.Result.Answered():
+		return Question{Entry: entry, Asked: last.Asked, Answer: Answered}
 	}
 	return Question{
-		Entry:    entry,
-		Asked:    report.Asked,
-		Answer:   Failed,
-		Reason:   report.Reason,
-		Overload: report.Result == canary.Overload,
+		Entry:       entry,
+		Asked:       last.Asked,
+		Answer:      Failed,
+		Reason:      last.Reason,
+		Overload:    last.Result == canary.Overload,
+		SilentSince: last.silent,
 	}
 }

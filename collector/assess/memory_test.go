@@ -157,3 +157,65 @@ func TestQuestionBehindOthersProvesNothing(t *testing.T) {
 		})
 	}
 }
+
+// TestLongRequestInFrontRestartsNothing has a server that counts a request when it ends, and shows no step
+// of one that runs.
+func TestLongRequestInFrontRestartsNothing(t *testing.T) {
+	type question struct {
+		after  time.Duration
+		result canary.Result
+	}
+	silent := func(after time.Duration) question { return question{after, canary.NoFirstToken} }
+	for _, c := range []struct {
+		says        string
+		questions   []question
+		steps       bool
+		ready, live bool
+	}{
+		{"one question, and the page would show steps", []question{silent(31 * time.Second)}, true, false, false},
+		{"one question", []question{silent(31 * time.Second)}, false, false, true},
+		{
+			"the canary repeats its request at once",
+			[]question{silent(31 * time.Second), silent(42 * time.Second)},
+			false, false, true,
+		},
+		{
+			"a minute later another one",
+			[]question{silent(31 * time.Second), silent(91 * time.Second)},
+			false, false, false,
+		},
+		{
+			"a third one, though the second was soon",
+			[]question{silent(31 * time.Second), silent(42 * time.Second), silent(102 * time.Second)},
+			false, false, false,
+		},
+		{
+			"one before the work stood still, and one since",
+			[]question{silent(-20 * time.Second), silent(25 * time.Second)},
+			false, false, true,
+		},
+		{
+			"one was answered in between",
+			[]question{silent(31 * time.Second), {91 * time.Second, canary.OK}, silent(151 * time.Second)},
+			false, false, true,
+		},
+		{"an answer", []question{silent(31 * time.Second), {91 * time.Second, canary.OK}}, false, true, true},
+		{"an error", []question{{31 * time.Second, canary.HTTPError}}, false, false, false},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			var m assess.Memory
+			since := time.Unix(1_000_000, 0)
+			for _, q := range c.questions {
+				at := since.Add(q.after)
+				m.Asked(at, "", &derive.Conditions{})
+				m.Answer(canary.Report{Result: q.result, Asked: at, Reason: "no text within 10s"}, false)
+			}
+			e := changed(serving(), func(e *assess.Evidence) {
+				e.Still = assess.Stillness{InFlight: 3, Since: since, Stepless: !c.steps}
+				m.Recall(e)
+			})
+			v := assess.Judge(&e)
+			require.Equal(t, [2]bool{c.ready, c.live}, [2]bool{v.Probes.Ready, v.Probes.Live}, v.Reason)
+		})
+	}
+}

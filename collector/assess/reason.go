@@ -102,7 +102,7 @@ func (e *Evidence) reason(state State, w Witnesses, r *Ruling) string {
 	case Starting, Silent:
 	}
 	if state == Failing || state == Stalled || state == NotReady {
-		text += e.proof(w, r)
+		text += e.proof(state, w, r)
 	}
 	return text
 }
@@ -119,8 +119,11 @@ func (e *Evidence) unknown() string {
 }
 
 // proof says what joined an accusation, empty if nothing did.
-func (e *Evidence) proof(w Witnesses, r *Ruling) string {
+func (e *Evidence) proof(state State, w Witnesses, r *Ruling) string {
 	switch {
+	case w.Question == Unheard && r.Live != Fail && state == Stalled:
+		return ", and the exporter's own request failed: " + e.failedQuestion(w.Accusation) +
+			"; one long request would look the same, so that only another question that fails makes live 503"
 	case r.Live != Fail:
 		return ""
 	case w.Word == AdmitsFailure && w.Question != Failed:

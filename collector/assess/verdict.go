@@ -34,8 +34,10 @@ type Verdict struct {
 	Witnesses Witnesses
 }
 
-// Proven reports whether a question has proven that the work stands still.
-func (v *Verdict) Proven() bool { return v.State == Stalled && v.Witnesses.Question == Failed }
+// Proven reports whether a question has shown that the work stands still.
+func (v *Verdict) Proven() bool {
+	return v.State == Stalled && (v.Witnesses.Question == Failed || v.Witnesses.Question == Unheard)
+}
 
 // Entries of the runbook for problems besides the state; failingRunbook is for entries of which all
 // requests fail.

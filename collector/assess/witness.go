@@ -40,6 +40,9 @@ const (
 	// Awaited means that the first question after the accusation has no answer yet.
 	Awaited  Answer = "awaited"
 	Answered Answer = "answered"
+	// Unheard means that not a word came of an answer, once, of a server whose page shows no step:
+	// one long request in front looks the same.
+	Unheard Answer = "silent once, and no step shown"
 	// Failed means an answer, or none, that a healthy server does not give. FailedTwice means
 	// twice in a row by a canary request that succeeded before with this process, model and text.
 	Failed      Answer = "failed"
@@ -140,10 +143,22 @@ var rulings = []Ruling{
 	{
 		Accusations: passive,
 		Acquitted:   no,
-		Questions:   answers(NotAsked, Awaited),
+		Questions:   answers(NotAsked, Awaited, Unheard),
 		Words:       words(AdmitsFailure),
 		Ready:       Fail,
 		Live:        Fail,
+	},
+
+	// Nobody restarts a server for one request that takes long. While it gets no others, that one ends, or
+	// the next question is not answered either.
+	{
+		Accusations: accusations(NothingMoves),
+		Acquitted:   no,
+		Questions:   answers(Unheard),
+		Words:       words(SaysReady, SaysNothing),
+		State:       Stalled,
+		Ready:       Fail,
+		Live:        Pass,
 	},
 
 	// Only failures end: a count, so a fact, though one client's bad requests look the same. A server

@@ -63,6 +63,8 @@ type Stillness struct {
 	// Partly is true if other work of the replica moves, Left if the requests are no longer in flight
 	// and none of them ended, see [Deriver.Convict].
 	Partly, Left bool
+	// Stepless is true if the page shows no step of its engine, so that one long request looks the same.
+	Stepless bool
 }
 
 // watch lists what the conditions are based on.

@@ -176,6 +176,9 @@ func (w *Window) store() {
 	w.rows = append(slices.Delete(w.rows, 0, expired), append(row[:0], w.current...))
 }
 
+// seen reports whether the newest page has a value in a column.
+func (w *Window) seen(column int) bool { return w.since[column] != never }
+
 // Last returns the newest value of a column, or false if it has none.
 func (w *Window) Last(column int) (float64, bool) {
 	v := w.current[column]

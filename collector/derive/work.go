@@ -25,9 +25,10 @@ type work struct {
 	// it showed at the last progress is over.
 	counted bool
 	// progress holds counters of steps, and ends the requests that ended well. If any of them
-	// moves, the work makes progress. Failures are none.
-	progress []int
-	ends     []*tally
+	// moves, the work makes progress. Failures are none. Steps are those of the engine of its model, which
+	// count while a request runs.
+	progress, steps []int
+	ends            []*tally
 	// countersAppear is true if absent counters are 0.
 	countersAppear bool
 	// serves is true if its progress is that of requests which may end well, false for a part of
@@ -118,9 +119,8 @@ func (k *work) endsMore(w *Window, n float64) bool {
 
 // showsProgress reports whether the page would show progress.
 func (k *work) showsProgress(w *Window) bool {
-	present := func(c int) bool { return w.since[c] != never }
-	ended := func(t *tally) bool { return slices.ContainsFunc(t.columns, present) }
-	return k.countersAppear || slices.ContainsFunc(k.progress, present) || slices.ContainsFunc(k.ends, ended)
+	ended := func(t *tally) bool { return slices.ContainsFunc(t.columns, w.seen) }
+	return k.countersAppear || slices.ContainsFunc(k.progress, w.seen) || slices.ContainsFunc(k.ends, ended)
 }
 
 // stands reports whether the work made no progress for as long as is needed to say so.
@@ -138,7 +138,13 @@ func (d *Deriver) still() (worst Stillness) {
 		case !s.stands(d):
 			moves = moves || k.serves && s.active && s.progressed > s.began
 		case worst.InFlight == 0 || time.Duration(s.progressed) < worst.Since:
-			worst = Stillness{InFlight: s.inFlight, Model: k.asked, Since: time.Duration(s.progressed), Left: s.left}
+			worst = Stillness{
+				InFlight: s.inFlight,
+				Model:    k.asked,
+				Since:    time.Duration(s.progressed),
+				Left:     s.left,
+				Stepless: !slices.ContainsFunc(k.steps, d.window.seen),
+			}
 		}
 	}
 	worst.Partly = worst.InFlight > 0 && moves
@@ -163,6 +169,7 @@ func workSignals() []engine.Signal {
 func (ix *index) works(m *Model) []work {
 	works := ix.rankWorks(m)
 	works = append(works, ix.stageWorks(m)...)
+	steps := ix.steps(m)
 	progress, ends := ix.progress(m)
 	for i, arrivals := range ix.arrivals(m) {
 		arrivals.key, arrivals.asked = fmt.Sprint("arrivals ", i, " of ", m.id), ix.asked(m)
@@ -173,6 +180,9 @@ func (ix *index) works(m *Model) []work {
 		arrivals.ends = ends
 		arrivals.countersAppear = ix.quirks.CountersAppear
 		works = append(works, arrivals)
+	}
+	for i := range works {
+		works[i].steps = steps
 	}
 	return works
 }
@@ -261,6 +271,14 @@ func stepsOf(groups func(engine.Signal) []*group) (all []*numbers) {
 		}
 	}
 	return all
+}
+
+// steps returns the columns of what changes with the steps of a model's engine.
+func (ix *index) steps(m *Model) (columns []int) {
+	for _, n := range stepsOf(m.groups) {
+		columns = append(columns, ix.columnsOf(n)...)
+	}
+	return append(columns, ix.allColumns(m.all(cacheSignals()...))...)
 }
 
 // progress returns what moves while an engine works: steps, and requests that end well. Failures
@@ -369,9 +387,8 @@ func (ix *index) queueWorks() (works []work) {
 			continue
 		}
 		progress := ix.allColumns(g.instance.groups(engine.ModelExecutions))
-		for _, n := range stepsOf(g.model.groups) {
-			progress = append(progress, ix.columnsOf(n)...)
-		}
+		steps := ix.steps(g.model)
+		progress = append(progress, steps...)
 		works = append(works, work{
 			key:         "queue of " + g.name + " " + g.version,
 			asked:       ix.asked(g.model),
@@ -379,6 +396,7 @@ func (ix *index) queueWorks() (works []work) {
 			minInFlight: 1,
 			inFlight:    requestsNow{gauges: []gauge{{ix.columnsOf(&g.value), g.combine}}},
 			progress:    progress,
+			steps:       steps,
 			ends:        []*tally{newTally(ix.allColumns(g.instance.groups(engine.ModelSuccess)))},
 		})
 	}

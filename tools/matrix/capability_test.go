@@ -40,12 +40,9 @@ func TestStallMatchesCapability(t *testing.T) {
 			} else {
 				require.NotEqual(c, assess.Stalled, last.State, can.Reason)
 			}
-			require.Equal(
-				c,
-				is(last.State != assess.Stalled || last.Routes, "live"),
-				is(last.Probes.Live, "live"),
-				last.Reason,
-			)
+			// One question is asked. Where the page shows no steps, it takes two to restart a server.
+			live := last.State != assess.Stalled || last.Routes || last.Still.Stepless
+			require.Equal(c, is(live, "live"), is(last.Probes.Live, "live"), last.Reason)
 		case "requests come and nothing moves", "the same over missed scrapes", "the queue grows and nothing moves",
 			"hung, and nobody comes", "clients left, gauges are stale":
 			require.Equal(c, is(last.Still.InFlight > 0, "suspected"), is(last.Suspected, "suspected"), last.Reason)

@@ -163,8 +163,9 @@ func TestEveryHangIsSeen(t *testing.T) {
 					v.Witnesses,
 					v.Reason,
 				)
-				require.Equal(l, is(l.seen[i].Routes, "live"), is(v.Probes.Live, "live"),
-					"page %d hangs since %s: %+v %s", i, since, v.Witnesses, v.Reason)
+				again := l.seen[i].Still.Stepless && p.At-since < suspect+question+canary.ConfirmEvery
+				require.True(l, again || v.Probes.Live == l.seen[i].Routes,
+					"page %d hangs since %s, live is %t: %+v %s", i, since, v.Probes.Live, v.Witnesses, v.Reason)
 			}
 		}
 	})
