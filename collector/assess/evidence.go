@@ -91,11 +91,21 @@ type API struct {
 	NotReadySince time.Time
 }
 
+// Entry is a model that clients call. Version is empty unless the page shows several of it.
+type Entry struct{ Model, Version string }
+
+// speaksFor reports whether an answer about one entry may be about another one: it is, unless both have
+// names which differ.
+func (e Entry) speaksFor(other Entry) bool {
+	models := e.Model == "" || other.Model == "" || e.Model == other.Model
+	return models && (e.Version == "" || other.Version == "" || e.Version == other.Version)
+}
+
 // Failures are the failed requests of an entry of which none ended well since.
 type Failures struct {
-	// Entry is the name of the model, empty if the server does not count per model. Part is set if
+	// Entry is the model, empty if the server does not count per model. Part is set if
 	// only requests to this part of it are known to fail.
-	Entry    string
+	Entry    Entry
 	Part     string
 	Requests float64
 	// Acquitted is true if the pages spoke for the replica since, Accused is otherwise before the first
@@ -109,7 +119,7 @@ type Stillness struct {
 	// InFlight is the number of its requests, 0 if there is no such work. Entry is the model that clients
 	// call for it, empty if there is only one.
 	InFlight float64
-	Entry    string
+	Entry    Entry
 	// Since is when something moved last.
 	Since time.Time
 	// Partly is true if other work of the replica moves, which a question cannot tell apart, Left if
@@ -121,9 +131,9 @@ type Stillness struct {
 
 // Question is what the exporter asked the server by itself.
 type Question struct {
-	// Entry is the model that it was about, empty if it is about the server as a whole: it went to the
-	// model that the operator chose, or to the only one.
-	Entry string
+	// Entry is what it was about, empty if it is about the server as a whole: it went to the model that
+	// the operator chose, or to the only one.
+	Entry Entry
 	// Asked is when the last question was sent that has an answer, Answer what that was, and
 	// Reason how it failed.
 	Asked  time.Time
@@ -158,7 +168,7 @@ type Canary struct {
 func (e *Evidence) Pages(c *derive.Conditions, at func(time.Duration) time.Time) {
 	for _, f := range c.Failing {
 		e.Failing = append(e.Failing, Failures{
-			Entry:     f.Model,
+			Entry:     Entry{f.Model, f.Version},
 			Part:      f.Part,
 			Requests:  f.Requests,
 			Acquitted: f.Acquitted,
@@ -168,7 +178,7 @@ func (e *Evidence) Pages(c *derive.Conditions, at func(time.Duration) time.Time)
 	}
 	e.Still = Stillness{
 		InFlight: c.Still.InFlight,
-		Entry:    c.Still.Model,
+		Entry:    Entry{Model: c.Still.Model},
 		Since:    at(c.Still.Since),
 		Partly:   c.Still.Partly,
 		Left:     c.Still.Left,
@@ -283,9 +293,9 @@ func (q *Question) silentOnce(since time.Time) bool {
 func (e *Evidence) about(f Failures) Answer { return e.latest(f.Entry).since(f.Accused) }
 
 // latest returns the question about an entry that was asked last; any is if there is only one.
-func (e *Evidence) latest(entry string) (latest Question) {
+func (e *Evidence) latest(entry Entry) (latest Question) {
 	for _, q := range e.Questions {
-		if entry == "" || q.Entry == "" || q.Entry == entry {
+		if entry.speaksFor(q.Entry) {
 			latest = latest.later(q)
 		}
 	}

@@ -27,10 +27,10 @@ type Memory struct {
 	// which entry. again is true if it must be repeated until it is answered, whatever the pages say, and
 	// at once when work moves that stood still when it was asked; movements and served are what had moved
 	// and ended then.
-	questions      map[string]answer
+	questions      map[Entry]answer
 	canary         answer
 	awaited, asked time.Time
-	about          string
+	about          Entry
 	again, stood   bool
 	movements      int
 	served         float64
@@ -144,26 +144,26 @@ func (m *Memory) MayAsk(now time.Time, c *derive.Conditions) (since time.Time, o
 
 // About returns the entry that a question must be about: of those that are accused, the one that was
 // asked about longest ago. It is empty if there is only one.
-func (m *Memory) About(c *derive.Conditions) string {
-	var accused []string
+func (m *Memory) About(c *derive.Conditions) Entry {
+	var accused []Entry
 	for _, f := range c.Failing {
 		if !f.Acquitted {
-			accused = append(accused, f.Model)
+			accused = append(accused, Entry{f.Model, f.Version})
 		}
 	}
 	if c.Still.InFlight > 0 && !c.Still.Partly {
-		accused = append(accused, c.Still.Model)
+		accused = append(accused, Entry{Model: c.Still.Model})
 	}
 	if len(accused) == 0 {
-		return ""
+		return Entry{}
 	}
-	return slices.MinFunc(accused, func(a, b string) int {
+	return slices.MinFunc(accused, func(a, b Entry) int {
 		return m.questions[a].Asked.Compare(m.questions[b].Asked)
 	})
 }
 
 // Asked notes that a question was sent about an entry, or the server as a whole, in these conditions.
-func (m *Memory) Asked(now time.Time, entry string, c *derive.Conditions) {
+func (m *Memory) Asked(now time.Time, entry Entry, c *derive.Conditions) {
 	m.asked, m.awaited, m.about = now, now, entry
 	m.stood, m.movements, m.served = c.Still.InFlight > 0, c.Movements, c.Served
 	m.askedSteps = c.Steps
@@ -178,7 +178,7 @@ func (m *Memory) Answer(report canary.Report, remembered bool) {
 		return
 	}
 	if m.questions == nil {
-		m.questions = make(map[string]answer)
+		m.questions = make(map[Entry]answer)
 	}
 	m.questions[m.about] = m.questions[m.about].next(report)
 	m.again = remembered && !report.Result.Answered()
@@ -219,13 +219,13 @@ func (m *Memory) recallQuestions() []Question {
 		all = append(all, m.recall(entry, last))
 	}
 	if s := m.Canary.Last(); s != nil {
-		all = append(all, m.recall("", answer{s.Last, m.canary.silent}))
+		all = append(all, m.recall(Entry{}, answer{s.Last, m.canary.silent}))
 	}
 	return all
 }
 
 // recall returns what became of a question; nothing if a healthy server may give that answer to it.
-func (m *Memory) recall(entry string, last answer) Question {
+func (m *Memory) recall(entry Entry, last answer) Question {
 	switch {
 	case last.Result.Doubtful() && !m.Canary.Succeeded():
 		return Question{}

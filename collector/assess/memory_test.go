@@ -102,7 +102,7 @@ func TestQuestionIsAskedIfItCouldSettleSomething(t *testing.T) {
 			since, asks := m.MayAsk(now, &c.show)
 			require.Equal(t, c.asks, asks)
 			require.Equal(t, c.asks, since.Equal(now), "since when it is accused")
-			m.Asked(now, "", &c.show)
+			m.Asked(now, assess.Entry{}, &c.show)
 			_, again := m.MayAsk(now.Add(time.Second), &c.show)
 			require.False(t, again, "it was just asked")
 		})
@@ -124,7 +124,7 @@ func TestEachAccusedEntryIsAskedAbout(t *testing.T) {
 		entry := m.About(&c)
 		m.Asked(now, entry, &c)
 		m.Answer(canary.Report{Result: canary.OK, Asked: now}, false)
-		asked = append(asked, entry)
+		asked = append(asked, entry.Model)
 	}
 	require.Equal(t, []string{"a", "b", "a", "b"}, asked)
 }
@@ -147,7 +147,7 @@ func TestQuestionBehindOthersProvesNothing(t *testing.T) {
 			now := time.Unix(1_000_000, 0)
 			page := func(steps int) *derive.Conditions { return &derive.Conditions{Steps: steps} }
 			m.Page(now, page(5))
-			m.Asked(now, "", page(5))
+			m.Asked(now, assess.Entry{}, page(5))
 			m.Page(now.Add(time.Second), page(5+c.steps))
 			m.Answer(canary.Report{Result: c.result, Asked: now, Reason: "no text within 3s"}, false)
 			e := assess.Evidence{Failing: []assess.Failures{{Requests: 4, Accused: now.Add(-time.Second)}}}
@@ -207,7 +207,7 @@ func TestLongRequestInFrontRestartsNothing(t *testing.T) {
 			since := time.Unix(1_000_000, 0)
 			for _, q := range c.questions {
 				at := since.Add(q.after)
-				m.Asked(at, "", &derive.Conditions{})
+				m.Asked(at, assess.Entry{}, &derive.Conditions{})
 				m.Answer(canary.Report{Result: q.result, Asked: at, Reason: "no text within 10s"}, false)
 			}
 			e := changed(serving(), func(e *assess.Evidence) {

@@ -202,13 +202,20 @@ func (e *Evidence) withoutPage(state State) string {
 // clock returns the time of day.
 func clock(t time.Time) string { return t.UTC().Format("15:04 UTC") }
 
+func (e Entry) name() string {
+	if e.Version != "" {
+		return "version " + e.Version + " of " + e.Model
+	}
+	return e.Model
+}
+
 // entries names the models of which all requests fail, or returns an empty string if the server
 // does not count per model.
 func (e *Evidence) entries() string {
 	var names []string
 	for _, f := range e.Failing {
-		if f.Entry != "" && !slices.Contains(names, f.Entry) {
-			names = append(names, f.Entry)
+		if name := f.Entry.name(); name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
 		}
 	}
 	return strings.Join(names, ", ")

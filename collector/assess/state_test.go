@@ -204,7 +204,7 @@ func TestReplicaState(t *testing.T) {
 			e.Questions = []assess.Question{{Asked: two.Add(-time.Second), Answer: assess.Answered}}
 		}), assess.Ready, "it may do without"},
 		{"one of two entries fails", changed(serving(), func(e *assess.Evidence) {
-			e.Failing = []assess.Failures{{Entry: "ensemble", Requests: 9, Acquitted: true, Last: two}}
+			e.Failing = []assess.Failures{{Entry: assess.Entry{Model: "ensemble"}, Requests: 9, Acquitted: true, Last: two}}
 		}), assess.Ready, "all requests to ensemble are failing, and others are served"},
 		{"one entry fails for long, and the other since it was used last", changed(serving(), func(e *assess.Evidence) {
 			e.Failing = twoFail()
@@ -212,28 +212,36 @@ func TestReplicaState(t *testing.T) {
 		}), assess.Failing, "all requests to a, b are failing"},
 		{"two entries fail, and a question about one is answered", changed(serving(), func(e *assess.Evidence) {
 			e.Failing = twoFail()
-			e.Questions = []assess.Question{{Entry: "b", Asked: two, Answer: assess.Answered}}
+			e.Questions = []assess.Question{{Entry: assess.Entry{Model: "b"}, Asked: two, Answer: assess.Answered}}
 		}), assess.Failing, "all requests to a, b are failing"},
 		{"both questions are answered", changed(serving(), func(e *assess.Evidence) {
 			e.Failing = twoFail()
 			e.Questions = []assess.Question{
-				{Entry: "b", Asked: two, Answer: assess.Answered},
-				{Entry: "a", Asked: two.Add(-time.Second), Answer: assess.Answered},
+				{Entry: assess.Entry{Model: "b"}, Asked: two, Answer: assess.Answered},
+				{Entry: assess.Entry{Model: "a"}, Asked: two.Add(-time.Second), Answer: assess.Answered},
 			}
 		}), assess.Ready, "the requests may be to blame"},
 		{"one is answered, the other fails", changed(serving(), func(e *assess.Evidence) {
 			e.Failing = twoFail()
 			e.Questions = []assess.Question{
-				{Entry: "b", Asked: two, Answer: assess.Answered},
-				{Entry: "a", Asked: two.Add(-time.Second), Answer: assess.Failed, Reason: "status 500"},
+				{Entry: assess.Entry{Model: "b"}, Asked: two, Answer: assess.Answered},
+				{Entry: assess.Entry{Model: "a"}, Asked: two.Add(-time.Second), Answer: assess.Failed, Reason: "status 500"},
 			}
 		}), assess.Failing, "and the exporter's own request failed: status 500"},
+		{"one version fails, and a question about the other is answered", changed(serving(), func(e *assess.Evidence) {
+			e.Failing = []assess.Failures{failedSince(assess.Entry{"a", "1"})}
+			e.Questions = []assess.Question{{Entry: assess.Entry{"a", "2"}, Asked: two, Answer: assess.Answered}}
+		}), assess.Failing, "all requests to version 1 of a are failing"},
+		{"one version fails, and a question about it is answered", changed(serving(), func(e *assess.Evidence) {
+			e.Failing = []assess.Failures{failedSince(assess.Entry{"a", "1"})}
+			e.Questions = []assess.Question{{Entry: assess.Entry{"a", "1"}, Asked: two, Answer: assess.Answered}}
+		}), assess.Ready, "all requests to version 1 of a are failing, and the exporter's own was answered"},
 		{"the reason is that of the question which convicts", changed(serving(), func(e *assess.Evidence) {
 			e.Failing = twoFail()
 			e.Failing[0].Acquitted = true
 			e.Questions = []assess.Question{
-				{Entry: "a", Asked: two, Answer: assess.Failed, Reason: "of another model"},
-				{Entry: "b", Asked: two.Add(-time.Second), Answer: assess.Failed, Reason: "status 500"},
+				{Entry: assess.Entry{Model: "a"}, Asked: two, Answer: assess.Failed, Reason: "of another model"},
+				{Entry: assess.Entry{Model: "b"}, Asked: two.Add(-time.Second), Answer: assess.Failed, Reason: "status 500"},
 			}
 		}), assess.Failing, "and the exporter's own request failed: status 500"},
 		{"a question about the server as a whole is answered", changed(serving(), func(e *assess.Evidence) {
@@ -422,20 +430,25 @@ func TestRoutersAreNotRestarted(t *testing.T) {
 var two = time.Date(2026, 1, 1, 14, 0, 0, 0, time.UTC)
 
 // hung returns work that makes no progress for a minute.
+// failedSince returns the failures of an entry, which began a minute ago.
+func failedSince(entry assess.Entry) assess.Failures {
+	return assess.Failures{Entry: entry, Requests: 9, Accused: two.Add(-time.Minute), Last: two}
+}
+
 func hung() assess.Stillness { return assess.Stillness{InFlight: 42, Since: two.Add(-time.Minute)} }
 
 // twoFail returns the failures of two entries, one of which began long before the other.
 func twoFail() []assess.Failures {
 	return []assess.Failures{
-		{Entry: "a", Requests: 9, Accused: two.Add(-time.Hour), Last: two},
-		{Entry: "b", Requests: 9, Accused: two.Add(-time.Minute), Last: two},
+		{Entry: assess.Entry{Model: "a"}, Requests: 9, Accused: two.Add(-time.Hour), Last: two},
+		{Entry: assess.Entry{Model: "b"}, Requests: 9, Accused: two.Add(-time.Minute), Last: two},
 	}
 }
 
 // partFails returns the failures of a part, as of a BLS model.
 func partFails() []assess.Failures {
 	return []assess.Failures{
-		{Entry: "tensorrt_llm_bls", Part: "postprocessing", Requests: 5, Accused: two.Add(-time.Minute), Last: two},
+		{Entry: assess.Entry{Model: "tensorrt_llm_bls"}, Part: "postprocessing", Requests: 5, Accused: two.Add(-time.Minute), Last: two},
 	}
 }
 

@@ -28,6 +28,8 @@ type Question struct {
 	// Base is the URL of the server's API without a trailing slash, Model the server's
 	// name of the model.
 	Base, Model string
+	// Version is that of the model to be asked, empty for the one that the server chooses.
+	Version string
 	// Generate selects Triton's generate_stream instead of OpenAI's API.
 	Generate bool
 	// Usage, Seed and IgnoreEOS are true if a server with OpenAI's API accepts stream_options,

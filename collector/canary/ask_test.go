@@ -556,6 +556,11 @@ func TestRequestBody(t *testing.T) {
 		"top_k":      number(1),
 	}, body)
 
+	versioned := triton()
+	versioned.Version = "2"
+	path, _ = requestOf(t, c, versioned, metadata)
+	require.Equal(t, "/v2/models/ensemble/versions/2/generate_stream", path)
+
 	path, body = requestOf(t, c, canary.Question{
 		Base:     base,
 		Model:    "a/b c",

@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,6 +39,9 @@ func (a *attempt) generateRequest(ctx context.Context) (address string, body []b
 		return "", nil, failed
 	}
 	body, _ = json.Marshal(request) // Marshaling strings and numbers cannot fail.
+	if a.question.Version != "" {
+		path += "/versions/" + url.PathEscape(a.question.Version)
+	}
 	return a.question.Base + path + "/generate_stream", body, nil
 }
 

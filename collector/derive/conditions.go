@@ -38,7 +38,8 @@ type Conditions struct {
 // FailingEntry is a model that clients call, and of which at least [Options.FailingMin] requests
 // failed by the server's fault while none succeeded. Other failures are ignored.
 type FailingEntry struct {
-	// Model and Version are empty if the server serves one model, and does not count per model.
+	// Model is empty if the server serves one model, and does not count per model. Version is empty unless
+	// the page shows several of the model.
 	Model, Version string
 	// Part is set if only the requests to this part of the model are known to fail, because the
 	// model does not count how its own end, and may do without that part.
@@ -392,6 +393,9 @@ func (ix *index) watchConditions() {
 			}
 			e := version.outcome.entry(version)
 			e.asked = ix.asked(version)
+			if !slices.ContainsFunc(m.versions, version.isOtherVersion) {
+				e.version = ""
+			}
 			e.why = ix.topology.Uncounted(version.name, ix.naming.EngineVersion)
 			w.entries = append(w.entries, e)
 			trusted = trusted && e.trusted
@@ -415,6 +419,11 @@ func (ix *index) watchConditions() {
 		w.inFlight = ix.having(anyOf(engine.RequestsActive, engine.RequestsRunning))
 		ix.building.view.requestsInFlight()
 	}
+}
+
+// isOtherVersion reports whether another one is a version of the same model.
+func (m *Model) isOtherVersion(other *Model) bool {
+	return other.name == m.name && other.version != m.version
 }
 
 // failingParts returns the parts of models whose failures the page counts.

@@ -369,6 +369,43 @@ func TestOneEntryOfTwoFails(t *testing.T) {
 	require.True(t, c.Failing[0].Acquitted, "the other one serves")
 }
 
+// TestFailingVersionIsNamed has a model of which one version fails: the server chooses the other one for
+// whoever names none.
+func TestFailingVersionIsNamed(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		versions []string
+		want     string
+	}{
+		{"one of two versions fails", []string{"1", "2"}, "1"},
+		{"the only version fails", []string{"1"}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t, engine.Triton).facts(configured("m", "onnxruntime", false)).release("2.51.0")
+			for n := range 4 {
+				var lines []string
+				for _, version := range c.versions {
+					failures := 0
+					if version == "1" {
+						failures = 5 * n
+					}
+					lines = append(
+						lines,
+						fmt.Sprintf(`nv_inference_request_success{model="m",version=%q} 3`, version),
+						fmt.Sprintf(
+							`nv_inference_request_failure{model="m",reason="BACKEND",version=%q} %d`, version, failures,
+						),
+					)
+				}
+				b.page(lines...)
+			}
+			failing := b.deriver.Conditions().Failing
+			require.Len(t, failing, 1)
+			require.Equal(t, [2]string{"m", c.want}, [2]string{failing[0].Model, failing[0].Version})
+		})
+	}
+}
+
 // TestRefusalThatLagsIsNoFailure uses random lives of a vLLM that rejects requests and fails others.
 // The two counters of a rejection reach the page in any order, up to three pages apart.
 func TestRefusalThatLagsIsNoFailure(t *testing.T) {

@@ -75,9 +75,10 @@ func (r *Replica) question(order *canary.Order) (ask func(context.Context) canar
 	if assess.Holds(assess.State(r.status.State)) {
 		return nil, false
 	}
-	unknown := r.status.Canary == nil || r.status.Canary.Model != order.Question.Model
+	q := &order.Question
+	unknown := r.status.Canary == nil || r.status.Canary.Model != q.Model || q.Version != ""
 	request := func(ctx context.Context) canary.Report {
-		report := cfg.Confirms(ctx, r.pool.Scraper, order.Question)
+		report := cfg.Confirms(ctx, r.pool.Scraper, *q)
 		if unknown && report.Result.Doubtful() {
 			return canary.Report{} // That the canary's model takes such requests says nothing about this one.
 		}
@@ -103,9 +104,11 @@ func (r *Replica) question(order *canary.Order) (ask func(context.Context) canar
 // questionOrder returns the order for a question about an entry, which goes to that model: another one
 // cannot answer for it. If the configuration names the canary's model, or the server does not list the
 // entry, it goes to the canary's, and is about the server as a whole.
-func (r *Replica) questionOrder(entry string) (order *canary.Order, about string) {
-	if r.pool.Canary.Model == "" && r.answers.Facts.Model(entry) != nil {
-		return r.canaryOrder(entry), entry
+func (r *Replica) questionOrder(entry assess.Entry) (order *canary.Order, about assess.Entry) {
+	if r.pool.Canary.Model == "" && r.answers.Facts.Model(entry.Model) != nil {
+		order = r.canaryOrder(entry.Model)
+		order.Question.Version = entry.Version
+		return order, entry
 	}
-	return r.canaryOrder(r.pool.Canary.Model), ""
+	return r.canaryOrder(r.pool.Canary.Model), assess.Entry{}
 }

@@ -245,7 +245,7 @@ func (r *run) ask(p *Page) {
 	case r.asking == "" || r.asking == NoQuestions || r.hanging != nil || holds || !r.askable():
 		return
 	case accused:
-		r.memory.Asked(at(p.At), "", &c)
+		r.memory.Asked(at(p.At), assess.Entry{}, &c)
 		isCanary = false
 	case isCanary:
 		r.due = p.At + canaryInterval
