@@ -1,0 +1,327 @@
+package derive
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+)
+
+// entry is a model that clients call, and the counters of its outcome.
+type entry struct {
+	key, model, version string
+	// asked is what clients call the model, empty if it is the only one.
+	asked string
+	// why explains why it is not trusted.
+	why string
+	// ended holds the requests that ended well if the server is known to count the other ones too
+	// (trusted), and otherwise those that were accepted, whatever became of them.
+	ended   tally
+	trusted bool
+	// failed are those of class server. The steps and otherEntries bound how often its doubled
+	// ones are counted, see [outcome.since].
+	failed              tally
+	steps, otherEntries []int
+	// part is true for a part of models that do not count how their requests end.
+	part bool
+}
+
+// entryState is what happened at an entry since a request last ended well.
+type entryState struct {
+	// single, double, steps and otherEntries are increases of the counters.
+	single, double, steps, otherEntries float64
+	// settled is the increase of net counters. They are late while what they are net of moves;
+	// unsettled are their failures on pages since it has rested. Both without own are others'.
+	settled, unsettled, own float64
+	// pages counts the pages with failures, unsettledPages those with unsettled ones.
+	pages, unsettledPages int
+	// since is the time of the page before the first failure, last that of the page with the latest.
+	// Accepted is when a request ended of which nobody knows how.
+	since, last, accepted int64
+	// pardoned failures, on pardonedPages, count no more: the pages spoke for the replica since.
+	// Accused is the time of the page before the first one that counts, acquitted when a request to
+	// another entry ended well while any did.
+	pardoned           float64
+	pardonedPages      int
+	accused, acquitted int64
+	// seemed is how many requests seem to have ended well on the newest page, of which the next one may
+	// show that they did not; once it did, disproved is true, and only settled ones count.
+	seemed    float64
+	disproved bool
+	// ownEnded and ownFailed are requests of the exporter that the next pages may count.
+	ownEnded, ownFailed pending
+}
+
+// watchEntries follows the outcomes of each entry from page to page, across missed pages and idle
+// times, until a request ends well or the process changes.
+func (d *Deriver) watchEntries() {
+	w, by := d.window, &d.index.watch
+	if w.restarted == w.now && len(w.times) > 1 {
+		for _, s := range d.entries {
+			*s = entryState{}
+		}
+		return
+	}
+	before := d.acquitted()
+	moved := slices.ContainsFunc(by.tokens, w.moved)
+	if moved || slices.ContainsFunc(by.cache, w.moved) {
+		d.steps++
+	}
+	if moved && (!d.own.onPage || slices.ContainsFunc(by.generated, d.generatesMore)) {
+		d.movements++
+		d.movedAt = w.now
+	}
+	d.seemed = 0
+	served := false
+	for i := range by.entries {
+		e := &by.entries[i]
+		s := d.entries[e.key]
+		ended := d.watchEntry(e, s)
+		switch {
+		case e.part || ended+s.seemed <= 0:
+		case e.trusted:
+			served = served || ended > 0
+			d.served += ended
+			d.seemed += s.seemed
+			d.servedAt = w.now
+		default:
+			d.acceptedAt, d.acceptedBy = w.now, e.model
+			s.accepted = w.now
+		}
+	}
+	if d.acquitted() > before {
+		d.acquit(served)
+	}
+}
+
+// acquit ends the accusations of all entries. If a request is known to have ended well, which is true if
+// served is, the entries that failed before are acquitted for a window. Requests of which nobody knows how
+// they end do not speak for a part that they may need.
+func (d *Deriver) acquit(served bool) {
+	for i := range d.index.watch.entries {
+		e := &d.index.watch.entries[i]
+		s := d.entries[e.key]
+		if served && s.failures() > 0 && s.since < d.window.previousAt {
+			s.acquitted = d.window.now
+		}
+		if served || !e.part {
+			s.pardon()
+		}
+	}
+}
+
+// generatesMore reports whether the newest page shows more tokens than may be the exporter's own.
+func (d *Deriver) generatesMore(columns []int) bool {
+	return d.window.growth(columns) > d.own.mayGenerate
+}
+
+// uncounted returns [Conditions.Uncounted].
+func (d *Deriver) uncounted() (all []string) {
+	for i := range d.index.watch.entries {
+		e := &d.index.watch.entries[i]
+		accepted := d.entries[e.key].accepted
+		if accepted > 0 && d.window.now-accepted <= d.window.length && e.why != "" && !slices.Contains(all, e.why) {
+			all = append(all, e.why)
+		}
+	}
+	return all
+}
+
+// acquitted returns when the pages last spoke for the replica. Where each model counts, tokens may
+// be those of requests that fail in a later model, so they speak for it only next to requests of
+// which nobody knows how they end.
+func (d *Deriver) acquitted() int64 {
+	moved := d.movedAt
+	if slices.ContainsFunc(d.index.watch.entries, func(e entry) bool { return e.model != "" }) {
+		moved = min(moved, d.acceptedAt)
+	}
+	return max(d.servedAt, moved)
+}
+
+// pardon ends an accusation and its memory: the next one begins with later failures. Which of those on
+// the newest page came before what speaks for the replica is not known.
+func (s *entryState) pardon() {
+	s.pardoned, s.pardonedPages = s.failures(), s.failedPages()
+}
+
+// watchEntry follows one entry, and returns how many requests of others are known to have ended.
+func (d *Deriver) watchEntry(e *entry, s *entryState) (ended float64) {
+	w := d.window
+	seems := e.ended.growth(w) - s.ownEnded.n
+	ended = s.ownEnded.without(e.ended.settled(w))
+	if ended > 0 {
+		*s = entryState{ownEnded: s.ownEnded, ownFailed: s.ownFailed}
+		return ended
+	}
+	s.disproved = s.disproved || s.seemed > 0
+	s.seemed = 0
+	if !s.disproved {
+		s.seemed = max(seems, 0)
+	}
+	if s.failures() == 0 {
+		s.since = w.previousAt
+	}
+	s.pardoned, s.pardonedPages = min(s.pardoned, s.failures()), min(s.pardonedPages, s.failedPages())
+	if s.failures() == s.pardoned {
+		s.accused = w.previousAt
+	}
+	s.steps += w.growth(e.steps)
+	s.otherEntries += w.growth(e.otherEntries)
+	single, double := w.growth(e.failed.single), w.growth(e.failed.double)
+	switch {
+	case len(e.failed.net) > 0:
+		s.watchNet(e.failed.net, w)
+	case len(e.failed.double) > 0:
+		double = 2 * s.ownFailed.without(double/2)
+	default:
+		single = s.ownFailed.without(single)
+	}
+	if single+double > 0 {
+		s.pages++
+		s.last = w.now
+	}
+	s.single += single
+	s.double += double
+	return 0
+}
+
+// settled returns how many more requests are known to have ended than on the previous page, without those
+// of which a later page may show that they ended otherwise.
+func (t *tally) settled(w *Window) float64 {
+	return t.ended(w, func(n *netCounter) float64 { return w.growth([]int{n.soon}) })
+}
+
+// growth returns how many more seem to have ended.
+func (t *tally) growth(w *Window) float64 {
+	return t.ended(w, func(n *netCounter) float64 {
+		return max(w.growth(n.plus)-w.growth(n.minus), w.growth([]int{n.column}))
+	})
+}
+
+// ended adds up how many requests ended since the previous page; net returns those of a difference.
+func (t *tally) ended(w *Window, net func(n *netCounter) float64) float64 {
+	sum := w.growth(t.single) + w.growth(t.double)
+	for _, n := range t.net {
+		sum += net(n)
+	}
+	return sum
+}
+
+// watchNet follows counters that are net of others.
+func (s *entryState) watchNet(all []*netCounter, w *Window) {
+	var failed, others, settled float64
+	for _, n := range all {
+		failed += w.growth(n.plus)
+		others += w.growth(n.minus)
+		settled += w.growth([]int{n.column})
+	}
+	own := failed
+	failed = s.ownFailed.without(failed)
+	s.own += own - failed
+	if settled > 0 {
+		s.settled += settled
+		s.pages++
+	}
+	switch {
+	case others > 0:
+		s.unsettled, s.unsettledPages = 0, 0
+	case failed > 0:
+		s.unsettled += failed
+		s.unsettledPages++
+	}
+	if failed > 0 {
+		s.last = w.now
+	}
+}
+
+// failures returns how many requests of others failed.
+func (s *entryState) failures() float64 {
+	return s.single + once(s.double, s.steps, s.otherEntries) + max(s.settled-s.own, s.unsettled)
+}
+
+// failedPages returns how many pages showed them.
+func (s *entryState) failedPages() int { return max(s.pages, s.unsettledPages) }
+
+func (d *Deriver) failing() (all []FailingEntry) {
+	var parts []FailingEntry
+	minimum := float64(cmp.Or(d.opts.FailingMin, DefaultFailingMin))
+	for i := range d.index.watch.entries {
+		e := &d.index.watch.entries[i]
+		s := d.entries[e.key]
+		requests, pages := s.failures(), s.failedPages()
+		f := FailingEntry{
+			Model:    e.asked,
+			Version:  e.version,
+			Requests: requests,
+			Since:    time.Duration(s.since),
+			Last:     time.Duration(s.last),
+			Acquitted: requests-s.pardoned < minimum || pages-s.pardonedPages < failingPages ||
+				s.acquitted > 0 && d.window.now-s.acquitted <= d.window.length,
+			Accused: time.Duration(s.accused),
+		}
+		switch {
+		case requests < minimum || pages < failingPages:
+		case f.Acquitted && d.window.now-s.last > d.window.length: // Nobody asks any more, and it is forgotten.
+		case !e.part:
+			all = append(all, f)
+		case d.acceptedAt > s.since:
+			f.Model, f.Version, f.Part = d.acceptedBy, "", e.model
+			parts = append(parts, f)
+		}
+	}
+	if len(all) == 0 {
+		all = parts
+	}
+	slices.SortStableFunc(all, func(a, b FailingEntry) int { return cmp.Compare(a.Since, b.Since) })
+	return all
+}
+
+// isOtherVersion reports whether another one is a version of the same model.
+func (m *Model) isOtherVersion(other *Model) bool {
+	return other.name == m.name && other.version != m.version
+}
+
+// failingParts returns the parts of models whose failures the page counts.
+func (ix *index) failingParts(m *Model) (all []entry) {
+	for _, failures := range m.groups(engine.ModelFailed) {
+		if failures.role != engine.RolePart || failures.class != engine.ClassServer {
+			continue
+		}
+		i := slices.IndexFunc(
+			all,
+			func(e entry) bool { return e.model == failures.name && e.version == failures.version },
+		)
+		if i < 0 {
+			i = len(all)
+			all = append(all, entry{
+				key:     m.id + "\x00part " + failures.name + "\x00" + failures.version,
+				model:   failures.name,
+				asked:   failures.name,
+				version: failures.version,
+				part:    true,
+			})
+			all[i].ended.single = ix.allColumns(failures.instance.groups(engine.ModelSuccess))
+		}
+		all[i].failed.single = append(all[i].failed.single, ix.columnsOf(&failures.value)...)
+	}
+	return all
+}
+
+// trusted reports whether requests that ended well are known to have done so: those of a model
+// whose failures are not all counted may have been accepted only.
+func (o *outcome) trusted(version *Model) bool { return version.name == "" || o.complete }
+
+// entry returns what the conditions read of an outcome.
+func (o *outcome) entry(version *Model) entry {
+	return entry{
+		key:          version.id + "\x00" + version.name + "\x00" + version.version,
+		model:        version.name,
+		version:      version.version,
+		ended:        *o.tally(engine.ClassOK),
+		trusted:      o.trusted(version),
+		failed:       *o.tally(engine.ClassServer),
+		steps:        o.steps,
+		otherEntries: o.otherEntries,
+	}
+}
