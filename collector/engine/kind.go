@@ -67,10 +67,10 @@ type Kind struct {
 	owners []string
 	// Iterations is the path of iteration statistics, which have one reader, or "".
 	Iterations string
-	// Answers lists the signals that the API provides. They follow from the other fields; answers lists
-	// those that do not.
+	// repository is true if the API lists models and their configs as Triton's does.
+	repository bool
+	// Answers lists the signals that the API provides. They follow from the other fields.
 	Answers []Signal
-	answers []Signal
 	stream  Stream
 	// noStream explains why it cannot stream, healthNote what its readiness means.
 	noStream, healthNote string
@@ -207,7 +207,7 @@ func (k *Kind) provides() (all []Signal) {
 	}
 	provides(k.Ready != "" || k.health != nil, AnswersHealth)
 	provides(k.live != "" || k.health != nil, AnswersLive)
-	provides(true, k.answers...)
+	provides(k.repository, AnswersIndex, AnswersConfig)
 	provides(true, AnswersModels)
 	provides(k.noStream == "", AnswersStream)
 	provides(k.Iterations != "", AnswersIterations)

@@ -22,7 +22,7 @@ func triton() *Kind {
 	k.marks = []mark{{text: "nv_", weight: 6}}
 	k.api, k.grpc = -2, -1
 	k.Ready = "/v2/health/ready"
-	k.answers = []Signal{AnswersIndex, AnswersConfig}
+	k.repository = true
 	k.hint, k.ask, k.health, k.agree, k.streams = tritonHint, tritonAsk, tritonHealth, tritonAgree, tritonStream
 	k.judge = func(name string, known *Knowledge) (target.Check, bool) { return tritonJudge(k, name, known) }
 	return k
