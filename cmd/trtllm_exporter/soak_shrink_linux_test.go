@@ -54,13 +54,15 @@ func TestSoakShrinkingFleet(t *testing.T) {
 	require.NoError(t, shrinks.cmd.Process.Signal(syscall.SIGHUP))
 	shrinks.until(few)
 	want, got := always.holds(), shrinks.holds()
+	// The Go runtime keeps what it knows of goroutines that ended.
+	left := want.heap + (full.heap-want.heap)/10
 	// Memory for more replicas is released after 45 seconds.
-	for began := time.Now(); got.heap > want.heap+3e6 && time.Since(began) < 90*time.Second; {
+	for began := time.Now(); got.heap > left && time.Since(began) < 90*time.Second; {
 		got = shrinks.holds()
 	}
 	t.Logf("%d targets: %s; then %d: %s; never more: %s", many, full, few, got, want)
 	require.Greater(t, full.heap, 3*want.heap, "the fleet was large")
-	require.Less(t, got.heap, want.heap+3e6, "heap")
+	require.Less(t, got.heap, left, "heap")
 	// The Go runtime decides when to return memory.
 	require.Less(t, got.memory, full.memory/2, "memory that was not given back")
 	require.Less(t, got.goroutines, want.goroutines+10, "goroutines")
