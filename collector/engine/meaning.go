@@ -104,6 +104,9 @@ func newIndex(e *Kind) Index {
 		m.Name += suffix
 		m.Unless = slices.Clone(m.Unless)
 		for i := range m.Unless {
+			if m.Unless[i].Version != "" {
+				continue
+			}
 			if !m.Unless[i].Mark {
 				m.Unless[i].Name += suffix
 			} else if _, ok := index[m.Unless[i].Name]; !ok {
@@ -133,7 +136,9 @@ func withPrefix(prefix string, all []Meaning) []Meaning {
 	for i := range all {
 		all[i].Name = prefix + all[i].Name
 		for n := range all[i].Unless {
-			all[i].Unless[n].Name = prefix + all[i].Unless[n].Name
+			if e := &all[i].Unless[n]; e.Version == "" {
+				e.Name = prefix + e.Name
+			}
 		}
 	}
 	return all

@@ -163,6 +163,9 @@ func vllmJudge(name string, k *Knowledge) (c target.Check, ok bool) {
 			"(vllm-project/vllm#7188)", "vLLM 0.5.5 or later, or --disable-frontend-multiprocessing"), true
 	case !p.HasPrefix(vllmPrefix) && name != CanGPU:
 		return no("the page has no series of the engine, as with --disable-log-stats", cureLogStats), true
+	case name == CanKVReuse && p.HasName(vllmPrefix+vllmConfig) && !p.Has(CachedTokens):
+		return no("engine V0 does not count what it found in its cache",
+			"vLLM 0.8 or later with engine V1, its default"), true
 	case name == CanKVCache && p.HasName(vllmPrefix+"kv_cache_usage_perc") && !p.Has(KVUtilization):
 		return no("each of its API processes shows the value that it saw last, and nothing tells which is current",
 			"vLLM 0.11.1 or later"), true
@@ -192,11 +195,18 @@ func vllmGaps(k *Knowledge) []gap {
 			"its scheduler", cureLogStats)
 	}
 	silent.names = []string{CanQueue, CanRunning, CanStall, CanKVCache}
-	config := lacks("engine V1 of this release does not expose cache_config_info", "vLLM 0.8 or later", CanConfig)
-	if vllmRust(k.Page) {
-		config = lacks("the frontend in Rust does not expose cache_config_info", "", CanConfig)
+	all := []gap{silent}
+	switch config := k.Page.HasName(vllmPrefix + vllmConfig); {
+	case vllmRust(k.Page):
+		all = append(all, lacks("the frontend in Rust does not expose cache_config_info", "", CanConfig))
+	case !config:
+		all = append(
+			all,
+			lacks("engine V1 of this release does not expose cache_config_info", "vLLM 0.8 or later", CanConfig),
+			lacks("engine V1 of this release does not time whole requests", "vLLM 0.7.3 or later", CanE2E, CanQuantiles),
+		)
 	}
-	all := []gap{silent, config, awaits(notYet)}
+	all = append(all, awaits(notYet))
 	if k.Page.ended() {
 		all = append(all, lacks("requests have ended, and the page does not count the API's answers",
 			"vLLM 0.8.3 or later", CanOutcomes))
@@ -248,8 +258,12 @@ const vllmEmitted = "spec_decode_num_emitted_tokens_total"
 // vllmRank is the label of data-parallel ranks: each reports its own requests, tokens and cache.
 const vllmRank = "engine"
 
+// vllmSwapped is the release whose times of prefill are those of decode, and the reverse.
+const vllmSwapped = "0.6.4"
+
 // vllmEngine returns the meanings of the engine's series.
 func vllmEngine() []Meaning {
+	swapped := between(vllmSwapped, "0.6.5").decided()
 	return []Meaning{
 		// Requests. Those of disconnected clients never count as ended; each of several answers or
 		// prompts of a request counts. A rejected request, streamed or not, is answered with 503
@@ -330,8 +344,10 @@ func vllmEngine() []Meaning {
 		{Name: "request_time_per_output_token_seconds", Signal: OutputToken},
 		{Name: "e2e_request_latency_seconds", Signal: RequestDuration},
 		{Name: "request_queue_time_seconds", Signal: RequestQueue},
-		{Name: "request_prefill_time_seconds", Signal: RequestPrefill},
-		{Name: "request_decode_time_seconds", Signal: RequestDecode},
+		{Name: "request_prefill_time_seconds", Signal: RequestPrefill, Unless: inVersions(vllmSwapped)},
+		{Name: "request_decode_time_seconds", Signal: RequestDecode, Unless: inVersions(vllmSwapped)},
+		{Name: "request_prefill_time_seconds", Signal: RequestDecode, Releases: swapped},
+		{Name: "request_decode_time_seconds", Signal: RequestPrefill, Releases: swapped},
 		{Name: "request_inference_time_seconds", Signal: RequestInference},
 
 		// The engine and its cache. Each rank has its own cache, and the fullest counts; it was
