@@ -21,9 +21,44 @@ const (
 func dynamoSoftware(inside func(w *world) server) software {
 	return software{
 		path: "/metrics", engineVersion: "1.6.1", trtllmVersion: "1.3.0rc5",
-		start: func(w *world) server { return newDynamo(w, inside(w)) },
+		start:    func(w *world) server { return newDynamo(w, inside(w)) },
+		dialects: dynamoWorkerDialects,
 	}
 }
+
+// dynamoWritten returns what not all releases of a frontend write, without prefix, and of a worker, by the
+// last release of each minor one.
+func dynamoWritten() written {
+	return written{
+		since("0.3"): {
+			"input_sequence_tokens", "output_sequence_tokens", "time_to_first_token_seconds",
+			"inter_token_latency_seconds",
+		},
+		since("0.4.1"): {
+			"dynamo_component_inflight_requests", "dynamo_component_requests_total", "dynamo_component_uptime_seconds",
+		},
+		since("0.5"): {"model_max_num_seqs", "model_total_kv_blocks"},
+		between("0.5", "0.9"): {
+			"dynamo_component_kvstats_total_blocks", "dynamo_component_kvstats_gpu_cache_usage_percent",
+		},
+		between("0.5.1", "0.6"): {"inflight_requests_total", "queued_requests_total", "client_disconnects"},
+		since("0.6"):            {"disconnected_clients", "queued_requests"},
+		since("0.7"):            {"output_tokens_total"},
+		since("0.8"):            {"{error_type}"},
+		since("1.0"): {
+			"worker_active_decode_blocks", "dynamo_component_total_blocks", "dynamo_component_gpu_cache_usage_percent",
+		},
+		since("1.1"): {"model_rejection_total", "router_queue_pending_requests"},
+		since("1.3"): {"requests_started_total"},
+		since("1.5"): {"model_ready"},
+	}
+}
+
+// dynamoDialects returns the releases of a frontend. The page of a worker changed with its own families
+// of the KV cache, until that of the engine inside followed.
+func dynamoDialects() []Dialect { return dialectsOf(dynamoWritten().releases("0.2.1")...) }
+
+func dynamoWorkerDialects() []Dialect { return dialectsOf("0.4.1", "0.5", "0.9", "1.6.1") }
 
 func dynamoTRTLLM(w *world) server {
 	return newServe(w, generation{engine: "trtllm", write: func(s *serve, p *page) {
@@ -52,7 +87,7 @@ func dynamoTriton(w *world) server {
 
 func dynamoFrontend() software {
 	s := dynamoSoftware(dynamoTRTLLM)
-	s.onePort = true
+	s.onePort, s.dialects = true, dynamoDialects
 	return s
 }
 
@@ -104,8 +139,9 @@ func (d *dynamo) end(model, errorType string, n uint64) {
 	if errorType == "" {
 		status = "success"
 	}
-	d.ended[pairs("endpoint", "chat_completions", "error_type", errorType, "model", model,
-		"request_type", "stream", "status", status)] += n
+	labels := pairs("endpoint", "chat_completions", "error_type", errorType, "model", model, "request_type", "stream",
+		"status", status)
+	d.ended[d.newPage("").known(labels)] += n
 }
 
 func (d *dynamo) started(r *request) {
@@ -154,10 +190,15 @@ func (d *dynamo) page() []byte {
 	return d.worker()
 }
 
+// newPage returns an empty page of the release, with a prefix of its names.
+func (d *dynamo) newPage(prefix string) *page {
+	return &page{dialect: rustDialect(), written: dynamoWritten(), release: d.w.spec.EngineVersion, prefix: prefix}
+}
+
 // worker renders the worker's page: Dynamo's component families, then the engine's.
 func (d *dynamo) worker() []byte {
 	const prefix = "dynamo_component_"
-	p, id := &page{dialect: rustDialect()}, strconv.FormatUint(d.workerID, 16)
+	p, id := d.newPage(""), strconv.FormatUint(d.workerID, 16)
 	labels := pairs("dynamo_component", "backend", "dynamo_endpoint", "generate", "dynamo_namespace", "dynamo",
 		"worker_id", id)
 	counter := func(name, help string, v uint64) { p.one("counter", prefix+name, help, labels, float64(v)) }
@@ -171,13 +212,24 @@ func (d *dynamo) worker() []byte {
 		d.front.ended.generation*40)
 	p.one("gauge", prefix+"uptime_seconds", "Total uptime of the DistributedRuntime in seconds",
 		pairs("worker_id", id), seconds(d.w.up, d.w.now))
-	return append(p.bytes(), d.server.page()...)
+	if !earlier(d.w.spec.EngineVersion, "1.0") {
+		return append(p.bytes(), d.server.page()...)
+	}
+	// What the engine inside wrote then is not known.
+	own, kv := pairs("dynamo_component", "backend", "dynamo_namespace", "dynamo"), d.w.engine.kv
+	p.one("gauge", prefix+"kvstats_total_blocks", "Total number of KV cache blocks", own, float64(kv.blocks))
+	p.one("gauge", prefix+"kvstats_gpu_cache_usage_percent", "GPU cache usage as a percentage (0.0-1.0)", own,
+		float64(kv.used)/float64(kv.blocks))
+	return p.bytes()
 }
 
 // frontend renders the page of the HTTP frontend. What has requests appears with the first.
 func (d *dynamo) frontend() []byte {
-	const prefix = "dynamo_frontend_"
-	p, labels, cfg := &page{dialect: rustDialect()}, pairs("model", d.w.spec.Model), d.w.spec.Engine
+	prefix := "dynamo_frontend_"
+	if earlier(d.w.spec.EngineVersion, "0.4.1") {
+		prefix = "nv_llm_http_service_"
+	}
+	p, labels, cfg := d.newPage(prefix), pairs("model", d.w.spec.Model), d.w.spec.Engine
 	p.sparse = true
 	gauge := func(name, help string, v int) { p.one("gauge", prefix+name, help, labels, float64(v)) }
 	each := func(name, help string, h *histogram) { p.histogram(prefix+name, help, labels, h) }
@@ -185,9 +237,11 @@ func (d *dynamo) frontend() []byte {
 		p.family("counter", prefix+name, help)
 		p.addCounts(map[string]uint64{labels: n})
 	}
-	p.one("gauge", prefix+"disconnected_clients", "Number of disconnected clients", "", float64(d.disconnected))
+	for _, name := range []string{"client_disconnects", "disconnected_clients"} {
+		p.one("gauge", prefix+name, "Number of disconnected clients", "", float64(d.disconnected))
+	}
 	if d.requests > 0 {
-		gauge("inflight_requests", "Number of inflight requests", d.w.inFlight())
+		gauge(d.inFlightName(), "Number of inflight requests", d.w.inFlight())
 	}
 	each("input_sequence_tokens", "Input sequence length in tokens", d.front.promptEach)
 	each("inter_token_latency_seconds", "Inter-token latency in seconds", d.front.itl)
@@ -206,7 +260,9 @@ func (d *dynamo) frontend() []byte {
 	counts("output_tokens_total", "Total number of output tokens generated (updates in real-time)", labels,
 		d.front.generated)
 	if d.requests > 0 {
-		gauge("queued_requests", "Number of requests in HTTP processing queue", len(d.w.engine.queue)+d.w.arrived)
+		for _, name := range []string{"queued_requests_total", "queued_requests"} {
+			gauge(name, "Number of requests in HTTP processing queue", len(d.w.engine.queue)+d.w.arrived)
+		}
 	}
 	each("request_duration_seconds", "Duration of LLM requests", d.front.e2e)
 	counts("requests_started_total", "Total number of LLM requests accepted by the frontend handler",
@@ -225,6 +281,14 @@ func (d *dynamo) frontend() []byte {
 		}
 	}
 	return p.bytes()
+}
+
+// inFlightName returns the name of the gauge of requests in flight: 0.5.1 alone calls it a total.
+func (d *dynamo) inFlightName() string {
+	if total := "inflight_requests_total"; dynamoWritten().in(d.w.spec.EngineVersion, total) {
+		return total
+	}
+	return "inflight_requests"
 }
 
 func (d *dynamo) handlers(r *Replica) []http.Handler {

@@ -54,6 +54,8 @@ type software struct {
 	product string
 	// engineVersion, trtllmVersion and model are defaults for the spec.
 	engineVersion, trtllmVersion, model string
+	// dialects returns the releases that write other pages than the one before; it is nil if there is one page.
+	dialects func() []Dialect
 	// complete sets other defaults of a spec and validates it; it may be nil.
 	complete func(s *Spec) error
 	// start returns a new process.

@@ -37,6 +37,9 @@ func rustDialect() dialect { return dialect{number: appendRust, parts: "bsc"} }
 type page struct {
 	dialect
 	seed uint64
+	// written says what the release writes; prefix is what its names begin with.
+	written         written
+	release, prefix string
 
 	out              []byte
 	kind, name, help string
@@ -64,6 +67,7 @@ func (p *page) one(kind, name, help, labels string, v float64) {
 
 // add writes one sample of the current family.
 func (p *page) add(labels string, v float64) {
+	labels = p.known(labels)
 	p.line("", labels, v)
 	p.end(labels)
 }
@@ -88,6 +92,7 @@ func (p *page) addHistogram(labels string, h *histogram) {
 	if p.sparse && h.n == 0 {
 		return
 	}
+	labels = p.known(labels)
 	for _, part := range p.parts {
 		switch part {
 		case 'c':
@@ -193,6 +198,10 @@ func (p *page) flush() {
 	if len(p.series) == 0 {
 		return
 	}
+	defer func() { p.scratch, p.series = p.scratch[:0], p.series[:0] }()
+	if !p.writes(p.name) {
+		return
+	}
 	if p.help != "" {
 		p.out = append(p.out, "# HELP "+p.name+" "+p.help+"\n"...)
 	}
@@ -203,7 +212,6 @@ func (p *page) flush() {
 	for _, s := range p.series {
 		p.out = append(p.out, p.scratch[s.from:s.to]...)
 	}
-	p.scratch, p.series = p.scratch[:0], p.series[:0]
 }
 
 // bytes ends the page and returns it.

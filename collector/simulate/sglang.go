@@ -12,7 +12,46 @@ const KindSGLang Kind = "sglang"
 func sglangSoftware() software {
 	return software{
 		path: "/metrics", onePort: true, engineVersion: "0.5.23", abortsAbandoned: true,
-		start: func(w *world) server { return newSGLang(w) },
+		start:    func(w *world) server { return newSGLang(w) },
+		dialects: func() []Dialect { return dialectsOf(sglangWritten().releases("0.3.5.post1")...) },
+	}
+}
+
+// sglangWritten returns what not all releases write, from 0.3.5.post1 on.
+func sglangWritten() written {
+	return written{
+		since("0.4.1.post6"):  {"num_requests_total"},
+		since("0.4.1.post7"):  {"spec_accept_length"},
+		since("0.4.3.post3"):  {"inter_token_latency_seconds"},
+		since("0.4.3.post4"):  {"cached_tokens_total"},
+		before("0.4.4.post4"): {"time_per_output_token_seconds"},
+		since("0.4.6.post4"): {
+			"num_grammar_queue_reqs", "num_decode_prealloc_queue_reqs", "num_decode_transfer_queue_reqs",
+			"prompt_tokens_histogram", "generation_tokens_histogram", "{engine_type}",
+		},
+		between("0.4.6.post4", "0.5.1.post2"): {"num_prefill_infight_queue_reqs"},
+		between("0.4.6.post4", "0.5.12"):      {"num_prefill_prealloc_queue_reqs"},
+		since("0.4.7"):                        {"num_aborted_requests_total"},
+		since("0.4.9.post1"):                  {"{pp_rank}", "{tp_rank}"},
+		since("0.5.1.post2"):                  {"num_prefill_inflight_queue_reqs"},
+		since("0.5.2"):                        {"num_paused_reqs", "num_retracted_reqs"},
+		between("0.5.2", "0.5.3"):             {"queue_time_s"},
+		since("0.5.3"):                        {"queue_time_seconds"},
+		since("0.5.3.post2"):                  {"spec_accept_rate"},
+		since("0.5.5"):                        {"{moe_ep_rank}"},
+		since("0.5.6"):                        {"max_total_num_tokens"},
+		since("0.5.6.post2"):                  {"http_responses_total"},
+		since("0.5.7"): {
+			"cuda_graph_passes_total", "realtime_tokens_total", "num_retracted_requests_total", "http_requests_total",
+		},
+		since("0.5.8"): {"http_requests_active"},
+		since("0.5.9"): {"{cache_source}"},
+		since("0.5.11"): {
+			"kv_used_tokens", "kv_available_tokens", "kv_evictable_tokens", "num_pages", "page_size",
+		},
+		since("0.5.12"): {"num_prefill_bootstrap_queue_reqs", "fwd_occupancy"},
+		since("0.5.17"): {"{is_streaming}"},
+		since("0.5.22"): {"request_time_per_output_token_seconds"},
 	}
 }
 
@@ -140,7 +179,10 @@ func (s *sglang) ofRank() string {
 func (s *sglang) ofRequests() string { return with(s.labels(), "is_streaming", "true") }
 
 func (s *sglang) page() []byte {
-	p := &page{dialect: pythonDialect()}
+	p := &page{dialect: pythonDialect(), written: sglangWritten(), prefix: "sglang:"}
+	if !s.inside {
+		p.release = s.w.spec.EngineVersion
+	}
 	s.writeLoad(p)
 	if !s.inside {
 		s.writeHTTP(p)
@@ -162,9 +204,11 @@ func (s *sglang) writeLoad(p *page) {
 	gauge("num_running_reqs", "The number of running requests.", float64(running))
 	gauge("num_queue_reqs", "The number of requests in the waiting queue.", float64(inFlight-running))
 	gauge("num_grammar_queue_reqs", "The number of requests in the grammar waiting queue.", 0)
+	gauge("num_prefill_prealloc_queue_reqs", "The number of requests in the prefill prealloc queue.", 0)
 	gauge("num_prefill_bootstrap_queue_reqs", "The number of requests in the prefill bootstrap queue.", 0)
 	gauge("num_decode_prealloc_queue_reqs", "The number of requests in the decode prealloc queue.", 0)
 	gauge("num_decode_transfer_queue_reqs", "The number of requests in the decode transfer queue.", 0)
+	gauge("num_prefill_infight_queue_reqs", "The number of requests in the prefill infight queue.", 0)
 	gauge("num_prefill_inflight_queue_reqs", "The number of requests in the prefill inflight queue.", 0)
 	throughput := 0.0
 	if s.last.latency > 0 {
@@ -183,6 +227,10 @@ func (s *sglang) writeLoad(p *page) {
 	process := with(s.ofRank(), "pid", strconv.Itoa(2000+s.w.truth.Epoch))
 	p.one("gauge", "sglang:num_retracted_reqs", "The number of retracted requests.", process, float64(s.last.paused))
 	p.one("gauge", "sglang:num_paused_reqs", "The number of paused requests by async weight sync.", process, 0)
+	if s.paused > 0 {
+		p.one("counter", "sglang:num_retracted_requests_total", "Total number of retracted requests.", s.ofRank(),
+			float64(s.paused))
+	}
 }
 
 func (s *sglang) writeHTTP(p *page) {
@@ -217,7 +265,11 @@ func (s *sglang) writeSteps(p *page) {
 	modes("realtime_tokens_total", "Total number of tokens processed (updated on each log interval). mode: "+
 		"prefill_compute, prefill_cache, decode.",
 		[]string{"prefill_compute", "decode"}, s.context, s.decoded)
+	p.histogram("sglang:queue_time_s", "Histogram of queueing time in seconds.", s.ofRank(), s.waited)
 	p.histogram("sglang:queue_time_seconds", "Histogram of queueing time in seconds.", s.ofRank(), s.waited)
+	// The first releases observe a mean since the first token, once a chunk.
+	p.histogram("sglang:time_per_output_token_seconds", "Histogram of time per output token in seconds.", s.labels(),
+		s.e2e)
 	p.histogram("sglang:inter_token_latency_seconds", "Histogram of inter-token latency in seconds.", s.labels(), s.itl)
 	p.histogram(
 		"sglang:time_to_first_token_seconds",

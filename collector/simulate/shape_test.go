@@ -3,6 +3,7 @@ package simulate_test
 import (
 	"bufio"
 	"bytes"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -19,6 +20,14 @@ import (
 // sample reads a captured page, or skips the test without the samples.
 func sample(t *testing.T, name string) []byte {
 	t.Helper()
+	body, err := os.ReadFile(sampleFile(t, name))
+	require.NoError(t, err)
+	return body
+}
+
+// sampleFile returns the name of a captured page.
+func sampleFile(t *testing.T, name string) string {
+	t.Helper()
 	dir := os.Getenv("TRTLLM_EXPORTER_SHARED")
 	if dir == "" {
 		wd, err := os.Getwd()
@@ -32,9 +41,7 @@ func sample(t *testing.T, name string) []byte {
 	if dir == "" {
 		t.Skip("no folder with captured samples: set TRTLLM_EXPORTER_SHARED")
 	}
-	body, err := os.ReadFile(filepath.Join(dir, "samples", name))
-	require.NoError(t, err)
-	return body
+	return filepath.Join(dir, "samples", name)
 }
 
 // shape returns the parts of a page that do not depend on values: HELP and TYPE lines in order,
@@ -254,4 +261,66 @@ func TestTritonCoreFamilies(t *testing.T) {
 			require.Equal(t, wantSeries, series)
 		})
 	}
+}
+
+// TestDialectsHaveFamiliesOfCapturedReleases compares the families of each release, and which labels they
+// have, with pages that the code of that release wrote, as far as the simulated servers write them at all.
+func TestDialectsHaveFamiliesOfCapturedReleases(t *testing.T) {
+	dir := filepath.Dir(sampleFile(t, "releases/vllm-0.33.0-t1.prom"))
+	name := regexp.MustCompile(`^(vllm|sglang)-(\d[0-9a-z.]*)(-v0|-v1|)-t1\.prom$`)
+	for kind, setups := range map[simulate.Kind]map[string]bool{
+		simulate.KindVLLM: {"-v0": true, "-v1": false, "": false}, simulate.KindSGLang: {"": false},
+	} {
+		for engine, old := range setups {
+			page := func(release string) map[string]bool {
+				r := newReplica(t, simulate.Spec{Kind: kind, EngineVersion: release, Setup: simulate.Setup{OldEngine: old}})
+				r.SetTotals(&simulate.Totals{
+					Now: time.Minute, Begun: 9, OK: 5, Canceled: 1, Failed: 1, Steps: 50, Tokens: 500, Paused: 1, Running: 1,
+					Waiting: 1, Prompt: 20, Cached: 5, KVBlocks: 3,
+					Latency: simulate.Latency{Output: 9, Queue: 1e6, TTFT: 1e7, TPOT: 1e6, E2E: 1e8},
+				})
+				return familiesOf(r.Page())
+			}
+			every := make(map[string]bool) // That a simulated server of any release writes.
+			for _, d := range kind.Dialects() {
+				if d.OldEngine == old {
+					maps.Copy(every, page(d.Release))
+				}
+			}
+			files, err := os.ReadDir(dir)
+			require.NoError(t, err)
+			for _, file := range files {
+				found := name.FindStringSubmatch(file.Name())
+				if len(found) == 0 || found[1] != string(kind) || found[3] != engine {
+					continue
+				}
+				body, err := os.ReadFile(filepath.Join(dir, file.Name()))
+				require.NoError(t, err)
+				theirs, ours := familiesOf(body), page(found[2])
+				for _, simulated := range slices.Sorted(maps.Keys(every)) {
+					if strings.Contains(simulated, "http_") || strings.HasSuffix(simulated, "_created") ||
+						simulated == "sglang:queue_time_s" {
+						continue // The samples have no API, no times of creation, and nothing that only 0.5.2 calls.
+					}
+					if wanted, got := theirs[simulated], ours[simulated]; wanted != got {
+						t.Errorf("%s: %s: wanted %t, got %t", file.Name(), simulated, wanted, got)
+					}
+				}
+			}
+		}
+	}
+}
+
+// familiesOf returns the families of a page with samples.
+func familiesOf(page []byte) map[string]bool {
+	all := make(map[string]bool)
+	family := ""
+	for line := range strings.Lines(string(page)) {
+		if words := strings.Fields(line); strings.HasPrefix(line, "# TYPE ") {
+			family = words[2]
+		} else if !strings.HasPrefix(line, "#") && len(words) == 2 && strings.HasPrefix(line, family) {
+			all[family] = true
+		}
+	}
+	return all
 }

@@ -56,6 +56,8 @@ type Setup struct {
 	// --disable-log-stats or SGLang without --enable-metrics; NoIterationStats is
 	// trtllm-serve without enable_iter_perf_stats.
 	NoPerfMetrics, NoIterationStats bool
+	// OldEngine is vLLM with engine V0, which ended with 0.11.0.
+	OldEngine bool
 	// RustFrontend is vLLM with its frontend in Rust, AttentionDP trtllm-serve with attention data
 	// parallelism, and KVRouter a frontend of Dynamo with two workers to choose from by their caches.
 	// They change pages alone.

@@ -10,8 +10,9 @@ type Totals struct {
 	// Begun counts all requests, the next ones those that ended. Crashed is the part of Failed that
 	// came to a model whose process had crashed.
 	Begun, OK, Canceled, Client, Failed, Crashed, Overload uint64
-	// Steps counts iterations of the engine, Tokens those that it generated.
-	Steps, Tokens uint64
+	// Steps counts iterations of the engine, Tokens those that it generated, Paused requests that it
+	// preempted.
+	Steps, Tokens, Paused uint64
 	// Running and Waiting are in the engine, Arrived have not reached it.
 	Running, Waiting, Arrived int
 	// Prompt has the tokens of a request, of which Cached were not computed. It has KVBlocks while it runs.
@@ -51,7 +52,7 @@ func (b *booked) total(w *world, t *Totals, ended uint64) {
 		generation: ended * uint64(t.Output),
 	}
 	b.ended, b.context, b.last = b.begun, b.begun.prompt, w.engine.last
-	b.requests, b.steps, b.generated, b.decoded = ended, t.Steps, t.Tokens, t.Tokens
+	b.requests, b.steps, b.generated, b.decoded, b.paused = ended, t.Steps, t.Tokens, t.Tokens, t.Paused
 	if t.OK > 0 {
 		b.reasons = reasonCounts{{"stop", float64(t.OK)}}
 	}

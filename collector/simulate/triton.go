@@ -9,8 +9,9 @@ import (
 
 // flavour describes a kind of Triton by its LLM model and the families of that.
 type flavour struct {
-	// version is the version of a Triton inside another server.
+	// version is the version of a Triton inside another server, first the first release with the model's backend.
 	version string
+	first   tritonVersion
 	// complete sets defaults of a spec; it may be nil.
 	complete func(s *Spec)
 	// models is the model repository, sorted by name.
@@ -64,7 +65,8 @@ func (f flavour) software() software {
 			_, err := parseTritonVersion(s.EngineVersion)
 			return err
 		},
-		start: func(w *world) server { return newTriton(w, f) },
+		start:    func(w *world) server { return newTriton(w, f) },
+		dialects: tritonDialects(f.first),
 	}
 }
 

@@ -188,12 +188,32 @@ func parseTritonVersion(s string) (tritonVersion, error) {
 	return 0, fmt.Errorf("engine_version: %q is not a Triton version such as 2.64.0", s)
 }
 
+// tritonDialects returns the releases that changed the page, from one on.
+func tritonDialects(first tritonVersion) func() []Dialect {
+	return func() []Dialect {
+		var all []string
+		for _, v := range []tritonVersion{
+			triton2204, triton2209, triton2304, triton2309, triton2311, triton2312, triton2401, triton2402, triton2404,
+			triton2407, triton2408, triton2410, triton2411, triton2412, triton2504, triton2601,
+		} {
+			if v >= first {
+				all = append(all, fmt.Sprintf("2.%d.0", v))
+			}
+		}
+		return dialectsOf(all...)
+	}
+}
+
 // The releases that changed the page, according to the branches of core's src/metrics.cc
 // and the TRT-LLM backend's custom_metrics_reporter.cc. Older ones have the page of
-// 23.04.
+// 22.04.
 const (
+	triton2204 tritonVersion = 21
+	triton2209 tritonVersion = 26 // CPU and memory of the host.
+	triton2304 tritonVersion = 33 // Summaries.
 	triton2309 tritonVersion = 38 // Pending gauge.
 	triton2311 tritonVersion = 40 // The last with names in *_statistics and base counters of zero.
+	triton2312 tritonVersion = 41
 	triton2401 tritonVersion = 42 // Pinned memory pool.
 	triton2402 tritonVersion = 43 // Category terminated_requests.
 	triton2404 tritonVersion = 45 // Category paused_requests in its place.

@@ -13,7 +13,7 @@ func (t *triton) page() []byte {
 	t.host.writeEnergy(p)
 	t.backend.counters(p)
 	t.writeGauges(p)
-	t.host.write(p)
+	t.host.write(p, t.version)
 	t.backend.gauges(p)
 	t.writeFirstResponse(p)
 	t.backend.histograms(p)
@@ -112,7 +112,7 @@ func (t *triton) writeFirstResponse(p *page) {
 }
 
 func (t *triton) writeSummaries(p *page) {
-	if !t.w.spec.Summaries {
+	if !t.w.spec.Summaries || t.version < triton2304 {
 		return
 	}
 	for i, d := range durations() {
@@ -178,12 +178,15 @@ func (h *hostGauges) writeEnergy(p *page) {
 }
 
 // write writes the gauges of the GPUs, then those of the host.
-func (h *hostGauges) write(p *page) {
+func (h *hostGauges) write(p *page, version tritonVersion) {
 	h.eachGPU(p, "gauge", "nv_gpu_utilization", "GPU utilization rate [0.0 - 1.0)", h.utilization)
 	h.eachGPU(p, "gauge", "nv_gpu_memory_total_bytes", "GPU total memory, in bytes", 85520809984)
 	h.eachGPU(p, "gauge", "nv_gpu_memory_used_bytes", "GPU used memory, in bytes", 73014444032)
 	h.eachGPU(p, "gauge", "nv_gpu_power_usage", "GPU power usage in watts", h.power)
 	h.eachGPU(p, "gauge", "nv_gpu_power_limit", "GPU power management limit in watts", powerLimit)
+	if version < triton2209 {
+		return
+	}
 	p.one("gauge", "nv_cpu_utilization", "CPU utilization rate [0.0 - 1.0]", "", h.cpu)
 	p.one("gauge", "nv_cpu_memory_total_bytes", "CPU total memory (RAM), in bytes", "", 1081827856384)
 	p.one("gauge", "nv_cpu_memory_used_bytes", "CPU used memory (RAM), in bytes", "", 58720256000)

@@ -15,7 +15,12 @@ const (
 // repository returns the flavour with TensorRT-LLM's repository on a backend.
 func repository(backendName string) flavour {
 	text := []string{"text_input BYTES", "max_tokens INT32", "stream BOOL", "top_k INT32"}
+	first := triton2311
+	if backendName == "python" {
+		first = triton2407
+	}
 	return flavour{
+		first: first,
 		models: []model{
 			{name: "ensemble", role: roleEnsemble, decoupled: true, loadSeconds: 0.000412, inputs: text},
 			{

@@ -1,7 +1,6 @@
 package simulate
 
 import (
-	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -13,7 +12,8 @@ const KindVLLM Kind = "vllm"
 func vllmServerSoftware() software {
 	return software{
 		path: "/metrics", onePort: true, engineVersion: "0.32.0", abortsAbandoned: true, endsFailed: true,
-		start: func(w *world) server { return newVLLMServer(w) },
+		start:    func(w *world) server { return newVLLMServer(w) },
+		dialects: vllmDialects,
 	}
 }
 
@@ -22,7 +22,6 @@ func vllmServerSoftware() software {
 type vllmServer struct {
 	plain
 	booked
-	release                      int
 	inside                       bool // Inside a worker of Dynamo, without API.
 	finishedBy                   map[string]uint64
 	rejected                     uint64
@@ -32,7 +31,7 @@ type vllmServer struct {
 
 func newVLLMServer(w *world) *vllmServer {
 	s := &vllmServer{
-		plain: plain{w}, release: vllmRelease(w.spec.EngineVersion), booked: booked{zeros: true, zeroWaits: true},
+		plain: plain{w}, booked: booked{zeros: true, zeroWaits: true},
 		finishedBy: map[string]uint64{}, answered: map[string]uint64{},
 		stepped: newHistogram(1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384),
 		params:  newHistogram(1, 2, 5, 10, 20), preemptions: newHistogram(1, 2, 3, 4, 5, 10, 20),
@@ -105,15 +104,41 @@ func (s *vllmServer) handlers(r *Replica) []http.Handler {
 	}), s, false)
 }
 
+// vllmSwapped returns the releases that show the time of prefill as that of decode, and the reverse.
+func vllmSwapped() span { return between("0.6.4", "0.6.5") }
+
+// vllmLimits is the release that limits its queue.
+const vllmLimits = "0.32.0"
+
+// vllmDialects returns the releases with engine V0, and those with V1.
+func vllmDialects() []Dialect {
+	all := dialectsOf(vllmWrittenV0().releases("0.4.3")...)
+	for i := range all {
+		all[i].OldEngine = true
+	}
+	return append(all, dialectsOf(vllmWritten().releases("0.7.1")...)...)
+}
+
+// since reports whether the release is one or later. The engine of another server is the newest.
+func (s *vllmServer) since(release string) bool {
+	return s.inside || !earlier(s.w.spec.EngineVersion, release)
+}
+
 // limits reports whether the queue has a limit, and the page counts rejected requests.
 func (s *vllmServer) limits() bool {
-	return s.release >= vllmNewest && !s.inside && !s.w.spec.RustFrontend && !s.w.spec.NoPerfMetrics
+	return s.since(vllmLimits) && !s.inside && !s.w.spec.RustFrontend && !s.w.spec.NoPerfMetrics
 }
 
 // page renders the families of the engine and of the API. The frontend in Rust exposes neither the
 // config of the cache nor whether the engine sleeps.
 func (s *vllmServer) page() []byte {
-	p := &vllmWriter{page: page{dialect: dialect{number: appendPython, parts: "bcs", sorted: true}}, s: s}
+	p := &vllmWriter{page: page{dialect: dialect{number: appendPython, parts: "bcs", sorted: true}, prefix: "vllm:"}, s: s}
+	if p.written = vllmWritten(); s.w.spec.OldEngine {
+		p.written = vllmWrittenV0()
+	}
+	if !s.inside {
+		p.release = s.w.spec.EngineVersion
+	}
 	rust := s.w.spec.RustFrontend
 	if !rust && !s.inside {
 		s.w.writePython(&p.page, "3.12.1")
@@ -137,23 +162,51 @@ func (s *vllmServer) page() []byte {
 	return p.bytes()
 }
 
-// Releases of vLLM that changed names, by their sources: 902 is 0.9.2.
-const (
-	vllmKVNames  = 902  // Cache metrics without GPU in their names, next to the old ones.
-	vllmITL      = 1002 // The time between tokens has a name of its own, next to the old one.
-	vllmTPOT     = 1100 // Old cache names removed; mean time per token of each request added.
-	vllmNoOldITL = 1200 // The old name of the time between tokens is removed.
-	vllmCached   = 1600 // Cached prompt tokens are counted.
-	vllmNewest   = 3200 // Rejected requests, and waiting requests by reason, are counted.
-)
-
-// vllmRelease parses a version; the engine of another server is the newest.
-func vllmRelease(version string) int {
-	var minor, patch int
-	if n, _ := fmt.Sscanf(version, "0.%d.%d", &minor, &patch); n < 2 {
-		return vllmNewest
+// vllmWritten returns what not all releases of engine V1 write, from 0.7.1 on.
+func vllmWritten() written {
+	return written{
+		since("0.7.2"): {"request_success_total"},
+		since("0.7.3"): {
+			"e2e_request_latency_seconds", "iteration_tokens_total", "request_queue_time_seconds",
+			"request_prefill_time_seconds", "request_decode_time_seconds", "request_inference_time_seconds",
+		},
+		between("0.7.3", "0.11.0"): {"gpu_prefix_cache_queries_total", "gpu_prefix_cache_hits_total"},
+		since("0.8.0"):             {"num_preemptions_total", "request_params_n", "cache_config_info"},
+		since("0.8.3"):             {"http_requests_total", "{engine}"},
+		since("0.9.2"):             {"kv_cache_usage_perc", "prefix_cache_queries_total", "prefix_cache_hits_total"},
+		since("0.10.2"):            {"inter_token_latency_seconds"},
+		since("0.11.0"):            {"request_time_per_output_token_seconds"},
+		before("0.11.0"):           {"gpu_cache_usage_perc"},
+		since("0.11.1"):            {"engine_sleep_state"},
+		before("0.12.0"):           {"time_per_output_token_seconds"},
+		since("0.13.0"):            {"request_prefill_kv_computed_tokens"},
+		since("0.16.0"):            {"prompt_tokens_cached_total", "prompt_tokens_by_source_total"},
+		since("0.20.0"):            {"num_requests_waiting_by_reason"},
+		since("0.30.0"):            {"request_num_preemptions"},
+		since(vllmLimits):          {"admission_rejections_total", "prompt_tokens_cached_by_source_total"},
+		inNone():                   {"num_requests_swapped"},
 	}
-	return 100*minor + patch
+}
+
+// vllmWrittenV0 returns what not all releases of engine V0 write, from 0.4.3 to 0.11.0.
+func vllmWrittenV0() written {
+	return written{
+		since("0.6.4"): {
+			"iteration_tokens_total", "request_queue_time_seconds", "request_prefill_time_seconds",
+			"request_decode_time_seconds", "request_inference_time_seconds",
+		},
+		vllmSwapped():   {}, // Names alone do not tell.
+		before("0.8.3"): {"num_requests_swapped"},
+		since("0.8.3"):  {"http_requests_total"},
+		since("0.10.2"): {"inter_token_latency_seconds"},
+		inNone(): {
+			"kv_cache_usage_perc", "prefix_cache_queries_total", "prefix_cache_hits_total", "gpu_prefix_cache_queries_total",
+			"gpu_prefix_cache_hits_total", "request_time_per_output_token_seconds", "engine_sleep_state",
+			"request_prefill_kv_computed_tokens", "prompt_tokens_cached_total", "prompt_tokens_by_source_total",
+			"num_requests_waiting_by_reason", "request_num_preemptions", "admission_rejections_total",
+			"prompt_tokens_cached_by_source_total", "{engine}",
+		},
+	}
 }
 
 // vllmFamilies returns the families that show requests alone. Other servers took many of them over.
@@ -304,17 +357,15 @@ func (p *vllmWriter) load() {
 	s, inFlight := p.s, p.s.w.engine.inFlight()
 	running := min(s.last.scheduled, inFlight)
 	p.show("num_requests_running", "num_requests_waiting")
-	if s.release >= vllmNewest {
-		p.family("gauge", "vllm:num_requests_waiting_by_reason", "Number of waiting requests by reason.")
-		p.add(with(p.labels(), "reason", "capacity"), float64(inFlight-running))
-		p.add(with(p.labels(), "reason", "deferred"), 0)
+	p.family("gauge", "vllm:num_requests_waiting_by_reason", "Number of waiting requests by reason.")
+	p.add(with(p.labels(), "reason", "capacity"), float64(inFlight-running))
+	p.add(with(p.labels(), "reason", "deferred"), 0)
+	if s.w.spec.OldEngine {
+		p.gauge("num_requests_swapped", "Number of requests swapped to CPU.", 0)
 	}
 }
 
 func (p *vllmWriter) sleep() {
-	if p.s.release < vllmTPOT {
-		return
-	}
 	p.family("gauge", "vllm:engine_sleep_state", "Engine sleep state; awake = 0 means engine is sleeping; awake = "+
 		"1 means engine is awake; weights_offloaded = 1 means sleep level 1; discard_all = 1 means sleep level 2.")
 	p.add(with(p.labels(), "sleep_state", "awake"), 1)
@@ -330,37 +381,27 @@ func (p *vllmWriter) cache() {
 		p.count(prefix+"_queries", "Prefix cache queries, in terms of number of queried tokens.", p.s.begun.prompt)
 		p.count(prefix+"_hits", "Prefix cache hits, in terms of number of cached tokens.", p.s.begun.cached)
 	}
-	if p.s.release >= vllmKVNames {
-		each("kv_cache_usage_perc", "prefix_cache", "KV-cache usage.")
-	}
-	if p.s.release < vllmTPOT {
-		each("gpu_cache_usage_perc", "gpu_prefix_cache", "GPU KV-cache usage.")
-	}
+	each("kv_cache_usage_perc", "prefix_cache", "KV-cache usage.")
+	each("gpu_cache_usage_perc", "gpu_prefix_cache", "GPU KV-cache usage.")
 }
 
 func (p *vllmWriter) tokens() {
 	s := p.s
 	p.count("num_preemptions", "Cumulative number of preemption from the engine.", s.paused)
 	p.show("prompt_tokens_total")
-	if s.release >= vllmNewest {
-		p.counter("prompt_tokens_by_source", "Number of prompt tokens by source.", p.labels(), "source",
-			[]string{"local_compute", "local_cache_hit", "external_kv_transfer"},
-			s.begun.prompt-s.begun.cached, s.begun.cached)
-	}
-	if s.release >= vllmCached {
-		p.show("prompt_tokens_cached_total")
-	}
-	if s.release >= vllmNewest {
-		p.counter("prompt_tokens_cached_by_source", "Prefix-cache hit tokens by the cache tier that "+
-			"supplied them.", p.labels(), "source",
-			[]string{"device", "host", "p2p", "disk", "external_unspecified"}, s.begun.cached)
-	}
+	p.counter("prompt_tokens_by_source", "Number of prompt tokens by source.", p.labels(), "source",
+		[]string{"local_compute", "local_cache_hit", "external_kv_transfer"},
+		s.begun.prompt-s.begun.cached, s.begun.cached)
+	p.show("prompt_tokens_cached_total")
+	p.counter("prompt_tokens_cached_by_source", "Prefix-cache hit tokens by the cache tier that "+
+		"supplied them.", p.labels(), "source",
+		[]string{"device", "host", "p2p", "disk", "external_unspecified"}, s.begun.cached)
 	p.show("generation_tokens_total")
 }
 
 func (p *vllmWriter) requests() {
 	s, reasons := p.s, []string{"stop", "length", "abort"}
-	if s.release >= vllmNewest {
+	if s.since(vllmLimits) {
 		reasons = append(reasons, "error", "repetition")
 	}
 	p.counter("request_success", "Count of successfully processed requests.", p.labels(), "finished_reason",
@@ -373,20 +414,21 @@ func (p *vllmWriter) requests() {
 	p.show("request_prompt_tokens", "request_generation_tokens")
 	p.each("iteration_tokens_total", "Histogram of number of tokens per engine_step.", s.stepped)
 	p.each("request_params_n", "Histogram of the n request parameter.", s.params)
-	p.show("time_to_first_token_seconds")
-	if s.release < vllmNoOldITL {
-		p.show("time_per_output_token_seconds")
-	}
-	if s.release >= vllmITL {
-		p.show("inter_token_latency_seconds")
-	}
-	if s.release >= vllmTPOT {
-		p.show("request_time_per_output_token_seconds")
-	}
-	p.show("e2e_request_latency_seconds", "request_queue_time_seconds", "request_inference_time_seconds",
-		"request_prefill_time_seconds", "request_decode_time_seconds")
+	p.show("time_to_first_token_seconds", "time_per_output_token_seconds", "inter_token_latency_seconds",
+		"request_time_per_output_token_seconds", "e2e_request_latency_seconds", "request_queue_time_seconds",
+		"request_inference_time_seconds")
+	p.phases()
 	p.each("request_num_preemptions", "Histogram of the number of times a request was preempted.", s.preemptions)
 	p.show("request_prefill_kv_computed_tokens")
+}
+
+// phases writes the times of prefill and decode.
+func (p *vllmWriter) phases() {
+	if prefill, decode := &p.s.prefill, &p.s.decode; p.s.w.spec.OldEngine && vllmSwapped().holds(p.release) {
+		*prefill, *decode = *decode, *prefill
+		defer func() { *prefill, *decode = *decode, *prefill }()
+	}
+	p.show("request_prefill_time_seconds", "request_decode_time_seconds")
 }
 
 // config writes some of the labels of the real family.

@@ -16,8 +16,8 @@ type Book struct {
 	// process accepted.
 	Ended   map[engine.Class]int
 	Crashed int
-	// Steps counts iterations of the engine, Tokens generated tokens.
-	Steps, Tokens int
+	// Steps counts iterations of the engine, Tokens generated tokens, Preempted requests that it set aside.
+	Steps, Tokens, Preempted int
 	// Running and Waiting are in flight by the engine's last report; Arrived counts requests that
 	// arrived since.
 	Running, Waiting, Arrived int
@@ -41,6 +41,7 @@ func (b Book) add(other Book) Book {
 	}
 	sum.Steps += b.Steps
 	sum.Tokens += b.Tokens
+	sum.Preempted += b.Preempted
 	sum.Gone += b.Gone
 	sum.Gone += max(b.begun()-sum.begun(), 0)
 	return sum

@@ -303,7 +303,7 @@ func (r *run) seen(p *Page, read *engine.Page, all []Series) Result {
 	}
 	s.Conditions, s.Routes = r.deriver.Conditions(), r.engine.Tier(read) == engine.TierFrontend
 	knowledge := engine.Knowledge{
-		Page: read, Facts: r.facts, Health: outcome.API,
+		Page: read, Facts: r.facts, Version: r.server.Facts.EngineVersion, Health: outcome.API,
 		Canary: r.asking == Canary, Confirms: r.asking == Confirm,
 	}
 	conclusions := assess.Examine(&assess.Basis{

@@ -114,6 +114,7 @@ func (b *Book) totals() *simulate.Totals {
 		Overload: count(engine.ClassOverload),
 		Steps:    uint64(b.Steps),
 		Tokens:   uint64(b.Tokens),
+		Paused:   uint64(b.Preempted),
 		Running:  b.Running,
 		Waiting:  b.Waiting,
 		Arrived:  b.Arrived,
