@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"regexp"
 	"strings"
 	"time"
@@ -26,20 +25,22 @@ func declareCheckConfig(app *kingpin.Application, out *output) (string, func() e
 		PlaceHolder("FILE").
 		String()
 	return cmd.FullCommand(), func() error {
-		text, _ := os.ReadFile(*file) // If it cannot be read, the check says why.
+		text, err := config.Read(*file)
 		switch {
+		case err != nil:
+			return err
 		case config.DeclaresKinds(text):
-			return checkKinds(out.stdout, *file, *page)
+			return checkKinds(out.stdout, *file, text, *page)
 		case *page != "":
 			return exitError{errors.New("--page is for a file that declares kinds; name the kinds_file"), exitUsage}
 		}
-		return checkConfig(out.stdout, *file)
+		return checkConfig(out.stdout, *file, text)
 	}
 }
 
 // checkConfig does everything that a start does without network, and summarizes the file.
-func checkConfig(w io.Writer, file string) error {
-	f, err := config.Load(file, collector.CheckPool)
+func checkConfig(w io.Writer, file string, text []byte) error {
+	f, err := config.Parse(file, text, collector.CheckPool)
 	if err != nil {
 		return err
 	}
@@ -56,7 +57,7 @@ func checkConfig(w io.Writer, file string) error {
 		}
 		p.line(fmt.Sprintf("  kinds of %s: %s", strings.Join(f.KindsFiles, ", "), strings.Join(names, ", ")))
 	}
-	for _, warning := range warnings(file, f) {
+	for _, warning := range warnings(file, text, f) {
 		p.line("  warning: " + warning)
 	}
 	for i := range f.Pools {
@@ -105,11 +106,10 @@ func count(n int, noun string) string {
 }
 
 // warnings lists what is valid in a file but probably a mistake, one line each.
-func warnings(file string, f *config.File) []string {
+func warnings(file string, text []byte, f *config.File) []string {
 	var all []string
-	text, err := os.ReadFile(file)
 	var doc yaml.Node
-	if err == nil && yaml.Unmarshal(text, &doc) == nil {
+	if yaml.Unmarshal(text, &doc) == nil {
 		all = append(all, variables(file, &doc, false)...)
 	}
 	addresses := map[string]string{}

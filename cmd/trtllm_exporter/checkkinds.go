@@ -13,8 +13,8 @@ import (
 )
 
 // checkKinds checks a file that declares kinds, and says what its series are, on a page if one is given.
-func checkKinds(w io.Writer, file, page string) error {
-	kinds, err := config.LoadKinds(file)
+func checkKinds(w io.Writer, file string, text []byte, page string) error {
+	kinds, err := config.ParseKinds(file, text)
 	if err != nil {
 		return err
 	}

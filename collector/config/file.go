@@ -59,6 +59,15 @@ func (f *File) Resolve() {
 // relative to the directory of the file. The error has one line per mistake. Further checks get each
 // pool, also one with mistakes, and return errors that begin with a key of the pool.
 func Load(path string, further ...func(*Pool) error) (*File, error) {
+	text, err := Read(path)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(path, text, further...)
+}
+
+// Read returns the text of a document, up to the first bytes that are too many for one.
+func Read(path string) ([]byte, error) {
 	in, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("configuration: %w; give the name of a readable file", err)
@@ -68,7 +77,7 @@ func Load(path string, further ...func(*Pool) error) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("configuration %s: %w", path, err)
 	}
-	return Parse(path, text, further...)
+	return text, nil
 }
 
 // Parse reads and validates a document. Errors begin with name, and relative file names in the

@@ -176,11 +176,10 @@ func (d *draft) relativeOf(families []family) engine.Name {
 	return best
 }
 
-// copiedFirst returns the built-in kinds, beginning with those whose names others took over.
+// copiedFirst returns the built-in kinds, beginning with those whose names most others took over.
 func copiedFirst() []*engine.Kind {
 	kinds := engine.All()
-	copied := func(k *engine.Kind) int { return -slices.Index([]engine.Name{engine.SGLang, engine.VLLM}, k.Name) }
-	slices.SortStableFunc(kinds, func(a, b *engine.Kind) int { return copied(a) - copied(b) })
+	slices.SortStableFunc(kinds, func(a, b *engine.Kind) int { return b.Copied - a.Copied })
 	return kinds
 }
 

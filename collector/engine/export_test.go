@@ -20,3 +20,8 @@ func Recognize(ctx context.Context, client Client, address string, body []byte) 
 
 // FromPage is exported for tests.
 func FromPage(body []byte) Detection { return BuiltIn().FromPage(body) }
+
+// ReleasesIn returns the releases that a history gives the series with a name.
+func ReleasesIn(h map[Releases][]string, name string) Releases {
+	return history(h).with([]Meaning{{Name: name}})[0].Releases
+}

@@ -121,6 +121,8 @@ type Kind struct {
 	// mayBeEmpty is true if a server without a model answers with an empty list of models.
 	mayBeEmpty bool
 
+	// Copied is how likely others took the names of its series over, among the kinds; 0 if nobody did.
+	Copied int
 	// Declared is true for a kind from a file: nobody has seen how its servers fail, so that what their
 	// pages say against them is a guess.
 	Declared bool

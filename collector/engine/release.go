@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -50,11 +52,16 @@ func (r Releases) unverified() Releases {
 // history lists names of series by the releases that show them, where these are not all.
 type history map[Releases][]string
 
-// with returns meanings with the releases of their names, but for those that have some already.
+// with returns meanings with the releases of their names, but for those that have some already. A name that
+// stands more than once has the earliest.
 func (h history) with(all []Meaning) []Meaning {
+	byAge := slices.SortedFunc(maps.Keys(h), func(a, b Releases) int {
+		from := slices.Compare(releaseOf(a.From), releaseOf(b.From))
+		return cmp.Or(from, strings.Compare(a.String(), b.String()))
+	})
 	for i := range all {
-		for releases, names := range h {
-			if all[i].Releases == (Releases{}) && slices.Contains(names, all[i].Name) {
+		for _, releases := range byAge {
+			if all[i].Releases == (Releases{}) && slices.Contains(h[releases], all[i].Name) {
 				all[i].Releases = releases
 			}
 		}

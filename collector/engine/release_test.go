@@ -54,6 +54,15 @@ func TestReleasesOfSeries(t *testing.T) {
 	}
 }
 
+// TestNameThatStandsTwice has the earliest of its releases, whatever the order of a map.
+func TestNameThatStandsTwice(t *testing.T) {
+	early, late := engine.Releases{From: "0.4.2", Before: "0.5"}, engine.Releases{From: "0.10"}
+	for range 64 {
+		got := engine.ReleasesIn(map[engine.Releases][]string{late: {"a", "b"}, early: {"b"}}, "b")
+		require.Equal(t, early, got)
+	}
+}
+
 // overlap reports whether a series ended after another one of the same quantity came.
 func overlap(m, newer *engine.Meaning) bool {
 	return m.Signal == newer.Signal && m.Const == newer.Const && m.Inside == newer.Inside && m.Releases.Before != "" &&

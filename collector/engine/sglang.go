@@ -33,6 +33,7 @@ func sglang() *Kind {
 		priority: -1,
 		series:   sglangMeanings(),
 		Census:   "0.3.5.post1 to 0.5.23",
+		Copied:   1,
 		quirks:   Quirks{CountersAppear: true},
 
 		SelfTest: SelfTest{Path: "/health_generate", Patience: 20 * time.Second, Remembered: true},

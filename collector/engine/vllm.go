@@ -22,6 +22,7 @@ func vllm() *Kind {
 		priority: -1,
 		// By pages that the code of the releases wrote, of both engines; 0.12.0 and 0.32.0 were seen.
 		Census:      "0.4.3 to 0.33.0",
+		Copied:      2,
 		ShowsHidden: "--show-hidden-metrics-for-version",
 		series: slices.Concat(
 			withPrefix(vllmPrefix, vllmHistory().with(slices.Concat(vllmEngine(), vllmTransfers()))),
