@@ -242,17 +242,12 @@ func (d *draft) sayAPI(say func(string, ...any)) {
 }
 
 func (d *draft) saySeries(say func(string, ...any)) {
-	certain := func(g guess) bool { return g.doubt == "" }
-	if !slices.ContainsFunc(d.guesses, certain) {
-		say("    series: []")
-	} else {
-		say("    series:")
-	}
+	say("    series:") // Without a value if all are doubtful, so that a line of those needs no other to change.
 	for i := range d.guesses {
 		g := &d.guesses[i]
 		begin, why := "      - ", g.why
 		if g.doubt != "" {
-			begin, why = "      # - ", "doubtful: "+g.doubt+"; "+g.why
+			begin, why = "      # - ", strings.Replace("doubtful: "+g.doubt+"; "+g.why, "?; ", "? ", 1)
 		}
 		say("%s%s # %s", begin, g.yaml(), why)
 	}
@@ -287,6 +282,9 @@ func (g *guess) yaml() string {
 	}
 	if s.Class != "" {
 		parts = append(parts, "class: "+string(s.Class))
+	}
+	if s.StatusCodes {
+		parts = append(parts, "status_codes: true")
 	}
 	return "{ " + strings.Join(parts, ", ") + " }"
 }

@@ -120,3 +120,27 @@ func TestADraftOfAForkIsWhatItForked(t *testing.T) {
 		require.Contains(t, text, " "+line, text)
 	}
 }
+
+// TestADraftKnowsWhatLabelsTell guesses by the values of labels and by words, where no server has such names.
+func TestADraftKnowsWhatLabelsTell(t *testing.T) {
+	const page = `# TYPE acme_throughput counter
+acme_throughput_total{code="200",endpoint="/inference"} 8
+acme_throughput_total{code="400",endpoint="/inference"} 1
+# TYPE acme_process_duration_second histogram
+acme_process_duration_second_bucket{stage="total",le="+Inf"} 8
+acme_process_duration_second_sum{stage="total"} 0.5
+acme_process_duration_second_count{stage="total"} 8
+# TYPE acme_remaining_task gauge
+acme_remaining_task 0
+`
+	text, err := draft.Kind([]byte(page), draft.Server{})
+	require.NoError(t, err)
+	for _, line := range []string{
+		"# - { name: throughput_total, signal: requests_finished_total, labels: { finish_reason: code }, " +
+			"status_codes: true } # doubtful: ",
+		"# - { name: process_duration_second, signal: request_duration_seconds } # doubtful: ",
+		"# - { name: remaining_task, signal: requests_active } # doubtful: ",
+	} {
+		require.Contains(t, text, line)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -327,7 +328,9 @@ func hints() []hint {
 		{engine.RequestPrefill, [][]string{one("prefill", "prompt"), one("duration", "time", "seconds", "latency")}},
 		{engine.RequestDecode, [][]string{one("decode", "generation"), one("duration", "time", "seconds", "latency")}},
 		{engine.RequestInference, [][]string{one("inference"), one("duration", "time", "seconds", "latency")}},
-		{engine.RequestDuration, [][]string{one("request", "e2e", "requests"), one("duration", "latency", "time")}},
+		{engine.RequestDuration, [][]string{
+			one("request", "e2e", "requests", "process", "processing"), one("duration", "latency", "time"),
+		}},
 		{engine.RequestPromptTokens, [][]string{one("prompt", "input"), one("tokens", "length")}},
 		{engine.RequestOutputTokens, [][]string{
 			one("generated", "generation", "output", "completion"), one("tokens", "length"),
@@ -350,6 +353,7 @@ func hints() []hint {
 		}},
 		{engine.RequestsWaiting, [][]string{one("waiting", "queue", "queued", "deferred", "pending")}},
 		{engine.RequestsRunning, [][]string{one("running", "processing", "active", "batch")}},
+		{engine.RequestsActive, [][]string{one("remaining", "inflight", "flight", "progress", "ongoing")}},
 	}
 }
 
@@ -359,8 +363,37 @@ func otherUnit(signal engine.Signal, have []string) bool {
 	return strings.HasSuffix(string(signal), "_tokens_total") && slices.ContainsFunc(have, timed)
 }
 
-// byWords guesses by the words of a name. That is always doubtful.
+// statusLabel returns the label all of whose values are HTTP statuses, empty without one.
+func statusLabel(f *family) string {
+	isStatus := regexp.MustCompile(`^[1-5]\d\d$`).MatchString
+	for _, label := range slices.Sorted(maps.Keys(f.values)) {
+		if !slices.ContainsFunc(f.values[label], func(v string) bool { return !isStatus(v) }) {
+			return label
+		}
+	}
+	return ""
+}
+
+// byStatus guesses that what is counted by HTTP status are requests.
+func (d *draft) byStatus(f *family) (g guess, ok bool) {
+	label := statusLabel(f)
+	if label == "" || f.typ != model.MetricTypeCounter && !strings.HasSuffix(f.name, "_total") {
+		return g, false
+	}
+	g = guess{
+		series: d.seriesOf(f.name, f, &engine.Meaning{Signal: engine.RequestsFinished}),
+		why:    "its label " + label + " has HTTP statuses",
+		doubt:  "are these requests to the model, each counted when it ends?",
+	}
+	g.series.Labels, g.series.StatusCodes = map[string]string{"finish_reason": label}, true
+	return g, true
+}
+
+// byWords guesses by the words of a name, or by what its labels tell. That is always doubtful.
 func (d *draft) byWords(f *family) (g guess, ok bool) {
+	if g, ok = d.byStatus(f); ok {
+		return g, true
+	}
 	have := words(d.own(f.name))
 	for _, h := range hints() {
 		found := make([]string, 0, len(h.words))
@@ -375,8 +408,8 @@ func (d *draft) byWords(f *family) (g guess, ok bool) {
 		g = guess{
 			series: d.seriesOf(f.name, f, &engine.Meaning{Signal: h.signal}),
 			why:    "it is a " + string(f.typ) + ", and its name has " + strings.Join(slices.Compact(found), " and "),
-			doubt:  "no server that is known has such a name",
 		}
+		g.doubt = cmp.Or(labelDoubt(f, &g.series), "no server that is known has such a name")
 		if h.signal == engine.RequestsFailed {
 			g.series.Class = engine.ClassServer
 			g.doubt = "who is to blame for these requests, the server or its clients?"
