@@ -168,7 +168,7 @@ func (f *doctorFlags) examine(ctx context.Context, out *output, file *config.Fil
 	r := report{Servers: []server{}} // A nil slice would be null in JSON.
 	if len(f.urls) == 0 {
 		searches, _ := c.ScrapeOnce(ctx, rounds*f.timeout) // A failing target is a finding.
-		text, _ := config.Read(f.file) // It was read before; without it, some warnings are missing.
+		text, _ := config.Read(f.file)                     // It was read before; without it, some warnings are missing.
 		r.Pools, r.Warnings = searches, warnings(f.file, text, file)
 	} else {
 		ctx, cancel := context.WithTimeout(ctx, rounds*f.timeout*time.Duration(len(f.urls)))
