@@ -22,6 +22,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/replica"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/secret"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
@@ -34,6 +35,8 @@ type Options struct {
 	Logger *slog.Logger
 	// Registerer registers the collector's own metrics.
 	Registerer prometheus.Registerer
+	// Secrets learns the secrets of all configurations; nil for a store of its own.
+	Secrets *secret.Store
 }
 
 // Collector scrapes every target of the configuration.
@@ -84,6 +87,10 @@ const startsPerCPU = 16
 // New returns a collector without configuration.
 func New(opts Options) (*Collector, error) {
 	shared := scrape.NewResources()
+	if opts.Secrets == nil {
+		opts.Secrets = shared.Secrets
+	}
+	shared.Secrets = opts.Secrets
 	c := &Collector{
 		opts:    opts,
 		applied: make(chan []*pool, 1),

@@ -17,6 +17,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/lane"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/secret"
 )
 
 // fakeScraper answers for all servers without a network, for tests with the clock of
@@ -164,3 +165,5 @@ func refusingScraper() *fakeScraper {
 
 // errRefused is the error of a port where nothing listens.
 var errRefused = fmt.Errorf("dial: %w", syscall.ECONNREFUSED)
+
+func (*fakeScraper) Secrets() *secret.Store { return nil }

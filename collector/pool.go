@@ -51,7 +51,7 @@ func (c *Collector) build(cfg *config.File, pc *config.Pool) (*pool, error) {
 	if err != nil {
 		return nil, err
 	}
-	sources, err := discovery.New(pc.Discovery, log)
+	sources, err := discovery.New(pc.Discovery, c.opts.Secrets, log)
 	if err != nil {
 		scraper.Close()
 		return nil, err

@@ -66,8 +66,8 @@ func TestRepeatedCredentialsAreHidden(t *testing.T) {
 	tc.apply(p)
 	tc.start()
 	page := tc.waitForText(
-		`model="<secret>"`,
-		`handler="/metrics?<secret>"`,
+		targetSeriesByReason("target_series_dropped_total", "echo", "secret", "label"),
+		targetSeriesByReason("target_series_dropped_total", "echo", "secret", "url"),
 		`engine_version="<secret>"`,
 		targetSeriesByReason("target_scrape_failures_total", "echo", "parse", "line"),
 		targetSeriesByReason("target_scrape_failures_total", "echo", "http_status", "lost"),
@@ -86,7 +86,7 @@ func TestRepeatedCredentialsAreHidden(t *testing.T) {
 		require.NotContains(t, page, secret)
 		require.NotContains(t, log.String(), secret)
 	}
-	require.Contains(t, log.String(), "Page repeats credentials of its request")
+	require.Contains(t, log.String(), "Page repeats credentials")
 	tc.waitForRefused("echo", 1)
 	require.Contains(t, log.String(), "Target refused")
 	require.Contains(t, requested.Load(), "key="+param, "it was asked with it")

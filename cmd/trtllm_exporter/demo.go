@@ -88,6 +88,7 @@ func (f *demoFlags) run(ctx context.Context, out *output, flags *webFlags) error
 	e, err := newExporter(
 		ctx,
 		logger,
+		out.secrets,
 		flags.options(),
 		func() (*config.File, error) { return config.Parse("demo", []byte(text)) },
 	)

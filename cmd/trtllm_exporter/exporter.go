@@ -18,6 +18,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/secret"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
 )
@@ -40,6 +41,7 @@ type exporter struct {
 func newExporter(
 	ctx context.Context,
 	logger *slog.Logger,
+	secrets *secret.Store,
 	opts web.Options,
 	load func() (*config.File, error),
 ) (*exporter, error) {
@@ -60,7 +62,12 @@ func newExporter(
 		logger.Info("Memory limit taken from the control group", "bytes", limit)
 	}
 	e := &exporter{logger: logger, load: load, store: snapshot.NewStore(), reloads: reloads}
-	e.collector, err = collector.New(collector.Options{Store: e.store, Logger: logger, Registerer: registry})
+	e.collector, err = collector.New(collector.Options{
+		Store:      e.store,
+		Logger:     logger,
+		Registerer: registry,
+		Secrets:    secrets,
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -20,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/secret"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
 )
 
@@ -38,10 +40,16 @@ func staticServer(t *testing.T) string {
 // running starts an exporter and returns it with a function that stops it.
 func running(t *testing.T, load func() (*config.File, error)) (e *exporter, stop func() error) {
 	t.Helper()
-	e, err := newExporter(t.Context(), promslog.NewNopLogger(), web.Options{
-		ListenAddresses: []string{"127.0.0.1:0"},
-		MaxInFlight:     40,
-	}, load)
+	return runningWith(t, promslog.NewNopLogger(), new(secret.Store), web.Options{}, load)
+}
+
+// runningWith is running with a log, a store of secrets, and options.
+func runningWith(
+	t *testing.T, log *slog.Logger, secrets *secret.Store, opts web.Options, load func() (*config.File, error),
+) (e *exporter, stop func() error) {
+	t.Helper()
+	opts.ListenAddresses, opts.MaxInFlight = []string{"127.0.0.1:0"}, 40
+	e, err := newExporter(t.Context(), log, secrets, opts, load)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)

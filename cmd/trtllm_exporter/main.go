@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/common/version"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/secret"
 )
 
 const program = "trtllm_exporter"
@@ -62,9 +63,9 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return exitOK
 	}
 	if format := out.log.Format; format != nil && format.String() == "json" {
-		promslog.New(&out.log).Error("Command failed", "err", strings.TrimRight(err.Error(), "\n"))
+		out.logger(&out.log).Error("Command failed", "err", strings.TrimRight(err.Error(), "\n"))
 	} else {
-		printFolded(stderr, program+": "+strings.TrimRight(err.Error(), "\n"))
+		printFolded(stderr, program+": "+out.secrets.Hide(strings.TrimRight(err.Error(), "\n")))
 	}
 	if exit, ok := errors.AsType[exitError](err); ok {
 		return exit.code
@@ -75,6 +76,13 @@ func run(args []string, stdout, stderr io.Writer) int {
 type output struct {
 	stdout, stderr io.Writer
 	log            promslog.Config
+	// secrets are hidden in all that is logged or printed about servers.
+	secrets *secret.Store
+}
+
+// logger returns the log of a command.
+func (o *output) logger(log *promslog.Config) *slog.Logger {
+	return slog.New(o.secrets.Handler(promslog.New(log).Handler()))
 }
 
 // commandLine declares the flags and returns the action of each subcommand.
@@ -85,7 +93,7 @@ func commandLine(stdout, stderr io.Writer) (*kingpin.Application, map[string]fun
 	app.UsageWriter(stdout).ErrorWriter(stderr)
 	app.HelpFlag.Short('h')
 	app.Version(version.Print(program)).VersionFlag.Help("Show the version.")
-	out := &output{stdout: stdout, stderr: stderr}
+	out := &output{stdout: stdout, stderr: stderr, secrets: new(secret.Store)}
 	promslogflag.AddFlags(app, &out.log)
 	out.log.Writer = stderr
 

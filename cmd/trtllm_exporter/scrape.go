@@ -12,7 +12,6 @@ import (
 	"github.com/alecthomas/kingpin/v2"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/common/model"
-	"github.com/prometheus/common/promslog"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
@@ -92,6 +91,7 @@ func (o *output) newCollector(f *config.File) (*collector.Collector, *snapshot.S
 		Store:      store,
 		Logger:     o.quietLogger(),
 		Registerer: prometheus.NewRegistry(),
+		Secrets:    o.secrets,
 	})
 	if err != nil {
 		return nil, nil, err
@@ -107,5 +107,5 @@ func (o *output) quietLogger() *slog.Logger {
 	if log.Level == nil || log.Level.String() == "info" {
 		log.Writer = io.Discard
 	}
-	return promslog.New(&log)
+	return o.logger(&log)
 }

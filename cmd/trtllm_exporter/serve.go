@@ -17,7 +17,6 @@ import (
 
 	"github.com/alecthomas/kingpin/v2"
 	"github.com/prometheus/common/model"
-	"github.com/prometheus/common/promslog"
 	"github.com/prometheus/prometheus/discovery/targetgroup"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
@@ -224,12 +223,12 @@ func serve(ctx context.Context, out *output, flags *webFlags, source *sourceFlag
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	defer signal.Stop(hangups)
-	logger := promslog.New(&out.log)
+	logger := out.logger(&out.log)
 	redirectKubernetesLog(logger)
 	redirectStandardLog(logger)
 	flags.ConfigFile = source.file
 	initial := config.Contents(source.file) // A change while the exporter starts must count as one.
-	e, err := newExporter(ctx, logger, flags.options(), source.load)
+	e, err := newExporter(ctx, logger, out.secrets, flags.options(), source.load)
 	if err != nil {
 		return err
 	}

@@ -91,7 +91,7 @@ func (f *topFlags) run(ctx context.Context, out *output) error {
 	defer running.Wait()
 	exporterCtx, stop := context.WithCancel(ctx)
 	defer stop()
-	e, err := newExporter(exporterCtx, out.quietLogger(), web.Options{ListenAddresses: []string{"127.0.0.1:0"}}, f.load)
+	e, err := newExporter(exporterCtx, out.quietLogger(), out.secrets, web.Options{ListenAddresses: []string{"127.0.0.1:0"}}, f.load)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/common/model"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/secret"
 )
 
 // Opener sends one request and returns the response with its body unread, regardless of the
@@ -21,6 +22,8 @@ import (
 // the exporter has too few connections.
 type Opener interface {
 	Open(ctx context.Context, method, url string, body []byte) (*http.Response, error)
+	// Secrets knows what must not be shown of an answer.
+	Secrets() *secret.Store
 }
 
 // Question is what to request from which server in which protocol.
@@ -159,7 +162,7 @@ func (a *attempt) report(failed *failure) Report {
 			// Whichever timer ends it, without any text it is the same.
 			failed = &failure{NoFirstToken, fmt.Sprintf("no text within %s", time.Duration(a.cfg.Timeout))}
 		}
-		return Report{Result: failed.result, Reason: plain(failed.reason), Frames: len(a.answer.texts)}
+		return Report{Result: failed.result, Reason: plain(a.open.Secrets().Hide(failed.reason)), Frames: len(a.answer.texts)}
 	}
 	sent := *a.sent.Load()
 	answer := &a.answer

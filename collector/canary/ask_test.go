@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/secret"
 )
 
 // script defines the behavior of a server: it writes texts and waits for durations.
@@ -695,5 +696,41 @@ func TestConnectionLimitIsNoServerFault(t *testing.T) {
 				reading,
 			)
 		}
+	}
+}
+
+func (tooFew) Secrets() *secret.Store { return nil }
+
+// A server may repeat the credentials of the request in any part of its answer.
+func TestReasonHasNoSecret(t *testing.T) {
+	// Z03.
+	const token = "Tok3n-cn-Zq81xYk2"
+	padding := strings.Repeat("x", 290)
+	for _, c := range []struct {
+		name   string
+		server http.Handler
+	}{
+		{"an error event", stream(script{`data: {"error":"no ` + token + `"}` + "\n\n"})},
+		{"an error of two lines", stream(script{`data: {"error":"no Tok3n-cn-` + "\ndata: Zq81xYk2\"}\n\n"})},
+		{"an error with escapes", stream(script{`data: {"error":"no \u0054ok3n-cn-\u005aq81xYk2"}` + "\n\n"})},
+		{"an error in percent", stream(script{`data: {"error":"no %54ok3n-cn-%5Aq81xYk2"}` + "\n\n"})},
+		{"an error under status 200", answer(200, "application/json", `{"error":"no `+token+`"}`)},
+		{"JSON under status 200", answer(200, "application/json", `{"token":"`+token+`"}`)},
+		{"a frame that is none", stream(script{"data: " + token + "\n\n"})},
+		{"an error object", stream(script{`data: {"error":{"message":"no ` + token + `","code":500}}` + "\n\n"})},
+		{"an event", stream(script{"event: error\n: " + token + "\n\n"})},
+		{"an error at the end of what is kept", stream(script{`data: {"error":"` + padding + token + `"}` + "\n\n"})},
+		{"a type", answer(200, "application/"+token, "")},
+		{"a status", answer(403, "application/json", `{"error":"no `+token+`"}`)},
+	} {
+		t.Run(c.name, bubble(func(t *testing.T) {
+			n := serve(t, c.server)
+			n.secrets.Add(token)
+			r := config().Ask(t.Context(), n, openAI())
+			require.NotEqual(t, canary.OK, r.Result)
+			require.NotEmpty(t, r.Reason)
+			require.NotContains(t, strings.ToLower(r.Reason), "zq81")
+			require.NotContains(t, r.Reason, "Tok3n")
+		}))
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/secret"
 )
 
 // recorded answers every POST with one text and every GET with the metadata of
@@ -52,3 +53,5 @@ func FuzzAnswers(f *testing.F) {
 		require.LessOrEqual(t, r.LongestGap, r.Duration)
 	})
 }
+
+func (recorded) Secrets() *secret.Store { return nil }

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/secret"
 	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
 )
 
@@ -16,12 +17,13 @@ import (
 type network struct {
 	*fixture.Listener
 
-	rt *http.Transport
+	rt      *http.Transport
+	secrets secret.Store
 }
 
 func newNetwork() *network {
 	l := fixture.Listen()
-	return &network{l, &http.Transport{DialContext: l.DialContext, DisableCompression: true}}
+	return &network{Listener: l, rt: &http.Transport{DialContext: l.DialContext, DisableCompression: true}}
 }
 
 // serve runs a server in the bubble of the test until it ends.
@@ -67,3 +69,5 @@ func openAI() canary.Question {
 func triton() canary.Question {
 	return canary.Question{Base: base, Model: "ensemble", Generate: true}
 }
+
+func (n *network) Secrets() *secret.Store { return &n.secrets }

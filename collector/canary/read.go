@@ -100,7 +100,7 @@ func notStreamed(text string) *failure {
 	if strings.Contains(text, `"error"`) {
 		return errorFrame("status 200 with an error: ", text)
 	}
-	return &failure{Malformed, "status 200 with JSON instead of a stream: " + plain(text)}
+	return &failure{Malformed, "status 200 with JSON instead of a stream: " + text}
 }
 
 func readSome(body io.Reader) string {

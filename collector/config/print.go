@@ -8,13 +8,15 @@ import (
 
 	"github.com/prometheus/common/model"
 	"gopkg.in/yaml.v3"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/secret"
 )
 
 // redacted replaces secrets inside a URL, where <secret> would be invalid.
 const redacted = "xxxxx"
 
 // secretToken replaces secret values.
-const secretToken = "<secret>"
+const secretToken = secret.Mark
 
 // String returns the document with defaults as YAML that Parse accepts. Passwords, tokens, keys
 // and parameters of targets are printed as <secret>; user names, passwords and queries of URLs as
@@ -41,9 +43,9 @@ func redact(n *yaml.Node, key string) {
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			name, value := n.Content[i].Value, n.Content[i+1]
 			switch {
-			case key == "http_headers" && isSecretName(name):
+			case key == "http_headers" && secret.Sounds(name):
 				hideAll(value)
-			case (key == "endpoint_params" || key == "claims") && value.Kind == yaml.ScalarNode && isSecretName(name):
+			case (key == "endpoint_params" || key == "claims") && value.Kind == yaml.ScalarNode && secret.Sounds(name):
 				value.SetString(secretToken)
 			case isParam(name) && key == "labels",
 				name == "replacement" && setsParam(n) && value.Value != defaultReplacement:
@@ -61,11 +63,6 @@ func redact(n *yaml.Node, key string) {
 			redact(item, key)
 		}
 	}
-}
-
-// isSecretName reports whether the value of a header or parameter is treated as a secret.
-func isSecretName(name string) bool {
-	return regexp.MustCompile(`(?i)auth|cookie|cred|key|pass|secret|token`).MatchString(name)
 }
 
 // defaultReplacement is the default replacement of a relabeling rule.

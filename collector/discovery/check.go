@@ -4,13 +4,15 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/secret"
 )
 
 // Check returns all errors that keep the sources of a validated configuration from being built.
 // It uses neither network nor cluster, and skips sources that query the cluster in which the
 // exporter runs.
 func Check(cfg Config) error {
-	_, err := build(cfg, slog.New(slog.DiscardHandler), func(b *block) bool { return !b.inCluster })
+	_, err := build(cfg, new(secret.Store), slog.New(slog.DiscardHandler), func(b *block) bool { return !b.inCluster })
 	return err
 }
 

@@ -12,6 +12,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/discovery"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/secret"
 )
 
 const everything = `
@@ -119,6 +120,6 @@ func TestInvalidBlockIsRefused(t *testing.T) {
 	ca := filepath.Join(t.TempDir(), "ca.pem")
 	require.NoError(t, os.WriteFile(ca, []byte("no certificate"), 0o600))
 	c := config(t, "http_sd_configs: [{url: http://h/}, {url: https://h/, tls_config: {ca_file: "+ca+"}}]")
-	_, err := discovery.New(c, promslog.NewNopLogger())
+	_, err := discovery.New(c, new(secret.Store), promslog.NewNopLogger())
 	require.ErrorContains(t, err, "http_sd_configs[1]: ")
 }

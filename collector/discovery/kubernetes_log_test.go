@@ -18,6 +18,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/discovery"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/secret"
 )
 
 // clientLines holds what the Kubernetes client and the sources log. The client's log is set once,
@@ -71,7 +72,7 @@ func watchCluster(t *testing.T, logger *slog.Logger, roles []string, servers ...
 		fmt.Fprintf(&text, "  - { role: %s, api_server: %q, namespaces: { "+
 			"names: [llm] } }\n", roles[i%len(roles)], server)
 	}
-	m, err := discovery.New(config(t, text.String()), logger)
+	m, err := discovery.New(config(t, text.String()), new(secret.Store), logger)
 	require.NoError(t, err)
 	done := make(chan struct{})
 	go func() {

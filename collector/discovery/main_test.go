@@ -15,6 +15,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/discovery"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/secret"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -97,7 +98,7 @@ func (s *seen) wait(tb testing.TB, want ...string) {
 // start runs the discovery of a configuration until the test ends.
 func start(tb testing.TB, text string) *seen {
 	tb.Helper()
-	m, err := discovery.New(config(tb, text), promslog.NewNopLogger())
+	m, err := discovery.New(config(tb, text), new(secret.Store), promslog.NewNopLogger())
 	require.NoError(tb, err)
 	s := &seen{Manager: m}
 	done := make(chan struct{})

@@ -7,16 +7,19 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	promconfig "github.com/prometheus/common/config"
+	"github.com/prometheus/common/model"
 	promdiscovery "github.com/prometheus/prometheus/discovery"
 	"github.com/prometheus/prometheus/discovery/http"
 	"github.com/prometheus/prometheus/discovery/targetgroup"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/secret"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
@@ -29,7 +32,9 @@ const (
 )
 
 type source struct {
-	key        string
+	key string
+	// files hold secrets that the source is asked with.
+	files      secret.Files
 	discoverer promdiscovery.Discoverer
 	// client counts the failures of a source whose client logs them elsewhere; nil for others.
 	client *clientFailures
@@ -37,7 +42,8 @@ type source struct {
 
 // Manager merges the target groups of the sources of one pool.
 type Manager struct {
-	logger *slog.Logger
+	logger  *slog.Logger
+	secrets *secret.Store
 	// internal holds the metrics of Prometheus' discoverers, which count failures. Sources in
 	// Kubernetes have registries of their own.
 	internal *prometheus.Registry
@@ -56,14 +62,17 @@ type status struct {
 // New builds the discovery of one pool from a validated configuration and reads the files that it
 // names, such as certificates, but starts nothing. The configuration must not be changed
 // afterwards.
-func New(cfg Config, logger *slog.Logger) (*Manager, error) {
-	return build(cfg, logger, func(*block) bool { return true })
+//
+// Secrets learns what the sources are asked with, and hides it in what they answer.
+func New(cfg Config, secrets *secret.Store, logger *slog.Logger) (*Manager, error) {
+	return build(cfg, secrets, logger, func(*block) bool { return true })
 }
 
 // build is New for selected entries.
-func build(cfg Config, logger *slog.Logger, wanted func(*block) bool) (*Manager, error) {
+func build(cfg Config, secrets *secret.Store, logger *slog.Logger, wanted func(*block) bool) (*Manager, error) {
 	m := &Manager{
 		logger:   logger,
+		secrets:  secrets,
 		internal: prometheus.NewRegistry(),
 		static:   staticGroups(cfg.StaticConfigs),
 	}
@@ -88,6 +97,7 @@ func build(cfg Config, logger *slog.Logger, wanted func(*block) bool) (*Manager,
 			}
 		}
 		m.reports.all = append(m.reports.all, target.Source{Key: b.key})
+		m.sources = append(m.sources, source{key: b.key, files: secrets.AddConfig(b.config), client: client})
 		// Connections are rare, and none must outlive the discovery.
 		options := []promconfig.HTTPClientOption{promconfig.WithKeepAlivesDisabled()}
 		if _, asks := b.config.(*http.SDConfig); asks {
@@ -106,7 +116,7 @@ func build(cfg Config, logger *slog.Logger, wanted func(*block) bool) (*Manager,
 		case err != nil:
 			errs = append(errs, fmt.Errorf("%s: %w", b.key, err))
 		}
-		m.sources = append(m.sources, source{b.key, d, client})
+		m.sources[len(m.sources)-1].discoverer = d
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
@@ -118,7 +128,31 @@ func (m *Manager) sourceLogger(i int, key string) *slog.Logger {
 	return slog.New(&errorRecorder{
 		m.logger.With("discovery", key).Handler(),
 		func(text string) bool { return m.reports.failed(i, text) },
+		func(text string) string {
+			m.sources[i].files.Read()
+			return m.secrets.Hide(target.Scrub(text))
+		},
 	})
+}
+
+// hide hides secrets in the labels of a group that a source found. Parameters are sent, and not shown.
+func (m *Manager) hide(i int, g *targetgroup.Group) {
+	if g == nil {
+		return
+	}
+	m.sources[i].files.Read()
+	for _, set := range append(slices.Clone(g.Targets), g.Labels) {
+		for name, value := range set {
+			if strings.HasPrefix(string(name), model.ParamLabelPrefix) {
+				continue
+			}
+			shownName, shown := m.secrets.HideInData(string(name)), m.secrets.HideInData(string(value))
+			if shownName != string(name) || shown != string(value) {
+				delete(set, name)
+				set[model.LabelName(shownName)] = model.LabelValue(shown)
+			}
+		}
+	}
 }
 
 // staticGroups returns the groups with unique Sources.
@@ -215,6 +249,9 @@ func (m *Manager) merge(ctx context.Context, updates <-chan change, update func(
 		case <-ctx.Done():
 			return
 		case c := <-updates:
+			for _, g := range c.groups {
+				m.hide(c.source, g)
+			}
 			changed := all.apply(c)
 			if m.reports.answered(c.source, countTargets(maps.Values(all.latest[c.source]))) {
 				m.logger.Info("Source of targets answers again", "discovery", m.sources[c.source].key)

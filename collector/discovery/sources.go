@@ -77,6 +77,8 @@ type errorRecorder struct {
 	slog.Handler
 
 	record func(text string) (log bool)
+	// hide removes what is secret from a text.
+	hide func(text string) string
 }
 
 // Enabled implements slog.Handler. Errors are recorded even if they are not logged.
@@ -85,9 +87,9 @@ func (h *errorRecorder) Enabled(ctx context.Context, level slog.Level) bool {
 }
 
 func (h *errorRecorder) Handle(ctx context.Context, r slog.Record) error {
-	scrubbed, err := slog.NewRecord(r.Time, r.Level, target.Scrub(r.Message), r.PC), ""
+	scrubbed, err := slog.NewRecord(r.Time, r.Level, h.hide(r.Message), r.PC), ""
 	r.Attrs(func(a slog.Attr) bool {
-		a = scrub(a)
+		a = h.scrub(a)
 		scrubbed.AddAttrs(a)
 		if a.Key == "err" || a.Key == "error" {
 			err = a.Value.String()
@@ -110,10 +112,10 @@ func (h *errorRecorder) Handle(ctx context.Context, r slog.Record) error {
 	return h.Handler.Handle(ctx, scrubbed)
 }
 
-// scrub removes secrets from the URLs in an attribute.
-func scrub(a slog.Attr) slog.Attr {
+// scrub removes what is secret from an attribute.
+func (h *errorRecorder) scrub(a slog.Attr) slog.Attr {
 	if kind := a.Value.Kind(); kind == slog.KindString || kind == slog.KindAny {
-		return slog.String(a.Key, target.Scrub(a.Value.String()))
+		return slog.String(a.Key, h.hide(a.Value.String()))
 	}
 	return a
 }
@@ -121,11 +123,11 @@ func scrub(a slog.Attr) slog.Attr {
 func (h *errorRecorder) WithAttrs(attrs []slog.Attr) slog.Handler {
 	all := make([]slog.Attr, len(attrs))
 	for i, a := range attrs {
-		all[i] = scrub(a)
+		all[i] = h.scrub(a)
 	}
-	return &errorRecorder{h.Handler.WithAttrs(all), h.record}
+	return &errorRecorder{h.Handler.WithAttrs(all), h.record, h.hide}
 }
 
 func (h *errorRecorder) WithGroup(name string) slog.Handler {
-	return &errorRecorder{h.Handler.WithGroup(name), h.record}
+	return &errorRecorder{h.Handler.WithGroup(name), h.record, h.hide}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/discovery"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/secret"
 )
 
 // write replaces a file atomically, like an operator's tool.
@@ -144,7 +145,7 @@ func TestStats(t *testing.T) {
 }
 
 func TestUnusedDiscoveryLeaksNothing(t *testing.T) {
-	m, err := discovery.New(config(t, everythingThatCanBeBuilt), promslog.NewNopLogger())
+	m, err := discovery.New(config(t, everythingThatCanBeBuilt), new(secret.Store), promslog.NewNopLogger())
 	require.NoError(t, err)
 	require.Equal(t, discovery.Stats{Failures: map[string]float64{"dns": 0, "file": 0, "http": 0}}, m.Stats())
 }

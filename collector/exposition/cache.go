@@ -93,15 +93,15 @@ func (c *Cache) Match(body []byte, contentType string, label *Labeler) (Page, bo
 	return Page{matched: b}, c.pattern.match(b, body, format)
 }
 
-// Read reads a page that does not match the previous one. Its names, label values and HELP are
-// changed by hide, which may be nil: pages that match this one later have the same text, and need
-// not be searched for what must not be shown. Values and bounds stay, since they are numbers.
-func (c *Cache) Read(body []byte, contentType string, hide Hide) (Page, error) {
+// Read reads a page that does not match the previous one. Series and HELP in which secret, which may be
+// nil, finds what must not be shown are left out: pages that match this one later have the same text, and
+// need not be searched. Values and bounds are numbers.
+func (c *Cache) Read(body []byte, contentType string, secret Secret) (Page, error) {
 	format, err := formatOf(contentType)
 	if err != nil {
 		return Page{}, err
 	}
-	r, err := readBody(body, format, hide, &c.opts)
+	r, err := readBody(body, format, secret, &c.opts)
 	return Page{read: r}, err
 }
 

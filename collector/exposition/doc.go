@@ -13,7 +13,7 @@
 // scans the numbers, without hashing or allocating per series. Both paths return the same [Block],
 // byte for byte; a differential fuzz test compares them.
 //
-// The slow path also replaces what must not be shown (hide.go). The fast path need not search for it:
+// The slow path also leaves out what must not be shown (secret.go). The fast path need not search for it:
 // it compares the text as the server wrote it.
 //
 // Replicas of a pool have the same series apart from replica_id and gpu_uuid. The text of their

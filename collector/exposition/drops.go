@@ -14,6 +14,7 @@ const (
 	DropInvalidName      = "invalid_name"
 	DropInvalidHistogram = "invalid_histogram"
 	DropInvalidSummary   = "invalid_summary"
+	DropSecret           = "secret"
 )
 
 // DropReasons lists the reasons in the order of [Drops].
@@ -21,14 +22,14 @@ func DropReasons() []string {
 	return []string{
 		DropDuplicate, DropInvalidLabels, DropReservedLabel, DropReservedName,
 		DropTypeConflict, DropRelabel, DropInvalidName,
-		DropInvalidHistogram, DropInvalidSummary,
+		DropInvalidHistogram, DropInvalidSummary, DropSecret,
 	}
 }
 
 // Drops counts the anomalies of one page.
 type Drops struct {
 	// ByReason counts the dropped series in the order of [DropReasons].
-	ByReason [9]uint32
+	ByReason [10]uint32
 	// Collisions is the sum of [Labeled].Collisions.
 	Collisions uint32
 	// Timestamps counts the samples whose timestamps were removed.

@@ -36,8 +36,8 @@ type pageReader struct {
 	format bodyFormat
 	body   []byte
 	opts   *Options
-	// hide changes texts before they are stored; nil if all may be shown.
-	hide    Hide
+	// secret finds what must not be shown; nil if the page has nothing of it.
+	secret  Secret
 	samples []sample
 	meta    metadata
 	// consumed is the offset up to which the parser has read.
@@ -53,8 +53,8 @@ type pageReader struct {
 // is no error.
 func (c *Cache) add(r *pageReader) (*Block, error) {
 	renderer := &seriesRenderer{opts: &c.opts}
-	if r.hide == nil {
-		renderer.previous = c.series // What is to be hidden may change from page to page.
+	if r.secret == nil {
+		renderer.previous = c.series // What must not be shown may change from page to page.
 	}
 	if c.label != nil {
 		renderer.label = *c.label
@@ -78,7 +78,7 @@ func (c *Cache) add(r *pageReader) (*Block, error) {
 const typicalSampleBytes, maxInitialSamples = 100, 1024
 
 // readBody reads a body on the slow path.
-func readBody(body []byte, format bodyFormat, hide Hide, opts *Options) (*pageReader, error) {
+func readBody(body []byte, format bodyFormat, secret Secret, opts *Options) (*pageReader, error) {
 	// The parser appends a newline. With spare capacity the body is not moved, which offset
 	// relies on.
 	if cap(body) == len(body) {
@@ -88,10 +88,10 @@ func readBody(body []byte, format bodyFormat, hide Hide, opts *Options) (*pageRe
 		format:  format,
 		body:    body,
 		opts:    opts,
-		hide:    hide,
+		secret:  secret,
 		samples: make([]sample, 0, min(len(body)/typicalSampleBytes, maxInitialSamples)),
 		meta:    metadata{maxHelp: opts.Limits.Help},
-		split:   seriesSplitter{hide: hide},
+		split:   seriesSplitter{secret: secret},
 	}
 	err := r.read()
 	return r, err
@@ -99,7 +99,7 @@ func readBody(body []byte, format bodyFormat, hide Hide, opts *Options) (*pageRe
 
 // block renders the series of the body. It may be called again, with another renderer.
 func (r *pageReader) block(renderer *seriesRenderer) (*Block, error) {
-	renderer.split.hide = r.hide
+	renderer.split.secret = r.secret
 	shape, err := r.shape(renderer)
 	if err != nil {
 		return nil, err
@@ -138,8 +138,8 @@ func (r *pageReader) read() error {
 			return r.checkEnd()
 		}
 		if err != nil {
-			if r.hide != nil {
-				err = errHidden
+			if r.secret != nil {
+				err = errSecret
 			}
 			return &ParseError{
 				Line: r.line(),
@@ -150,15 +150,17 @@ func (r *pageReader) read() error {
 		case textparse.EntryHelp:
 			name, text := p.Help()
 			r.advance(name)
-			r.meta.setHelp(r.name(name), r.hide.text(string(text)))
+			if !r.secret.in(string(text)) {
+				r.meta.setHelp(unescape(name), string(text))
+			}
 		case textparse.EntryType:
 			name, typ := p.Type()
 			r.advance(name)
-			r.drops.Conflicts += r.meta.setType(r.name(name), typ)
+			r.drops.Conflicts += r.meta.setType(unescape(name), typ)
 		case textparse.EntryUnit:
 			name, _ := p.Unit()
 			r.advance(name)
-			r.meta.get(r.name(name)) // It declares the family; text has no units.
+			r.meta.get(unescape(name)) // It declares the family; text has no units.
 		case textparse.EntryComment:
 			r.advance(p.Comment())
 		case textparse.EntrySeries:
@@ -244,9 +246,6 @@ func (r *pageReader) sample(p textparse.Parser) error {
 	})
 	return nil
 }
-
-// name returns the name in a line of metadata.
-func (r *pageReader) name(text []byte) string { return r.hide.name(unescape(text)) }
 
 // nameOf returns the name of a series, empty if it will be dropped.
 func (r *pageReader) nameOf(series []byte) string {

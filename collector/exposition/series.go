@@ -14,8 +14,8 @@ import (
 // cannot be used for that: it rewrites the values of le and quantile ("100" becomes "100.0"). A
 // splitter can be reused, but is not safe for concurrent use.
 type seriesSplitter struct {
-	// hide changes names and label values; nil if all may be shown.
-	hide    Hide
+	// secret finds what must not be shown; nil if the page has nothing of it.
+	secret  Secret
 	builder labels.ScratchBuilder
 	names   []string
 }
@@ -28,9 +28,9 @@ func (s *seriesSplitter) labels(text []byte) (lset labels.Labels, drop string) {
 	text = bytes.TrimLeft(text, " \t")
 	name, pairs, _ := bytes.Cut(text, []byte{'{'})
 	if name = bytes.TrimRight(name, " \t"); len(name) > 0 {
-		s.builder.Add(model.MetricNameLabel, s.hide.name(unescape(name)))
+		drop = s.name(name)
 	}
-	drop = s.pairs(pairs)
+	drop = cmp.Or(s.pairs(pairs), drop)
 	s.builder.Sort()
 	return s.builder.Labels(), drop
 }
@@ -45,14 +45,22 @@ func (s *seriesSplitter) pairs(text []byte) (drop string) {
 		name, text = cutName(text)
 		text = bytes.TrimLeft(text, " \t")
 		if len(text) == 0 || text[0] != '=' {
-			s.builder.Add(model.MetricNameLabel, s.hide.name(unescape(name)))
+			drop = cmp.Or(s.name(name), drop)
 			continue
 		}
 		text = bytes.TrimLeft(text[1:], " \t")
 		value, text = cutQuoted(text)
-		label := unescape(name)
-		drop = cmp.Or(s.add(s.hide.name(label), s.hide.value(label, unescape(value))), drop)
+		drop = cmp.Or(s.add(unescape(name), unescape(value)), drop)
 	}
+}
+
+func (s *seriesSplitter) name(text []byte) (drop string) {
+	name := unescape(text)
+	s.builder.Add(model.MetricNameLabel, name)
+	if s.secret.in(name) {
+		return DropSecret
+	}
+	return ""
 }
 
 // add adds one label, or returns the reason to drop the series. textparse accepts
@@ -67,6 +75,9 @@ func (s *seriesSplitter) add(name, value string) (drop string) {
 	}
 	if value != "" {
 		s.builder.Add(name, value)
+	}
+	if s.secret.inLabel(name, value) {
+		return DropSecret
 	}
 	return ""
 }

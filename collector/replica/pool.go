@@ -10,6 +10,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/secret"
 )
 
 // Pool is what the replicas of one pool have in common. They only read it.
@@ -57,6 +58,14 @@ type Pool struct {
 	// has them.
 	GRPC, IterationStats bool
 	Canary               canary.Config
+}
+
+// secrets returns what must not be shown, nil if there is nothing.
+func (p *Pool) secrets() *secret.Store {
+	if p.Scraper == nil {
+		return nil
+	}
+	return p.Scraper.Secrets()
 }
 
 func (p *Pool) kinds() *engine.Kinds {

@@ -28,7 +28,7 @@ type pageReader struct {
 	identity *assess.Identity
 	// restarted is true if the last page waited because its process had restarted.
 	restarted bool
-	// repeats is true if the last new page repeated credentials of its request.
+	// repeats is true if the last new page repeated credentials.
 	repeats bool
 }
 
@@ -138,19 +138,19 @@ func (r *Replica) read(p *scrape.Fetched) (*exposition.Block, error) {
 	return raw, nil
 }
 
-// readText reads the text of a page without the credentials of its request. A page that differs from
-// the previous one in values only has its texts, in which they are hidden.
+// readText reads the text of a page, without series that have a secret. A page that differs from the
+// previous one in values only lacks the same series.
 func (r *Replica) readText(p *scrape.Page) (exposition.Page, error) {
 	reader := &r.reader
 	if page, ok := reader.cache.Match(p.Body, p.ContentType, reader.label); ok {
 		return page, nil
 	}
-	hide := p.Hide()
-	if hide != nil && !reader.repeats {
-		r.log.Warn("Page repeats credentials of its request, which are hidden")
+	secret := p.Secret()
+	if secret != nil && !reader.repeats {
+		r.log.Warn("Page repeats credentials; series with one are left out")
 	}
-	reader.repeats = hide != nil
-	return reader.cache.Read(p.Body, p.ContentType, hide)
+	reader.repeats = secret != nil
+	return reader.cache.Read(p.Body, p.ContentType, secret)
 }
 
 // add labels a page that was read. A new page reserves its memory first, and the first one

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/secret"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
@@ -312,3 +313,5 @@ func (s *stepped) shows(text string) {
 		require.Failf(s.t, "The page lacks a text", "%s\nand has\n%s", text, like.String())
 	}
 }
+
+func (*server) Secrets() *secret.Store { return nil }

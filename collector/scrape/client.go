@@ -13,6 +13,7 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/lane"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/secret"
 )
 
 // Scraper sends requests to the servers of one pool. It is a [Client] or a fake in tests. It
@@ -28,6 +29,8 @@ type Scraper interface {
 	ScrapeFresh(ctx context.Context, url string, buf []byte) (Page, error)
 	// Open returns a response that is streamed; see [Client.Open].
 	Open(ctx context.Context, method, url string, body []byte) (*http.Response, error)
+	// Secrets knows what must not be shown of what a server sends.
+	Secrets() *secret.Store
 	// PageLane and QuestionLane return lanes, or nil; see [Client.PageLane].
 	PageLane(url string, timeout time.Duration) *lane.Lane
 	QuestionLane(url string, keepAlive bool) *lane.Lane
@@ -52,7 +55,7 @@ type Page struct {
 	Kept bool
 
 	memory reservation
-	sent   sent
+	shown  shown
 }
 
 // Release frees the memory of the body, which must not be used afterwards.
@@ -72,7 +75,6 @@ type Client struct {
 	guard     *guard
 	config    Config
 	resources *Resources
-	public    map[string]bool
 	proxied   bool
 	// plain is true if requests are sent without credentials.
 	plain bool
@@ -97,9 +99,10 @@ func (r *Resources) client(cfg Config, logger *slog.Logger, dialer func(controlF
 	}
 	proxied := cfg.Proxy.Proxy() != nil
 	c := &Client{
-		guard: guard, config: cfg, resources: r, public: publicHeaders(&cfg), proxied: proxied,
+		guard: guard, config: cfg, resources: r, proxied: proxied,
 		plain: !proxied && cfg.Authorization == nil && cfg.BasicAuth == nil && cfg.OAuth2 == nil && cfg.Headers == nil,
 	}
+	r.Secrets.AddConfig(cfg)
 	c.dial = r.limitDial(dialer(guard.control))
 	var token *tokenSource
 	if cfg.OAuth2 != nil {
@@ -108,7 +111,7 @@ func (r *Resources) client(cfg Config, logger *slog.Logger, dialer func(controlF
 			return nil, fmt.Errorf("oauth2: %w", err)
 		}
 		c.transports = append(c.transports, login)
-		token = newTokenSource(cfg.OAuth2, login)
+		token = newTokenSource(cfg.OAuth2, login, r.Secrets)
 	}
 	if c.rt, err = c.roundTripper(&cfg, idleTimeout, token); err != nil {
 		return nil, err
@@ -119,7 +122,7 @@ func (r *Resources) client(cfg Config, logger *slog.Logger, dialer func(controlF
 	if c.fresh, err = c.roundTripper(&cfg, notIdle, token); err != nil {
 		return nil, err
 	}
-	c.signer = credentials(&cfg, recorder{unsent{}, c.public}, token)
+	c.signer = credentials(&cfg, recorder{unsent{}, c.noted()}, token)
 	r.connections.Add(c)
 	if cfg.TLS.InsecureSkipVerify {
 		logger.Warn("Certificates of targets are not verified", "key", "tls_config.insecure_skip_verify")
@@ -133,8 +136,11 @@ func (c *Client) roundTripper(cfg *Config, idle time.Duration, token *tokenSourc
 		return nil, err
 	}
 	c.transports = append(c.transports, base)
-	return credentials(cfg, recorder{base, c.public}, token), nil
+	return credentials(cfg, recorder{base, c.noted()}, token), nil
 }
+
+// Secrets returns what must not be shown of what a server sends.
+func (c *Client) Secrets() *secret.Store { return c.resources.Secrets }
 
 // Close closes the idle connections; running scrapes are not affected.
 func (c *Client) Close() {
@@ -205,8 +211,8 @@ func (c *Client) scrape(ctx context.Context, rt http.RoundTripper, url string, p
 		return failure
 	}
 	defer closeBody(resp)
-	page.sent = s.sent
-	return s.sent.redactFailure(c.readPage(s, resp, page)) //nolint:contextcheck // A scope is a context.
+	page.shown = s.shown
+	return s.failure(c.readPage(s, resp, page)) //nolint:contextcheck // A scope is a context.
 }
 
 // begin starts a request, whose scope is canceled when the lease of its connection is
@@ -218,7 +224,7 @@ func (c *Client) begin(ctx context.Context) (s *scope, end func()) {
 		l.grace = min(l.grace, time.Until(deadline)/graceShare)
 	}
 	l.renew()
-	s = &scope{lease: l}
+	s = &scope{lease: l, shown: shown{secrets: c.resources.Secrets}}
 	s.Context, l.cancel = context.WithCancelCause(ctx)
 	connections.join(l)
 	return s, func() {
@@ -232,7 +238,7 @@ func (c *Client) readPage(s *scope, resp *http.Response, page *Page) (failure *E
 	if failure := checkStatus(s, resp); failure != nil {
 		return failure
 	}
-	if failure := s.sent.checkContentType(page.ContentType); failure != nil {
+	if failure := s.checkContentType(page.ContentType); failure != nil {
 		return failure
 	}
 	page.Body, failure = c.readBody(s, resp, &page.memory, page.Body, int64(c.config.Limits.Body))
@@ -294,9 +300,9 @@ func (c *Client) do(
 		status, header, answer, failure = c.doHTTP(s, rt, method, url, body, limit)
 	}
 	if failure != nil {
-		return status, header, nil, s.sent.redactFailure(failure)
+		return status, header, nil, s.failure(failure)
 	}
-	return status, header, s.sent.onPages().hideInAnswer(answer), nil
+	return status, header, s.store().HideInAnswer(answer), nil
 }
 
 func (c *Client) doHTTP(
@@ -347,7 +353,7 @@ func (c *Client) Open(ctx context.Context, method, url string, body []byte) (*ht
 func (c *Client) open(s *scope, method, url string, body []byte) (*http.Response, *Error) {
 	if isGRPC(url) {
 		resp, failure := c.openGRPC(s, method, url, body, c.maxBody(int64(c.config.Limits.Body)))
-		return resp, s.sent.redactFailure(failure)
+		return resp, s.failure(failure)
 	}
 	req, failure := newRequest(s, method, url, acceptStream, body)
 	if failure != nil {

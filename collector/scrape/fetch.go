@@ -13,6 +13,7 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/lane"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/secret"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
@@ -66,7 +67,7 @@ type Fetcher struct {
 // Otherwise it requests the page within the rest of the timeout, which began at Start.
 func (f *Fetcher) Fetch(ctx context.Context, answer *lane.Answer) *Fetched {
 	if answer != nil {
-		f.Page, f.Err = lanePage(*answer, f.Server.URL)
+		f.Page, f.Err = lanePage(*answer, f.Server.URL, f.secrets())
 		f.Duration, f.Received = answer.Duration, answer.Received
 		return &f.Fetched
 	}
@@ -77,6 +78,13 @@ func (f *Fetcher) Fetch(ctx context.Context, answer *lane.Answer) *Fetched {
 		f.Received = time.Now() // No page was requested.
 	}
 	return &f.Fetched
+}
+
+func (f *Fetcher) secrets() *secret.Store {
+	if f.Scraper == nil {
+		return nil
+	}
+	return f.Scraper.Secrets()
 }
 
 // FetchFresh requests a page over a connection of its own. The caller releases it.

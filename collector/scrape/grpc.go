@@ -99,14 +99,15 @@ func (c *Client) grpcMetadata(s *scope) (metadata.MD, error) {
 	}
 	closeBody(resp)
 	md := make(metadata.MD)
-	for name, values := range s.sent.header {
+	for name, values := range resp.Request.Header {
 		md.Append(name, values...)
 	}
 	return md, nil
 }
 
+// unsent answers a request with itself.
 type unsent struct{}
 
-func (unsent) RoundTrip(*http.Request) (*http.Response, error) {
-	return &http.Response{StatusCode: http.StatusNoContent, Body: http.NoBody}, nil
+func (unsent) RoundTrip(req *http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusNoContent, Body: http.NoBody, Request: req}, nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/lane"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/secret"
 )
 
 const (
@@ -84,10 +85,10 @@ func addressOf(u *url.URL) (netip.AddrPort, bool) {
 }
 
 // lanePage converts the answer of a lane to a page, which shares its memory.
-func lanePage(answer lane.Answer, rawURL string) (Page, error) {
-	page := Page{Body: answer.Body, ContentType: answer.ContentType, Kept: answer.Kept}
-	_, page.sent.query, _ = strings.Cut(rawURL, "?")
-	if failure := page.sent.checkContentType(page.ContentType); failure != nil {
+func lanePage(answer lane.Answer, rawURL string, secrets *secret.Store) (Page, error) {
+	page := Page{Body: answer.Body, ContentType: answer.ContentType, Kept: answer.Kept, shown: shown{secrets: secrets}}
+	_, page.shown.query, _ = strings.Cut(rawURL, "?")
+	if failure := page.shown.checkContentType(page.ContentType); failure != nil {
 		return Page{}, failure
 	}
 	return page, nil

@@ -18,6 +18,7 @@ const maxHops, maxDrained = 3, 2048
 // scheme, host and port only: neither credentials nor requests ever go to another
 // server. The caller closes the body of the response.
 func (c *Client) send(s *scope, rt http.RoundTripper, req *http.Request) (*http.Response, *Error) {
+	s.query = req.URL.RawQuery
 	for hop := 0; ; hop++ {
 		if c.proxied {
 			if err := c.guard.checkHost(req.URL.Hostname()); err != nil {
@@ -26,7 +27,7 @@ func (c *Client) send(s *scope, rt http.RoundTripper, req *http.Request) (*http.
 		}
 		resp, err := rt.RoundTrip(req)
 		if err != nil {
-			return nil, s.sent.redactFailure(classify(s, stageHeaders, err))
+			return nil, s.failure(classify(s, stageHeaders, err))
 		}
 		if !c.config.FollowRedirects || req.Method != http.MethodGet || !isRedirect(resp.StatusCode) {
 			return resp, nil
@@ -38,11 +39,11 @@ func (c *Client) send(s *scope, rt http.RoundTripper, req *http.Request) (*http.
 			failure = failf(
 				ReasonRedirect, strconv.Itoa(resp.StatusCode),
 				"stopped after %d redirects, the next was to %s; set the address of the page itself", maxHops,
-				s.sent.redactURL(next),
+				s.redactURL(next),
 			)
 		}
 		if failure != nil {
-			return nil, s.sent.redactFailure(failure)
+			return nil, s.failure(failure)
 		}
 		req = req.WithContext(s)
 		req.URL = next
@@ -71,7 +72,7 @@ func (s *scope) nextURL(resp *http.Response) (*url.URL, *Error) {
 			ReasonRedirect, class,
 			"the server redirects to %s, and follow_redirects stays on the same scheme, host and port; set the "+
 				"target to that address if it is right",
-			s.sent.redactURL(next),
+			s.redactURL(next),
 		)
 	}
 	next.User = nil
@@ -85,9 +86,9 @@ func hostPort(u *url.URL) string {
 }
 
 // redactURL returns the URL without user and query, which may be secret.
-func (s *sent) redactURL(u *url.URL) string {
+func (s *shown) redactURL(u *url.URL) string {
 	const maxLength = 200
-	text := s.redact((&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String())
+	text := s.store().Hide((&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String())
 	if len(text) > maxLength {
 		text = text[:maxLength] + "..."
 	}
@@ -97,7 +98,7 @@ func (s *sent) redactURL(u *url.URL) string {
 func (s *scope) redirectFailure(resp *http.Response) *Error {
 	destination := "elsewhere"
 	if next, err := resp.Location(); err == nil {
-		destination = s.sent.redactURL(next)
+		destination = s.redactURL(next)
 	}
 	return failf(
 		ReasonRedirect, strconv.Itoa(resp.StatusCode),

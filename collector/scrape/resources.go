@@ -1,5 +1,7 @@
 package scrape
 
+import "github.com/trtllm-exporter/trtllm_exporter/collector/secret"
+
 // Resources are shared by the clients of all pools: memory for large bodies and pages, and
 // connections. They are safe for concurrent use.
 type Resources struct {
@@ -7,6 +9,8 @@ type Resources struct {
 	// pages limits the memory that large pages retain; nil means no limit.
 	pages       *Budget
 	connections *Budget
+	// Secrets knows the secrets of the clients, and of others that share it.
+	Secrets *secret.Store
 	// maxBody limits the size of one body; 0 means no limit.
 	maxBody int64
 }
@@ -24,6 +28,7 @@ func newResources(memory, maxBody int64, connections int) *Resources {
 	limit := int64(connections)
 	slow := shortage("the response took long while others waited for one of the %d connections to targets", limit)
 	return &Resources{
+		Secrets:     new(secret.Store),
 		large:       newBodyBudget(memory),
 		huge:        newBodyBudget(memory),
 		connections: newBudget(limit, slow),

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/secret"
 )
 
 // maxQuoted is how many bytes of a body an error message quotes, maxInspected how many are
@@ -44,11 +46,10 @@ func quoteBody(s *scope, resp *http.Response) string {
 		return "(compressed)"
 	}
 	var buf [maxInspected]byte
-	n, _ := io.ReadFull(resp.Body, buf[:]) // The status is the failure; any part of the body will do.
-	text := s.sent.redact(string(buf[:n]))
-	if secrets := s.sent.secrets(minInErrors, nil); n == len(buf) && len(secrets) > 0 {
-		// The last bytes may be the start of a secret.
-		text = text[:max(0, len(text)-len(secrets[0]))]
+	n, _ := io.ReadFull(resp.Body, buf[:])  // The status is the failure; any part of the body will do.
+	text := s.store().Hide(string(buf[:n])) // Before it is cut.
+	if n == len(buf) && len(text) <= maxQuoted {
+		text = text[:strings.LastIndex(text, secret.Mark)+len(secret.Mark)] // What follows may be the start of one.
 	}
 	if len(text) > maxQuoted {
 		return strconv.Quote(text[:maxQuoted]) + "..."
@@ -58,12 +59,12 @@ func quoteBody(s *scope, resp *http.Response) string {
 
 // checkContentType is the function without the secrets of the request, which its text would show cut
 // and in lower case.
-func (s *sent) checkContentType(contentType string) *Error {
+func (s *shown) checkContentType(contentType string) *Error {
 	failure := checkContentType(contentType)
 	if failure == nil {
 		return nil
 	}
-	return s.redactFailure(cmp.Or(checkContentType(s.redact(contentType)), failure))
+	return s.failure(cmp.Or(checkContentType(s.store().Hide(contentType)), failure))
 }
 
 // checkContentType rejects media types that cannot be a text page. Everything else passes,

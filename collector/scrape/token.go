@@ -10,6 +10,8 @@ import (
 	promconfig "github.com/prometheus/common/config"
 	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/clientcredentials"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/secret"
 )
 
 const grantClientCredentials = "client_credentials"
@@ -20,13 +22,15 @@ const grantClientCredentials = "client_credentials"
 type tokenSource struct {
 	client *http.Client
 	secret promconfig.SecretReader
+	// known learns the client's secret and each token before they are sent.
+	known *secret.Store
 	// lock guards the fields below; it is a channel so that a scrape can stop waiting.
 	lock    chan struct{}
 	request clientcredentials.Config
 	token   *oauth2.Token
 }
 
-func newTokenSource(c *promconfig.OAuth2, rt http.RoundTripper) *tokenSource {
+func newTokenSource(c *promconfig.OAuth2, rt http.RoundTripper, known *secret.Store) *tokenSource {
 	params := url.Values{}
 	for name, value := range c.EndpointParams {
 		params.Set(name, value)
@@ -37,6 +41,7 @@ func newTokenSource(c *promconfig.OAuth2, rt http.RoundTripper) *tokenSource {
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 		secret: secretReader(c.ClientSecret, c.ClientSecretFile),
+		known:  known,
 		lock:   make(chan struct{}, 1),
 		request: clientcredentials.Config{
 			ClientID:       c.ClientID,
@@ -64,6 +69,7 @@ func (s *tokenSource) get(ctx context.Context) (*oauth2.Token, error) {
 			return nil, fmt.Errorf("oauth2.client_secret_file: %w", err)
 		}
 		s.request.ClientSecret = text
+		s.known.Note(text, s.request.ClientID+":"+text)
 	}
 	token, err := s.request.Token(context.WithValue(ctx, oauth2.HTTPClient, s.client))
 	if err != nil {
@@ -72,18 +78,12 @@ func (s *tokenSource) get(ctx context.Context) (*oauth2.Token, error) {
 			err = outer.Err
 		}
 		if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
-			refused.ErrorCode = s.sent().redact(refused.ErrorCode)
+			refused.ErrorCode = s.known.Hide(refused.ErrorCode)
 		}
 		return nil, fmt.Errorf("oauth2.token_url: %w", err)
 	}
 	s.token = token
 	return token, nil
-}
-
-func (s *tokenSource) sent() *sent {
-	req := http.Request{Header: http.Header{}}
-	req.SetBasicAuth(s.request.ClientID, s.request.ClientSecret)
-	return &sent{header: req.Header}
 }
 
 type tokenTransport struct {

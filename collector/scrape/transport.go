@@ -40,7 +40,7 @@ type scope struct {
 	lease *lease
 	// certificateRequested is set when the server requested a client certificate.
 	certificateRequested atomic.Bool
-	sent                 sent
+	shown
 }
 
 // scopeKey is the key of the scope in the context of a dial.

@@ -1,0 +1,260 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"html"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/secret"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
+	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
+)
+
+// parrot is a peer that repeats what it is sent, by a way and in a spelling that the test chooses: it may
+// be a server, a proxy or a source of targets.
+func parrot(t *testing.T, answer func(sent string) string) (address string) {
+	t.Helper()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go repeat(conn, answer)
+		}
+	}()
+	return l.Addr().String()
+}
+
+func repeat(conn net.Conn, answer func(sent string) string) {
+	defer func() { _ = conn.Close() }()
+	req, err := http.ReadRequest(bufio.NewReader(conn))
+	if err != nil {
+		return
+	}
+	body, _ := io.ReadAll(io.LimitReader(req.Body, 1<<10))
+	form, _ := url.ParseQuery(string(body))
+	sent := form.Get("client_secret")
+	for _, name := range []string{"Authorization", "Proxy-Authorization", "X-Secret"} {
+		value := req.Header.Get(name)
+		if _, credential, found := strings.Cut(value, " "); found {
+			value = credential
+		}
+		if pair, err := base64.StdEncoding.DecodeString(value); err == nil && bytes.Contains(pair, []byte(":")) {
+			_, value, _ = strings.Cut(string(pair), ":")
+		}
+		sent = max(sent, value)
+	}
+	_, _ = io.WriteString(conn, answer(sent))
+}
+
+func reply(status, header, body string) string {
+	return fmt.Sprintf("HTTP/1.1 %s\r\n%sContent-Length: %d\r\nConnection: close\r\n\r\n%s", status, header, len(body), body)
+}
+
+// spellings are the ways in which a text may be written.
+func spellings() map[string]func(string) string {
+	each := func(format string) func(string) string {
+		return func(text string) (out string) {
+			for _, b := range []byte(text) {
+				out += fmt.Sprintf(format, b)
+			}
+			return out
+		}
+	}
+	return map[string]func(string) string{
+		"plain":          func(s string) string { return s },
+		"upper":          strings.ToUpper,
+		"base64":         func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) },
+		"base64 of user": func(s string) string { return base64.StdEncoding.EncodeToString([]byte("usr:" + s)) },
+		"percent":        each("%%%02x"),
+		"JSON":           each(`\u%04x`),
+		"hexadecimal":    each(`\x%02X`),
+		"HTML":           each("&#%d;"),
+		"in two parts":   func(s string) string { return s[:5] + " " + s[5:] },
+		"quoted twice":   func(s string) string { return fmt.Sprintf("%q", fmt.Sprintf("%q", s)) },
+	}
+}
+
+// ways are the places of an answer in which a text may stand.
+func ways() map[string]func(string) string {
+	page := func(line string) string { return reply("200 OK", "Content-Type: text/plain\r\n", line+"\n") }
+	return map[string]func(string) string{
+		"a status":           func(s string) string { return reply("403 who is "+s, "", "") },
+		"a folded header":    func(s string) string { return reply("403 No", "X-A: "+s[:4]+"\r\n "+s[4:]+"\r\n", "") },
+		"a broken header":    func(s string) string { return "HTTP/1.1 200 OK\r\n" + s + "\r\n\r\n" },
+		"no HTTP":            func(s string) string { return s + "\r\n\r\n" },
+		"a content type":     func(s string) string { return reply("200 OK", "Content-Type: text/html; x="+s+"\r\n", "x") },
+		"a type of JSON":     func(s string) string { return reply("200 OK", "Content-Type: application/"+s+"+json\r\n", "x") },
+		"an encoding":        func(s string) string { return reply("200 OK", "Content-Encoding: "+s+"\r\n", "x") },
+		"a transfer":         func(s string) string { return reply("200 OK", "Transfer-Encoding: "+s+"\r\n", "x") },
+		"a redirect":         func(s string) string { return reply("302 Found", "Location: http://x/"+url.PathEscape(s)+"\r\n", "") },
+		"a host":             func(s string) string { return reply("302 Found", "Location: http://"+s+".x/\r\n", "") },
+		"a body":             func(s string) string { return reply("500 No", "", "no "+s) },
+		"an error":           func(s string) string { return reply("401 No", "", `{"error":"`+s+`","error_description":"`+s+`"}`) },
+		"a value of a label": func(s string) string { return page("a{b=\"x " + strings.ReplaceAll(s, `"`, `\"`) + "\"} 1") },
+		"HELP":               func(s string) string { return page("# HELP a " + s + "\na 1") },
+		"a bad line":         func(s string) string { return page("a " + s) },
+		"a target":           func(s string) string { return group(s+":80", "x") },
+		"a label": func(s string) string {
+			return group("127.0.0.1:1", s)
+		},
+		"a version": func(s string) string { return reply("200 OK", "", `{"version":"`+s+`"}`) },
+		"a token": func(s string) string {
+			return reply("200 OK", "Content-Type: application/json\r\n", `{"token_type":"`+s+`"}`)
+		},
+		"odd groups": func(s string) string { return reply("200 OK", "Content-Type: application/json\r\n", `[{"`+s+`":1}]`) },
+	}
+}
+
+// group is an answer of a source with a target.
+func group(address, label string) string {
+	text, _ := json.Marshal([]any{map[string]any{"targets": []string{address}, "labels": map[string]string{"note": label}}})
+	return reply("200 OK", "Content-Type: application/json\r\n", string(text))
+}
+
+// holders are the places of a pool that send a secret to a peer: its servers, proxies, and sources.
+func holders(file string) map[string]func(peer, secret string) string {
+	server := func(peer, more string) string {
+		return more + "\n    static_configs: [{targets: [" + peer + "], labels: {replica_id: r}}]"
+	}
+	return map[string]func(peer, secret string) string{
+		"authorization": func(peer, secret string) string { return server(peer, "authorization: {credentials: "+secret+"}") },
+		"a file":        func(peer, _ string) string { return server(peer, "authorization: {credentials_file: "+file+"}") },
+		"basic_auth": func(peer, secret string) string {
+			return server(peer, "basic_auth: {username: usr, password: "+secret+"}")
+		},
+		"http_headers": func(peer, secret string) string {
+			return server(peer, "http_headers: {X-Secret: {secrets: ["+secret+"]}}")
+		},
+		"proxy_url": func(peer, secret string) string {
+			return server("127.0.0.9:443", "scheme: https\n    proxy_url: http://usr:"+secret+"@"+peer)
+		},
+		"proxy_connect_header": func(peer, secret string) string {
+			return server("127.0.0.9:443", "scheme: https\n    proxy_url: http://"+peer+
+				"\n    proxy_connect_header: {X-Secret: ["+secret+"]}")
+		},
+		"oauth2": func(peer, secret string) string {
+			return server("127.0.0.1:1", "oauth2: {client_id: usr, client_secret: "+secret+", token_url: 'http://"+peer+"/t'}")
+		},
+		"http_sd_configs": func(peer, secret string) string {
+			return "http_sd_configs: [{url: 'http://" + peer + "/', authorization: {credentials: " + secret + "}}]"
+		},
+		"http_sd_configs with a file": func(peer, _ string) string {
+			return "http_sd_configs: [{url: 'http://" + peer + "/', basic_auth: {username: usr, password_file: " + file + "}}]"
+		},
+	}
+}
+
+// TestNoSecretLeaves has every peer repeat every secret by every way in every spelling, and looks for it
+// behind every door.
+func TestNoSecretLeaves(t *testing.T) {
+	// Z03.
+	const text = "Zq81-xYk2_Tok3n"
+	file := fileOf(t, text+"\n")
+	var pools, some strings.Builder
+	n := 0
+	for holder, block := range holders(file) {
+		for way, answer := range ways() {
+			for spelling, spell := range spellings() {
+				// A file is read as others are; the rest of its ways is theirs.
+				if strings.HasSuffix(holder, "a file") && spelling != "plain" {
+					continue
+				}
+				peer := parrot(t, func(sent string) string { return answer(spell(sent)) })
+				pool := fmt.Sprintf("  - pool_id: %q\n    engine: triton\n    %s\n",
+					holder+", "+way+", "+spelling, block(peer, text))
+				pools.WriteString(pool)
+				if spelling == "plain" && holder != "oauth2" {
+					some.WriteString(pool)
+				}
+				n++
+			}
+		}
+	}
+	f, err := config.Parse("test.yml", []byte("pools:\n"+pools.String()))
+	require.NoError(t, err)
+	var log fixture.Log
+	secrets := new(secret.Store)
+	logger := slog.New(secrets.Handler(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	e, _ := runningWith(t, logger, secrets, web.Options{EnableLifecycle: true}, func() (*config.File, error) { return f, nil })
+	require.Eventually(t, func() bool { return tried(e) }, waitsAtMost, 100*time.Millisecond)
+	var doctor bytes.Buffer
+	run([]string{"doctor", "--timeout=1s", "--config.file", fileOf(t, "pools:\n"+some.String())}, &doctor, &doctor)
+	outputs := map[string]string{"the log": log.String(), "doctor": doctor.String()}
+	doors := []string{
+		"/", "/targets", "/targets?format=json&dropped", "/targets?dropped", "/metrics", "/config", "/discovery",
+		"/-/ready", "/?format=json",
+	}
+	for i, slot := range e.store.Slots() {
+		if i%20 == 0 { // The others are on /targets.
+			page := "/replica?target=" + url.QueryEscape(slot.Target().Key())
+			doors = append(doors, page, page+"&format=json")
+		}
+	}
+	for _, door := range doors {
+		outputs[door] = bodyOf(t, "http://"+e.server.Addr()+door)
+	}
+	t.Logf("%d peers, %d doors", n, len(outputs))
+	for door, output := range outputs {
+		for spelling, spell := range spellings() {
+			requireWithout(t, output, spell(text), door, spelling)
+		}
+		plain := strings.ToLower(strings.NewReplacer(" ", "", "\n", "").Replace(html.UnescapeString(output)))
+		requireWithout(t, plain, strings.ToLower(text), door, "in any case")
+	}
+}
+
+func requireWithout(t *testing.T, output, text, door, spelling string) {
+	t.Helper()
+	if at := strings.Index(output, text); at >= 0 {
+		require.Fail(t, "A secret leaves", "%s, %s: %q", door, spelling, output[max(0, at-300):min(len(output), at+100)])
+	}
+}
+
+// tried reports whether every target was scraped, or has an answer of its source.
+func tried(e *exporter) bool {
+	slots := e.store.Slots()
+	for _, slot := range slots {
+		if slot.Status().Scrapes == 0 {
+			return false
+		}
+	}
+	for _, search := range e.collector.Searches() {
+		if slices.ContainsFunc(search.Sources, func(s target.Source) bool { return s.LastSuccess.IsZero() && s.LastError == "" }) {
+			return false
+		}
+	}
+	return len(slots) > 0
+}
+
+func bodyOf(t *testing.T, address string) string {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, http.NoBody)
+	require.NoError(t, err)
+	resp, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	return string(body)
+}

@@ -1,0 +1,178 @@
+package secret_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"testing"
+
+	promconfig "github.com/prometheus/common/config"
+	"github.com/stretchr/testify/require"
+	"gopkg.in/yaml.v3"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/secret"
+)
+
+func storeOf(secrets ...string) *secret.Store {
+	s := new(secret.Store)
+	s.Add(secrets...)
+	return s
+}
+
+func TestHide(t *testing.T) {
+	s := storeOf("hunter2hunter2", `quo"ted\secret`, "pin4", "hünter2hünter2", "a%41b%20c")
+	for _, c := range []struct{ name, text, want string }{
+		{"nothing of it", "no such model: 100% of & \\ \\u00", "no such model: 100% of & \\ \\u00"},
+		{"plain", "no hunter2hunter2, sorry", "no <secret>, sorry"},
+		{"twice", "hunter2hunter2 hunter2hunter2", "<secret> <secret>"},
+		{"in capitals, as the name of a header", "Hunter2HUNTER2: x", "<secret>: x"},
+		{"a short one", "pin4 is wrong", "<secret> is wrong"},
+		{"percent", "/%68unter2hunter%32?x", "/<secret>?x"},
+		{"twice percent", "%2568unter2hunter2", "<secret>"},
+		{"JSON", `{"a":"\u0068unter2hunter2"}`, `{"a":"<secret>"}`},
+		{"hexadecimal", `"\x68unter2hunter2"`, `"<secret>"`},
+		{"HTML", "&#104;unter2hunter2 &amp;", "<secret> &amp;"},
+		{"over a folded header", "hunter2\r\n hunter2 x", "<secret> x"},
+		{"a line break in JSON", `hunter2\nhunter2 x`, "<secret> x"},
+		{"base64", "aHVudGVyMmh1bnRlcjI= x", "<secret>cjI= x"},
+		{"quotes", `no quo\"ted\\secret.`, "no <secret>."},
+		{"quotes in quotes", `no quo\\\"ted\\\\secret.`, "no <secret>."},
+		{"another alphabet", `h\u00fcnter2h\u00fcnter2`, "<secret>"},
+		{"one that looks escaped", "a%41b%20c, aAb c", "<secret>, <secret>"},
+		{"a truncated escape", `hunter2hunter2\u00`, `<secret>\u00`},
+		{"an escape that is none", "%zz&nothing;\\q hunter2hunter2", "%zz&nothing;\\q <secret>"},
+	} {
+		require.Equal(t, c.want, s.Hide(c.text), c.name)
+	}
+	require.Equal(t, "model pin4", s.HideInData("model pin4"), "short words are on pages anyway")
+}
+
+func TestNothingIsHiddenWithoutSecrets(t *testing.T) {
+	var none *secret.Store
+	require.Equal(t, "any text", none.Hide("any text"))
+	require.False(t, none.In([]byte("any text")))
+	require.Equal(t, "any text", new(secret.Store).With().Hide("any text"))
+	require.Equal(t, "any <secret>", none.With("texts").Hide("any texts"))
+}
+
+func TestNumbersInAnswersStay(t *testing.T) {
+	s := storeOf("1234567890")
+	require.Equal(t,
+		`["pin <secret>", 1234567890, "\"1", {"<secret>":1234567890}]`,
+		string(s.HideInAnswer([]byte(`["pin 1234567890", 1234567890, "\"1", {"1234567890":1234567890}]`))))
+}
+
+func TestLatestOfManyTokensAreKnown(t *testing.T) {
+	s := storeOf("configured")
+	for i := range 5000 {
+		s.Note(fmt.Sprintf("token-%06d", i))
+	}
+	require.Equal(t, "<secret> <secret> token-000001", s.Hide("configured token-004999 token-000001"))
+}
+
+func TestSecretsOfConfigurations(t *testing.T) {
+	file := t.TempDir() + "/kubeconfig"
+	require.NoError(t, os.WriteFile(file, []byte("users: [{name: visible-name, user: {token: hunter8hunter8}}]"), 0o600))
+	var c struct {
+		Client     promconfig.HTTPClientConfig `yaml:"client"`
+		URL        string                      `yaml:"url"`
+		Kubeconfig string                      `yaml:"kubeconfig_file"`
+	}
+	require.NoError(t, yaml.Unmarshal(fmt.Appendf(nil, `
+client:
+  basic_auth: {username: visible-user, password: hunter1hunter1}
+  http_headers: {X-Key: {secrets: [hunter5hunter5]}, X-Tenant: {values: [visible-tenant]}, X-Token: {values: [hunter9hunter9]}}
+  proxy_url: http://visible-user:hunter6hunter6@proxy:3128
+  proxy_connect_header: {Proxy-Authorization: [Basic dXNyOmh1bnRlcjdodW50ZXI3]}
+url: http://visible-host/sd?token=hunter0hunter0
+kubeconfig_file: %s
+`, file), &c))
+	var tokens []promconfig.HTTPClientConfig
+	require.NoError(t, yaml.Unmarshal([]byte(`
+- authorization: {credentials: hunter2hunter2}
+- oauth2: {client_id: visible-id, client_secret: hunter3hunter3, token_url: http://visible-host/, endpoint_params: {password: hunter4hunter4, audience: visible-audience}}
+`), &tokens))
+	s := new(secret.Store)
+	s.AddConfig(&c)
+	s.AddConfig(tokens)
+	for i := range 10 {
+		text := strings.Repeat(fmt.Sprintf("hunter%d", i), 2)
+		require.NotContains(t, s.Hide("no "+text), text)
+	}
+	for _, text := range []string{
+		"visible-user", "visible-id", "visible-audience", "visible-tenant", "visible-host", "visible-name",
+	} {
+		require.Equal(t, text, s.Hide(text))
+	}
+}
+
+func TestFilesAreReadAgain(t *testing.T) {
+	file := t.TempDir() + "/token"
+	s := new(secret.Store)
+	files := s.AddConfig(&promconfig.Authorization{CredentialsFile: file})
+	require.NoError(t, os.WriteFile(file, []byte("first-token\n"), 0o600))
+	files.Read()
+	require.NoError(t, os.WriteFile(file, []byte("second-token\n"), 0o600))
+	files.Read()
+	require.Equal(t, "<secret> <secret>", s.Hide("first-token second-token"))
+}
+
+func TestValuesAreCopiedWhereTheyChange(t *testing.T) {
+	type inner struct{ Text string }
+	type outer struct {
+		Pointer *inner
+		List    []inner
+		Map     map[string]string
+		Other   *inner
+		hidden  string
+	}
+	of := func() outer {
+		return outer{
+			&inner{"hunter2"},
+			[]inner{{"x"}, {"hunter2"}},
+			map[string]string{"hunter2": "hunter2"},
+			&inner{"y"},
+			"z",
+		}
+	}
+	before := of()
+	after := before
+	storeOf("hunter2").HideIn(&after)
+	require.Equal(t, of(), before, "others refer to it")
+	require.Equal(t, outer{
+		&inner{"<secret>"},
+		[]inner{{"x"}, {"<secret>"}},
+		map[string]string{"<secret>": "<secret>"},
+		before.Other,
+		"z",
+	}, after)
+	require.Same(t, before.Other, after.Other)
+}
+
+func TestLogHasNoSecret(t *testing.T) {
+	var out bytes.Buffer
+	log := slog.New(storeOf("hunter2").Handler(slog.NewJSONHandler(&out, nil)))
+	log = log.With("a", "hunter2").WithGroup("g").With("b", fmt.Errorf("no hunter2"))
+	log.Info("hunter2", "c", slog.GroupValue(slog.Any("d", []string{"hunter2"})), "n", 1)
+	require.NotContains(t, out.String(), "hunter2")
+	require.Contains(t, out.String(), `"n":1`)
+}
+
+// FuzzHide requires that nothing is left of a secret, and all that is not one, however it is escaped.
+func FuzzHide(f *testing.F) {
+	for _, text := range []string{"%68%75nter2hunter2", `\u0068unter2hunter2`, "&#x68;unter2hunter2", `\\\\x68`, "% &;", "\\"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		s := storeOf("hunter2hunter2")
+		hidden := s.Hide(text)
+		require.NotContains(t, hidden, "hunter2hunter2")
+		require.Equal(t, hidden != text, s.In([]byte(strings.ReplaceAll(text, "\n", " "))))
+		quoted, err := json.Marshal("no hunter2hunter2" + text)
+		require.NoError(t, err)
+		require.NotContains(t, s.Hide(string(quoted)), "hunter2hunter2")
+	})
+}
