@@ -17,12 +17,19 @@ func TestMain(m *testing.M) {
 
 // Derive returns the derived series of one page.
 func (d *Deriver) Derive(now time.Duration, block *exposition.Block, over Connection) *exposition.Block {
+	return d.DeriveLate(now, 0, block, over)
+}
+
+// DeriveLate is Derive for a page that took some time.
+func (d *Deriver) DeriveLate(now, took time.Duration, block *exposition.Block, over Connection) *exposition.Block {
 	page := d.page
 	if page == nil || page.Shape() != block.Shape() {
 		page = engine.ReadNext(d.opts.Engine, block, page)
 	} else {
 		page.Refresh(block)
 	}
-	d.Observe(d.Sight(now, block, page, over))
+	seen := d.Sight(now, block, page, over)
+	seen.Took = took
+	d.Observe(seen)
 	return d.Render(block)
 }

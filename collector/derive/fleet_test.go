@@ -27,7 +27,8 @@ type bench struct {
 	label      *exposition.Labeler
 	opts       derive.Options
 	deriver    *derive.Deriver
-	now        time.Duration
+	// now is when the next page comes, and took how long it takes.
+	now, took time.Duration
 	// out holds the series of the newest page, shape and names the names of series.
 	out   *exposition.Block
 	shape *exposition.Shape
@@ -100,8 +101,8 @@ func (b *bench) read(page []byte) values {
 	b.tb.Helper()
 	raw, err := b.cache.Parse(page, "", b.label)
 	require.NoError(b.tb, err)
-	b.out = b.deriver.Derive(b.now, raw, b.connection)
-	b.connection = derive.Kept
+	b.out = b.deriver.DeriveLate(b.now, b.took, raw, b.connection)
+	b.connection, b.took = derive.Kept, 0
 	b.now += scrapeEvery
 	return b.values()
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
@@ -96,6 +97,9 @@ type named struct {
 
 // Sighting is a page and what it shows about its process.
 type Sighting struct {
+	// Took is the time from the request to the last byte of the page.
+	Took time.Duration
+
 	now        int64
 	block      *exposition.Block
 	page       *engine.Page

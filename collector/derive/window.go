@@ -14,9 +14,12 @@ type Window struct {
 	length, gap int64
 	counter     []bool
 
-	// times and rows hold the stored pages, the oldest first.
-	times []int64
-	rows  [][]float64
+	// times and rows hold the stored pages, the oldest first. A page is counted at some moment between
+	// asked, when it was requested, and times, when its last byte came. Since nothing tells at which, a
+	// span reaches from when its first page was asked for to when its last one had come, so that no rate
+	// exceeds what happened.
+	times, asked []int64
+	rows         [][]float64
 
 	now     int64
 	current []float64
@@ -81,7 +84,7 @@ func (w *Window) addColumn(counter bool) {
 
 // adopt copies the columns of an older window; from holds the old columns, -1 for new ones.
 func (w *Window) adopt(old *Window, from []int) {
-	w.times, w.now, w.unbroken = old.times, old.now, old.unbroken
+	w.times, w.asked, w.now, w.unbroken = old.times, old.asked, old.now, old.unbroken
 	for range old.rows {
 		w.rows = append(w.rows, slices.Clone(w.current))
 	}
@@ -110,8 +113,9 @@ func (w *Window) startAtZero(columns []int) {
 	}
 }
 
-// push adds a copy of a page's values. It returns false if the page is not newer than the last.
-func (w *Window) push(now int64, row []float64, t transition) bool {
+// push adds a copy of the values of a page that was asked for before now, when its last byte came. It
+// returns false if the page is not newer than the last.
+func (w *Window) push(asked, now int64, row []float64, t transition) bool {
 	first := len(w.rows) == 0
 	if !first && now <= w.now {
 		w.stats.ClockJumps++
@@ -138,7 +142,7 @@ func (w *Window) push(now int64, row []float64, t transition) bool {
 		}
 	}
 	w.now = now
-	w.store()
+	w.store(asked)
 	return true
 }
 
@@ -163,7 +167,7 @@ func (w *Window) step(i int, v float64, now int64, contiguous bool) (decreased b
 }
 
 // store stores the current row, unless the last stored row is too recent, and drops expired rows.
-func (w *Window) store() {
+func (w *Window) store(asked int64) {
 	if n := len(w.times); n > 0 && w.now-w.times[n-1] < w.length/maxRows {
 		return
 	}
@@ -172,7 +176,7 @@ func (w *Window) store() {
 	if expired > 0 {
 		row = w.rows[0]
 	}
-	w.times = append(slices.Delete(w.times, 0, expired), w.now)
+	w.times, w.asked = append(slices.Delete(w.times, 0, expired), w.now), append(slices.Delete(w.asked, 0, expired), asked)
 	w.rows = append(slices.Delete(w.rows, 0, expired), append(row[:0], w.current...))
 }
 
@@ -238,14 +242,23 @@ func (w *Window) grownRatio(dividend, divisor []int) (float64, bool) {
 	return w.increaseFrom(row, dividend) / by, by > 0
 }
 
-// stretch returns the first row since which no column was interrupted, and its age.
+// stretch returns the first row since which no column was interrupted, and the seconds since.
 func (w *Window) stretch(lists ...[]int) (row int, seconds float64, ok bool) {
 	since := int64(math.MinInt64)
 	for _, columns := range lists {
 		since = max(since, w.latest(columns))
 	}
 	row, start := w.firstRow(since)
-	return row, float64(w.now-start) / float64(time.Second), start < w.now
+	if start >= w.now {
+		return row, 0, false
+	}
+	return row, w.secondsSince(row), true
+}
+
+// secondsSince returns the longest time in which what a row and the newest page differ by may have
+// happened.
+func (w *Window) secondsSince(row int) float64 {
+	return float64(w.now-w.asked[row]) / float64(time.Second)
 }
 
 // latest returns when a column was interrupted last.
@@ -304,7 +317,7 @@ func (w *Window) Product(gauge, counter int) (total, seconds float64, ok bool) {
 	if math.IsNaN(total) || total < 0 {
 		return 0, 0, false
 	}
-	return total, float64(w.now-start) / float64(time.Second), true
+	return total, w.secondsSince(row), true
 }
 
 // firstRow returns the first row since a time, and its own time, which is never if there is none.

@@ -219,7 +219,7 @@ func (r *Replica) publish(next snapshot.Snapshot) {
 		next.Health = r.counters.render(&r.status, r.deriver.Stats(), raw, derived, shape(next.About))
 	}
 	next.Status = r.status
-	r.pool.secrets().HideIn(&next.Status)
+	r.pool.Secrets.HideIn(&next.Status)
 	r.published.snapshot = next
 	r.slot.Publish(next)
 }

@@ -97,6 +97,7 @@ series_dropped_total{reason="relabel"} 30
 series_dropped_total{reason="invalid_name"} 32
 series_dropped_total{reason="invalid_histogram"} 34
 series_dropped_total{reason="invalid_summary"} 36
+series_dropped_total{reason="secret"} 38
 shape_changes_total 2
 timestamps_stripped_total 8
 type_conflicts_total 10

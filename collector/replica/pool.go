@@ -25,6 +25,8 @@ type Pool struct {
 	Starts *scrape.Budget
 	// Resources sets a limit on the memory of pages; nil means no limit.
 	Resources *scrape.Resources
+	// Secrets are hidden in what is published; nil means there are none.
+	Secrets *secret.Store
 	// Origin is the zero of page times on the monotonic clock.
 	Origin time.Time
 	// Marker is a text that only the exporter's own page contains.
@@ -58,14 +60,6 @@ type Pool struct {
 	// has them.
 	GRPC, IterationStats bool
 	Canary               canary.Config
-}
-
-// secrets returns what must not be shown, nil if there is nothing.
-func (p *Pool) secrets() *secret.Store {
-	if p.Scraper == nil {
-		return nil
-	}
-	return p.Scraper.Secrets()
 }
 
 func (p *Pool) kinds() *engine.Kinds {

@@ -147,7 +147,9 @@ func (r *Replica) parse(p *scrape.Fetched) (raw *exposition.Block, seen derive.S
 		return nil, seen, err
 	}
 	r.status.Samples = raw.Shape().Lines() + raw.Shape().LeftOut().Series
-	return raw, r.deriver.Sight(r.instant(p), raw, r.reader.last, r.connection(p)), nil
+	seen = r.deriver.Sight(r.instant(p), raw, r.reader.last, r.connection(p))
+	seen.Took = p.Duration
+	return raw, seen, nil
 }
 
 // maxLateness is how much longer than two intervals and a timeout a page is served: pages may
