@@ -30,6 +30,7 @@ type exporter struct {
 	collector *collector.Collector
 	server    *web.Server
 	reloads   *reloadMetrics
+	registry  *prometheus.Registry
 
 	// mu is held while a configuration is loaded and applied, so that no older one replaces a
 	// newer one.
@@ -61,7 +62,7 @@ func newExporter(
 	if limit := limitMemory(); limit > 0 {
 		logger.Info("Memory limit taken from the control group", "bytes", limit)
 	}
-	e := &exporter{logger: logger, load: load, store: snapshot.NewStore(), reloads: reloads}
+	e := &exporter{logger: logger, load: load, store: snapshot.NewStore(), reloads: reloads, registry: registry}
 	e.collector, err = collector.New(collector.Options{
 		Store:      e.store,
 		Logger:     logger,
@@ -97,9 +98,16 @@ func (e *exporter) run(ctx context.Context, hangups <-chan os.Signal) error {
 	releaseStartupMemory()
 	scraping, stopScraping := context.WithCancel(context.WithoutCancel(ctx))
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return e.collector.Run(scraping) })
+	collected := make(chan struct{})
+	go func() {
+		defer close(collected)
+		_ = e.collector.Run(scraping) // It ends with its context, and never fails.
+	}()
 	group.Go(func() error {
-		defer stopScraping()
+		defer func() {
+			stopScraping()
+			e.giveUp(collected)
+		}()
 		return e.server.Run(ctx)
 	})
 	group.Go(func() error {
@@ -114,6 +122,19 @@ func (e *exporter) run(ctx context.Context, hangups <-chan os.Signal) error {
 		}
 	})
 	return group.Wait()
+}
+
+// maxLinger is how long the end of the process waits for work that was canceled.
+const maxLinger = 2 * time.Second
+
+// giveUp waits until all scrapes and sources have ended, but not for what may never end, such as reading a
+// pipe that nobody writes. Nothing that they do needs an end.
+func (e *exporter) giveUp(ended <-chan struct{}) {
+	select {
+	case <-ended:
+	case <-time.After(maxLinger):
+		e.logger.Warn("Work that did not end when it was canceled, such as reading a file, is given up")
+	}
 }
 
 // reload loads and applies the configuration. If that fails, the old configuration stays in use.

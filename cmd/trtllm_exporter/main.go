@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"sync/atomic"
 
 	"github.com/alecthomas/kingpin/v2"
 	"github.com/prometheus/common/promslog"
@@ -47,7 +48,10 @@ type exitError struct {
 func (e exitError) Unwrap() error { return e.error }
 
 func run(args []string, stdout, stderr io.Writer) int {
+	log := newLogQueue(stderr)
+	defer log.close()
 	app, actions, out := commandLine(stdout, stderr)
+	out.log.Writer, out.dropped = log, &log.dropped
 	terminated := false
 	app.Terminate(func(int) { terminated = true })
 	chosen, err := app.Parse(args)
@@ -65,7 +69,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	if format := out.log.Format; format != nil && format.String() == "json" {
 		out.logger(&out.log).Error("Command failed", "err", strings.TrimRight(err.Error(), "\n"))
 	} else {
-		printFolded(stderr, program+": "+out.secrets.Hide(strings.TrimRight(err.Error(), "\n")))
+		printFoldedTo(log, widthOf(stderr), program+": "+out.secrets.Hide(strings.TrimRight(err.Error(), "\n")))
 	}
 	if exit, ok := errors.AsType[exitError](err); ok {
 		return exit.code
@@ -78,6 +82,8 @@ type output struct {
 	log            promslog.Config
 	// secrets are hidden in all that is logged or printed about servers.
 	secrets *secret.Store
+	// dropped counts the lines of the log that nobody read in time.
+	dropped *atomic.Uint64
 }
 
 // logger returns the log of a command.
@@ -95,7 +101,6 @@ func commandLine(stdout, stderr io.Writer) (*kingpin.Application, map[string]fun
 	app.Version(version.Print(program)).VersionFlag.Help("Show the version.")
 	out := &output{stdout: stdout, stderr: stderr, secrets: new(secret.Store)}
 	promslogflag.AddFlags(app, &out.log)
-	out.log.Writer = stderr
 
 	actions := make(map[string]func() error)
 	for _, declare := range []func(*kingpin.Application, *output) (string, func() error){

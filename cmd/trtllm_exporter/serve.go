@@ -19,6 +19,7 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/discovery/targetgroup"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
 	"github.com/trtllm-exporter/trtllm_exporter/relabel"
@@ -232,6 +233,10 @@ func serve(ctx context.Context, out *output, flags *webFlags, source *sourceFlag
 	if err != nil {
 		return err
 	}
+	if out.dropped != nil {
+		e.registry.MustRegister(assess.MetricLogDropped.NewFunc(func() float64 { return float64(out.dropped.Load()) }))
+	}
+	signal.Ignore(syscall.SIGPIPE) // Whoever reads the log may end.
 	var watching sync.WaitGroup
 	defer watching.Wait()
 	ctx, cancel := context.WithCancel(ctx)

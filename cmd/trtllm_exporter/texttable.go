@@ -30,8 +30,10 @@ func widthOf(w io.Writer) int {
 
 // printFolded writes lines, folded to the width of the terminal with an indentation, and ignores
 // errors.
-func printFolded(w io.Writer, text string) {
-	width := max(widthOf(w)-2, 0)
+func printFolded(w io.Writer, text string) { printFoldedTo(w, widthOf(w), text) }
+
+func printFoldedTo(w io.Writer, width int, text string) {
+	width = max(width-2, 0)
 	for line := range strings.Lines(text) {
 		_, _ = io.WriteString(w, strings.Join(top.Hang("", strings.TrimSuffix(line, "\n"), width), "\n  ")+"\n")
 	}

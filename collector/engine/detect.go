@@ -8,6 +8,9 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
 )
 
 // Detection is what was detected at an address.
@@ -96,7 +99,10 @@ func (ks *Kinds) FromPage(body []byte) Detection {
 
 // Recognize detects the kind by the page, and by the API if several kinds show that page.
 func (ks *Kinds) Recognize(ctx context.Context, client Client, address string, body []byte) Detection {
-	q := &questions{client: memoize(client), base: address}
+	return ks.recognize(ctx, &questions{client: memoize(client), base: address}, body)
+}
+
+func (ks *Kinds) recognize(ctx context.Context, q *questions, body []byte) Detection {
 	found := ks.FromPage(body)
 	for _, e := range All() {
 		if !slices.Contains(e.pagesOf, found.Kind) {
@@ -129,34 +135,114 @@ const pageLimit = 16 << 20
 // its pages, if pages is true, or else by answers that only one kind gives. A status of 200 proves
 // nothing, since some servers answer every path with it. A kind without marks can be identified
 // only together with its page.
+//
+// A server, or what stands before it, may let requests for paths that it does not know hang. So each guess
+// is waited for only for a share of the time, and goes on while the next ones are made. All together may
+// take half of the remaining time, as the page has to be requested afterwards.
 func (ks *Kinds) Detect(ctx context.Context, client Client, address string, pages bool) Detection {
-	q := &questions{client: memoize(client), base: address}
-	seen := make(map[string]bool)
+	ctx, cancel := share(ctx, 2)
+	defer cancel()
+	sent, end := memoizeBeside(ctx, client)
+	defer end()
+	d := detection{kinds: ks, memo: sent, q: &questions{client: sent, base: address}}
 	first := func(a, b *Kind) int { return cmp.Compare(b.priority, a.priority) }
 	for _, e := range slices.SortedStableFunc(slices.Values(ks.All()), first) {
-		metricsPath := e.Path
-		if pages && !seen[metricsPath] {
-			seen[metricsPath] = true
-			page, _ := pageAt(ctx, q.client, address+metricsPath)
-			if found := ks.Recognize(ctx, q.client, address, page); found.Kind != Unknown || found.Companion != "" {
-				if metricsPath != found.Path+"/" { // Some servers answer either.
-					found.Path = metricsPath
-				}
+		if pages && !slices.Contains(d.paths, e.Path) {
+			d.paths = append(d.paths, e.Path)
+			if found := d.byPage(ctx, e.Path); found.Kind != Unknown || found.Companion != "" {
 				return found
 			}
 		}
-		if len(e.marks) == 0 {
-			continue
-		}
-		evidence := e.evidence(ctx, q)
-		if evidence == "" {
-			continue
-		}
-		if page, _ := pageAt(ctx, q.client, address+metricsPath); len(e.owners) == 0 || e.unmistakable || bare(e, page) {
-			return Detection{Kind: e.Name, Path: metricsPath, Evidence: evidence}
+		if d.hangs {
+			d.unasked = append(d.unasked, e) // The pages come first.
+		} else if found := d.byAPI(ctx, e); found.Kind != Unknown {
+			return found
 		}
 	}
-	return Detection{Kind: Unknown}
+	return d.late(ctx)
+}
+
+// guessShare is the share of the remaining time that the next guess waits for one.
+const guessShare = 6
+
+// detection is one run of [Kinds.Detect].
+type detection struct {
+	kinds *Kinds
+	memo  *memo
+	q     *questions
+	// paths are those that were guessed. Hangs is true once a guess was not answered in its time; unasked
+	// are the kinds whose API was not asked since.
+	paths   []string
+	hangs   bool
+	unasked []*Kind
+}
+
+// share returns a context for one in n of the remaining time.
+func share(ctx context.Context, n time.Duration) (context.Context, context.CancelFunc) {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, time.Until(deadline)/n)
+}
+
+func (d *detection) byPage(ctx context.Context, path string) Detection {
+	patience, cancel := share(ctx, guessShare)
+	defer cancel()
+	page, _ := pageAt(patience, d.memo, d.q.base+path)
+	d.hangs = d.hangs || patience.Err() != nil
+	if page == nil {
+		return Detection{Kind: Unknown}
+	}
+	patience, cancel = share(ctx, guessShare)
+	defer cancel()
+	found := d.kinds.recognize(patience, &questions{client: d.memo, base: d.q.base}, page)
+	if path != found.Path+"/" { // Some servers answer either.
+		found.Path = path
+	}
+	return found
+}
+
+func (d *detection) byAPI(ctx context.Context, e *Kind) (found Detection) {
+	found.Kind = Unknown
+	if len(e.marks) == 0 {
+		return found
+	}
+	patience, cancel := share(ctx, guessShare)
+	defer cancel()
+	evidence := e.evidence(patience, d.q)
+	d.hangs = d.hangs || patience.Err() != nil
+	if evidence == "" {
+		return found
+	}
+	if page, _ := pageAt(ctx, d.memo, d.q.base+e.Path); len(e.owners) == 0 || e.unmistakable || bare(e, page) {
+		return Detection{Kind: e.Name, Path: e.Path, Evidence: evidence}
+	}
+	return found
+}
+
+// late detects the server by what has come since it was first waited for, and by what was not asked.
+func (d *detection) late(ctx context.Context) (found Detection) {
+	found.Kind = Unknown
+	if !d.hangs {
+		return found
+	}
+	for came := true; came; came = d.memo.next(ctx) {
+		for _, path := range d.paths {
+			if !d.memo.came(http.MethodGet + d.q.base + path) {
+				continue
+			}
+			if found := d.byPage(ctx, path); found.Kind != Unknown || found.Companion != "" {
+				return found
+			}
+		}
+	}
+	for _, e := range d.unasked {
+		if found := d.byAPI(ctx, e); found.Kind != Unknown {
+			return found
+		}
+	}
+	return found
 }
 
 // bare reports whether a page has no names but those that the libraries of any program add, or
@@ -263,21 +349,105 @@ func BasePath(e *Kind, page string) string {
 type memo struct {
 	Client
 
-	answers map[string]func() (int, http.Header, []byte, error)
+	// life, unless it is nil, bounds the requests, which then go on when nobody waits for them any more.
+	life    context.Context //nolint:containedctx // See above.
+	running sync.WaitGroup
+	// pending counts the requests without an answer, and arrival has room for the news of one.
+	pending atomic.Int32
+	arrival chan struct{}
+	answers map[string]*memorized
+}
+
+// memorized is an answer, which has come once done is closed.
+type memorized struct {
+	done   chan struct{}
+	status int
+	header http.Header
+	text   []byte
+	err    error
 }
 
 // memoize returns a client that sends each request once, regardless of its body.
-func memoize(client Client) Client {
-	return &memo{client, make(map[string]func() (int, http.Header, []byte, error))}
+func memoize(client Client) Client { return &memo{Client: client, answers: make(map[string]*memorized)} }
+
+// memoizeBeside is memoize, but requests go on beside each other until end is called.
+func memoizeBeside(ctx context.Context, client Client) (m *memo, end func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	m = &memo{
+		Client:  client,
+		life:    ctx,
+		arrival: make(chan struct{}, 1),
+		answers: make(map[string]*memorized),
+	}
+	return m, func() {
+		cancel()
+		m.running.Wait()
+	}
 }
 
 func (m *memo) Do(ctx context.Context, method, url string, body []byte, limit int64) (int, http.Header, []byte, error) {
 	key := method + url
-	if m.answers[key] == nil {
-		status, header, text, err := m.Client.Do(ctx, method, url, body, limit)
-		m.answers[key] = func() (int, http.Header, []byte, error) { return status, header, text, err }
+	a := m.answers[key]
+	if a == nil {
+		a = &memorized{done: make(chan struct{})}
+		m.answers[key] = a
+		ask := func(ctx context.Context) {
+			defer close(a.done)
+			a.status, a.header, a.text, a.err = m.Client.Do(ctx, method, url, body, limit)
+		}
+		if m.life == nil {
+			ask(ctx)
+		} else {
+			m.pending.Add(1)
+			m.running.Go(func() {
+				ask(m.life)
+				select {
+				case m.arrival <- struct{}{}:
+				default:
+				}
+				m.pending.Add(-1)
+			})
+		}
 	}
-	return m.answers[key]()
+	select {
+	case <-a.done:
+	case <-ctx.Done():
+		return 0, nil, nil, ctx.Err()
+	}
+	return a.status, a.header, a.text, a.err
+}
+
+// came reports whether a request was answered.
+func (m *memo) came(key string) bool {
+	a := m.answers[key]
+	if a == nil {
+		return false
+	}
+	select {
+	case <-a.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// next waits for news of an answer. It reports false if none can come any more.
+func (m *memo) next(ctx context.Context) bool {
+	waits := m.pending.Load() > 0
+	select {
+	case <-m.arrival:
+		return true
+	default:
+	}
+	if !waits {
+		return false
+	}
+	select {
+	case <-m.arrival:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // companion is a program that may be mistaken for an LLM server. Nothing is derived from it.

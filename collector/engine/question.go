@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 	"unicode"
 )
 
@@ -39,11 +38,8 @@ func (q *questions) get(ctx context.Context, path string, into any) ([]byte, boo
 // 200 with JSON of the type; fields of a wrong type are ignored. It may take half the remaining
 // time.
 func (q *questions) put(ctx context.Context, method, path string, into any) ([]byte, bool) {
-	if deadline, ok := ctx.Deadline(); ok {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, time.Until(deadline)/2)
-		defer cancel()
-	}
+	ctx, cancel := share(ctx, 2)
+	defer cancel()
 	var body []byte
 	if method == http.MethodPost {
 		body = []byte("{}")

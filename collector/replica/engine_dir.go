@@ -14,12 +14,17 @@ const maxBuildConfig = 4 << 20
 // buildVersion returns the version of TensorRT-LLM that built the engine in a directory, from its
 // config.json (NVIDIA/TensorRT-LLM, runtime/gptJsonConfig.cpp, key "version"). It returns an
 // empty string without a directory or if the file cannot be read. Engines of the old builder lack
-// that key.
+// that key. The directory may be one that the server writes, so what is no file is not opened: a pipe
+// without a writer would be waited for for ever.
 func buildVersion(dir string) string {
 	if dir == "" {
 		return ""
 	}
-	f, err := os.Open(filepath.Join(dir, "config.json"))
+	name := filepath.Join(dir, "config.json")
+	if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	f, err := os.Open(name)
 	if err != nil {
 		return ""
 	}
