@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"time"
 
 	promconfig "github.com/prometheus/common/config"
 	"golang.org/x/oauth2"
@@ -27,8 +28,21 @@ type tokenSource struct {
 	// lock guards the fields below; it is a channel so that a scrape can stop waiting.
 	lock    chan struct{}
 	request clientcredentials.Config
-	token   *oauth2.Token
+	// token is the last token or failed why there is none, neither of which is asked for again before
+	// until. Pause grows with each failure in a row.
+	token  *oauth2.Token
+	failed error
+	until  time.Time
+	pause  time.Duration
 }
+
+const (
+	// minTokenPause and maxTokenPause are the time between two requests for a token of which the first
+	// failed: servers lock or throttle clients that try again and again.
+	minTokenPause, maxTokenPause = time.Second, time.Minute
+	// tokenMargin is how long before its end a token is renewed.
+	tokenMargin = 10 * time.Second
+)
 
 func newTokenSource(c *promconfig.OAuth2, rt http.RoundTripper, known *secret.Store) *tokenSource {
 	params := url.Values{}
@@ -60,9 +74,32 @@ func (s *tokenSource) get(ctx context.Context) (*oauth2.Token, error) {
 	case <-ctx.Done():
 		return nil, fmt.Errorf("oauth2.token_url: %w", ctx.Err())
 	}
-	if s.token.Valid() {
-		return s.token, nil
+	if time.Now().Before(s.until) {
+		return s.token, s.failed
 	}
+	s.token, s.failed = s.login(ctx)
+	switch {
+	case s.failed == nil:
+		s.pause, s.until = 0, renewal(s.token)
+	case ctx.Err() == nil || errors.Is(ctx.Err(), context.DeadlineExceeded):
+		s.pause = min(max(2*s.pause, minTokenPause), maxTokenPause)
+		s.until = time.Now().Add(s.pause)
+	}
+	return s.token, s.failed
+}
+
+// renewal returns when to ask for the next token, which is never soon, however short a token lasts.
+func renewal(token *oauth2.Token) time.Time {
+	now := time.Now()
+	if token.Expiry.IsZero() {
+		return now.AddDate(1, 0, 0)
+	}
+	rest := token.Expiry.Sub(now)
+	return now.Add(max(rest-tokenMargin, rest/2, minTokenPause))
+}
+
+// login asks for a token.
+func (s *tokenSource) login(ctx context.Context) (*oauth2.Token, error) {
 	if s.secret != nil {
 		text, err := s.secret.Fetch(ctx)
 		if err != nil {
@@ -82,7 +119,6 @@ func (s *tokenSource) get(ctx context.Context) (*oauth2.Token, error) {
 		}
 		return nil, fmt.Errorf("oauth2.token_url: %w", err)
 	}
-	s.token = token
 	return token, nil
 }
 
