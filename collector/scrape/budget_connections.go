@@ -99,7 +99,16 @@ func reclaimedFrom(ctx context.Context) *Error {
 type countedConn struct {
 	net.Conn
 
-	release func()
+	release  func()
+	overhead overhead
+}
+
+func (c *countedConn) Read(into []byte) (int, error) {
+	n, err := c.Conn.Read(into)
+	if failure := c.overhead.received(n); failure != nil && err == nil {
+		err = failure
+	}
+	return n, err
 }
 
 func (c *countedConn) Close() error {

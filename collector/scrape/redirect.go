@@ -25,9 +25,13 @@ func (c *Client) send(s *scope, rt http.RoundTripper, req *http.Request) (*http.
 				return nil, classify(s, stageHeaders, err)
 			}
 		}
-		resp, err := rt.RoundTrip(req)
+		watched, overhead := c.watch(req)
+		resp, err := rt.RoundTrip(watched)
 		if err != nil {
 			return nil, s.failure(classify(s, stageHeaders, err))
+		}
+		if of := overhead(); of != nil {
+			resp.Body = &countedBody{resp.Body, of}
 		}
 		if !c.config.FollowRedirects || req.Method != http.MethodGet || !isRedirect(resp.StatusCode) {
 			return resp, nil

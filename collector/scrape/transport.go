@@ -28,6 +28,8 @@ const (
 	dialTimeout      = 30 * time.Second
 	// http2PingTimeout detects HTTP/2 connections that died silently.
 	http2PingTimeout = time.Minute
+	// http2Buffer is how much of a body may wait to be read.
+	http2Buffer = maxOverhead / 4
 )
 
 // scope is the context of a request, and also collects what happens to it. net/http detaches
@@ -97,7 +99,10 @@ func newTransport(
 			IdleConnTimeout:        idle,
 			MaxResponseHeaderBytes: int64(c.Limits.Headers),
 			Protocols:              protocols,
-			HTTP2:                  &http.HTTP2Config{SendPingTimeout: http2PingTimeout},
+			HTTP2: &http.HTTP2Config{
+				SendPingTimeout:           http2PingTimeout,
+				MaxReceiveBufferPerStream: http2Buffer,
+			},
 		}, nil
 	}
 	client, err := newTLSConfig(tlsConfig)

@@ -2,10 +2,15 @@ package scrape_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
+	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -13,6 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 )
@@ -288,28 +294,113 @@ func TestConnectionsAreKeptExceptBriefOnes(t *testing.T) {
 	}
 }
 
+// A server may send frames for ever that belong to no answer. It is cut off long before the deadline.
+func TestHTTP2FramesWithoutEnd(t *testing.T) {
+	t.Parallel()
+	headers := func(t *testing.T, status string) []byte {
+		var block bytes.Buffer
+		require.NoError(t, hpack.NewEncoder(&block).WriteField(hpack.HeaderField{Name: ":status", Value: status}))
+		return block.Bytes()
+	}
+	for _, c := range []struct {
+		name string
+		// answers is true if the headers of an answer come first.
+		answers bool
+		send    func(t *testing.T, f *http2.Framer) error
+	}{
+		{"unknown frames", false, func(_ *testing.T, f *http2.Framer) error {
+			return f.WriteRawFrame(0xfe, 0, 0, make([]byte, 1<<10))
+		}},
+		{"unknown frames within an answer", true, func(_ *testing.T, f *http2.Framer) error {
+			return f.WriteRawFrame(0xfe, 0, 1, nil)
+		}},
+		{"empty data", true, func(_ *testing.T, f *http2.Framer) error { return f.WriteData(1, false, nil) }},
+		{"padding", true, func(_ *testing.T, f *http2.Framer) error {
+			return f.WriteDataPadded(1, false, nil, make([]byte, 255))
+		}},
+		{"window updates", false, func(_ *testing.T, f *http2.Framer) error { return f.WriteWindowUpdate(0, 1) }},
+		{"pings", false, func(_ *testing.T, f *http2.Framer) error { return f.WritePing(true, [8]byte{}) }},
+		{"settings", false, func(_ *testing.T, f *http2.Framer) error { return f.WriteSettings() }},
+		{"interim answers", false, func(t *testing.T, f *http2.Framer) error {
+			return f.WriteHeaders(http2.HeadersFrameParam{
+				StreamID:      1,
+				BlockFragment: headers(t, "103"),
+				EndHeaders:    true,
+			})
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			authority := newAuthority(t)
+			serverTLS := authority.server(t, nil)
+			serverTLS.NextProtos = []string{"h2"}
+			var frames atomic.Int64
+			server := serve(t, serverTLS, func(p *peer) {
+				framer := startHTTP2(p)
+				if c.answers {
+					_ = framer.WriteHeaders(http2.HeadersFrameParam{
+						StreamID:      1,
+						BlockFragment: headers(t, "200"),
+						EndHeaders:    true,
+					})
+				}
+				for c.send(t, framer) == nil {
+					frames.Add(1)
+				}
+			})
+			client := newClient(t, authority.trust, func(c *scrape.Config) { c.EnableHTTP2 = true })
+			_, err := scrapeWithin(t, client, server.url, time.Minute)
+			require.Error(t, err)
+			require.NotEqual(t, scrape.ReasonTimeout, scrape.ReasonOf(err), err)
+			require.Less(t, frames.Load(), int64(1<<18))
+		})
+	}
+}
+
+// A body in small parts is no overhead.
+func TestHTTP2BodyInSmallParts(t *testing.T) {
+	authority := newAuthority(t)
+	serverTLS := authority.server(t, nil)
+	text := strings.Repeat("a_long_name_of_a_counter 1\n", 40<<10)
+	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		for part := range slices.Chunk([]byte(text), 64) {
+			_, _ = w.Write(part)
+			w.(http.Flusher).Flush()
+		}
+	})
+	server := httptest.NewUnstartedServer(handler)
+	server.TLS, server.EnableHTTP2 = serverTLS, true
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	client := newClient(t, authority.trust, func(c *scrape.Config) { c.EnableHTTP2 = true })
+	page, err := scrapeWithin(t, client, server.URL, time.Minute)
+	require.NoError(t, err)
+	require.Len(t, page.Body, len(text))
+}
+
+// startHTTP2 reads up to the headers of a request.
+func startHTTP2(p *peer) *http2.Framer {
+	_, _ = io.ReadFull(p.reader, make([]byte, len(http2.ClientPreface)))
+	framer := http2.NewFramer(p, p.reader)
+	_ = framer.WriteSettings()
+	for {
+		frame, err := framer.ReadFrame()
+		if err != nil {
+			return framer
+		}
+		if _, ok := frame.(*http2.HeadersFrame); ok {
+			return framer
+		}
+	}
+}
+
 func TestHTTP2GoAwayIsReset(t *testing.T) {
 	t.Parallel()
 	authority := newAuthority(t)
 	config := authority.server(t, nil)
 	config.NextProtos = []string{"h2"}
 	server := serve(t, config, func(p *peer) { // T25.
-		preface := make([]byte, len(http2.ClientPreface))
-		if _, err := p.reader.Read(preface); err != nil {
-			return
-		}
-		framer := http2.NewFramer(p, p.reader)
-		framer.WriteSettings()
-		for {
-			frame, err := framer.ReadFrame()
-			if err != nil {
-				return
-			}
-			if _, ok := frame.(*http2.HeadersFrame); ok {
-				framer.WriteGoAway(1, http2.ErrCodeInternal, []byte("restart"))
-				return
-			}
-		}
+		_ = startHTTP2(p).WriteGoAway(1, http2.ErrCodeInternal, []byte("restart"))
 	})
 	client := newClient(t, authority.trust, func(c *scrape.Config) { c.EnableHTTP2 = true })
 	_, err := scrapeWithin(t, client, server.url, ample)
