@@ -104,7 +104,8 @@ type countedConn struct {
 }
 
 func (c *countedConn) Read(into []byte) (int, error) {
-	n, err := c.Conn.Read(into)
+	// What is read at once counts before it is delivered.
+	n, err := c.Conn.Read(into[:min(len(into), maxOverhead/4)])
 	if failure := c.overhead.received(n); failure != nil && err == nil {
 		err = failure
 	}
