@@ -40,8 +40,8 @@ func (s *simulatedScraper) readPage(address string) (string, error) {
 	if u.Path != server.MetricsPath() {
 		return "", &scrape.Error{Reason: scrape.ReasonHTTPStatus, Class: "404", Err: errors.New("status 404")}
 	}
-	page := server.Page()
-	if page == nil {
+	page, truth := server.Observe()
+	if truth.Phase != simulate.PhaseServing {
 		return "", &scrape.Error{Reason: scrape.ReasonConnect, Err: errRefused}
 	}
 	return string(page), nil

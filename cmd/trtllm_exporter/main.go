@@ -106,7 +106,8 @@ func commandLine(stdout, stderr io.Writer) (*kingpin.Application, map[string]fun
 	for _, declare := range []func(*kingpin.Application, *output) (string, func() error){
 		declareServe,
 		declareCheckConfig,
-		declareScrape, declareDoctor, declareTop, declareDemo, declareRules, declareDashboards, declareHealthcheck,
+		declareScrape, declareDoctor, declareRecord, declareTop,
+		declareDemo, declareRules, declareDashboards, declareHealthcheck,
 	} {
 		name, action := declare(app, out)
 		actions[name] = action

@@ -198,6 +198,7 @@ func (r *Replica) readShape(raw *exposition.Block, p *scrape.Fetched) (*expositi
 	}
 	reader.shape, reader.last = raw.Shape(), page
 	reader.identity.Page, r.published.conclusions = page, nil
+	r.status.CountersAppear = r.server.Engine.Quirks(page).CountersAppear
 	return raw, nil
 }
 

@@ -67,6 +67,9 @@ func (s *Slot) Status() target.Status {
 // Derived returns the derived series of the replica, nil if there are none.
 func (s *Slot) Derived() *exposition.Block { return s.valid(s.Suspended()).Derived }
 
+// Latest returns the snapshot that was published last, also an expired one. It must not be modified.
+func (s *Slot) Latest() *Snapshot { return s.current.Load() }
+
 // valid returns the current snapshot, or an empty one if it expired.
 func (s *Slot) valid(suspended time.Duration) *Snapshot {
 	current := s.current.Load()

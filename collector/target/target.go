@@ -130,6 +130,8 @@ type Server struct {
 	// Worker is true behind a router, which counts the same requests.
 	Worker         bool   `json:"-"`
 	DetectedEngine string `json:"detected_engine,omitempty"`
+	// CountersAppear is true if a counter that is not on its page is 0.
+	CountersAppear bool `json:"-"`
 	// APIURL is the base URL of the API once it is known to belong to the server.
 	APIURL string `json:"-"`
 	// Companion names the program if it is not an LLM server; empty for servers.

@@ -1,0 +1,327 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/alecthomas/kingpin/v2"
+	"github.com/prometheus/common/model"
+	"golang.org/x/term"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/account"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
+)
+
+// recordFlags selects the servers to record, and the stretch of time.
+type recordFlags struct {
+	targets      []string
+	file, poolID string
+	kindsFiles   []string
+	access       accessFlags
+	length, skip time.Duration
+	interval     time.Duration
+	json         bool
+	command      []string
+}
+
+func declareRecord(app *kingpin.Application, out *output) (string, func() error) {
+	cmd := app.Command("record", "Print what servers counted in a stretch of time, such as while a benchmark ran: "+
+		"requests, tokens, requests at once, latencies, KV cache and energy. After -- comes a command whose time "+
+		"is recorded and whose exit code is passed on; without one, --for or Ctrl-C ends the recording.")
+	var f recordFlags
+	cmd.Flag("target", "Server as host:port or URL; repeatable.").PlaceHolder("SERVER").StringsVar(&f.targets)
+	cmd.Flag("config.file", "Record the servers of this configuration instead; its canary is "+
+		"off.").PlaceHolder("FILE").StringVar(&f.file)
+	cmd.Flag("pool-id", "Only this pool of --config.file.").PlaceHolder("NAME").StringVar(&f.poolID)
+	cmd.Flag("kinds-file", "File that declares kinds of servers, as kinds_file of a configuration; repeatable.").
+		PlaceHolder("FILE").
+		StringsVar(&f.kindsFiles)
+	cmd.Flag("for", "Length of the recording.").PlaceHolder("TIME").DurationVar(&f.length)
+	cmd.Flag("skip", "Leave out this much of the beginning, in which servers warm up; with a command it begins with "+
+		"the first request.").Default("0s").DurationVar(&f.skip)
+	cmd.Flag("interval", "Time between two scrapes of a server.").Default("1s").DurationVar(&f.interval)
+	cmd.Flag("json", "Print the account as JSON; the output of the command goes to the error output "+
+		"then.").BoolVar(&f.json)
+	f.access.declare(cmd)
+	cmd.Arg("command", "Command to record, after --.").StringsVar(&f.command)
+	return cmd.FullCommand(), func() error {
+		if err := f.check(); err != nil {
+			return exitError{err, exitUsage}
+		}
+		ctx, stop := withSignals()
+		defer stop()
+		return f.run(ctx, out)
+	}
+}
+
+// signaled is the cause of a context that a signal ended.
+type signaled struct{ os.Signal }
+
+func (s signaled) Error() string { return s.String() }
+
+// withSignals returns a context that the first SIGINT or SIGTERM ends; a second one kills the process.
+func withSignals() (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		select {
+		case s := <-signals:
+			cancel(signaled{s})
+		case <-ctx.Done():
+		}
+		signal.Stop(signals)
+	}()
+	return ctx, func() { cancel(nil) }
+}
+
+func (f *recordFlags) check() error {
+	switch {
+	case len(f.targets) > 0 && f.file != "":
+		return errors.New("--config.file and --target are both given; name targets in the file, or leave the file out")
+	case len(f.targets) == 0 && f.file == "":
+		return errors.New("no server is named; give --target URL (repeatable) or --config.file FILE, like: " +
+			"trtllm_exporter record --for 5m --target localhost:8002")
+	case f.file == "" && f.poolID != "":
+		return errors.New("--pool-id names a pool of a file; give --config.file FILE too")
+	case f.file != "" && f.access.given():
+		return errors.New("--config.file and flags for TLS or credentials are both given; the pools of the file have " +
+			"these as keys")
+	case f.file != "" && len(f.kindsFiles) > 0:
+		return errors.New("--config.file and --kinds-file are both given; set kinds_file in the file")
+	case len(f.command) > 0 && f.length != 0:
+		return errors.New("--for and a command are both given; the command ends the recording, so leave --for out")
+	case f.length < 0 || f.skip < 0:
+		return errors.New("--for and --skip must not be below 0")
+	case f.length > 0 && f.skip >= f.length:
+		return fmt.Errorf("--skip: %s leaves nothing of --for %s; skip less, or record longer", f.skip, f.length)
+	case f.interval < 100*time.Millisecond || f.interval > 30*time.Second:
+		return fmt.Errorf("--interval: %s is out of range; use 100ms to 30s", f.interval)
+	}
+	if len(f.command) > 0 {
+		if _, err := exec.LookPath(f.command[0]); err != nil {
+			return fmt.Errorf("the command cannot be run: %w", err)
+		}
+	}
+	return f.access.check()
+}
+
+// load returns the configuration of the servers. Nothing is sent to their models: no request of the
+// exporter's own is in the account.
+func (f *recordFlags) load() (*config.File, error) {
+	file, err := f.servers()
+	if err != nil {
+		return nil, err
+	}
+	file.Exposition = config.DefaultFile.Exposition
+	for i := range file.Pools {
+		pool := &file.Pools[i]
+		pool.ScrapeInterval, pool.ScrapeTimeout = model.Duration(f.interval), model.Duration(f.interval)
+		pool.Canary, pool.SLO = canary.DefaultConfig, account.Objectives()
+	}
+	return file, nil
+}
+
+func (f *recordFlags) servers() (*config.File, error) {
+	if f.file == "" {
+		pool := config.DefaultPool
+		kinds, err := config.LoadKinds(f.kindsFiles...)
+		if err != nil {
+			return nil, exitError{err, exitUsage}
+		}
+		pool.Kinds = kinds
+		f.access.apply(&pool)
+		return singleScrape(f.targets, f.interval, pool)
+	}
+	file, err := loadUnsharded(f.file)
+	if err != nil {
+		return nil, exitError{err, exitNoPage}
+	}
+	if f.poolID == "" {
+		return file, nil
+	}
+	if _, err := poolWithoutTargets(file, f.poolID); err != nil {
+		return nil, exitError{err, exitUsage}
+	}
+	file.Pools = slices.DeleteFunc(file.Pools, func(p config.Pool) bool { return p.PoolID != f.poolID })
+	return file, nil
+}
+
+// run records until the command, the time or ctx ends, and prints the account.
+func (f *recordFlags) run(ctx context.Context, out *output) error {
+	file, err := f.load()
+	if err != nil {
+		return err
+	}
+	c, store, err := out.newCollector(file)
+	if err != nil {
+		return exitError{err, exitNoPage}
+	}
+	scraping, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer stop()
+	running.Go(func() { _ = c.Run(scraping) })
+	recorder := account.NewRecorder(account.Options{
+		Interval: f.interval,
+		Skip:     f.skip,
+		Trim:     len(f.command) > 0,
+	})
+	r := recording{recordFlags: f, out: out, collector: c, reader: account.NewReader(store, recorder)}
+	if err := r.begin(ctx); err != nil {
+		return err
+	}
+	ended := r.stretch(ctx)
+	r.end(ctx)
+	return cmp.Or(f.print(out.stdout, recorder.Account()), ended)
+}
+
+func (f *recordFlags) print(w io.Writer, a *account.Account) error {
+	if !f.json {
+		_, err := io.WriteString(w, accountText(a, widthOf(w)))
+		return err
+	}
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(a)
+}
+
+// recording is a running record.
+type recording struct {
+	*recordFlags
+
+	out       *output
+	collector *collector.Collector
+	reader    *account.Reader
+}
+
+// startTimeout is how long a recording waits for servers without a page: it begins without them.
+const startTimeout = 5 * time.Second
+
+// begin waits until every server has a page.
+func (r *recording) begin(ctx context.Context) error {
+	var pages int
+	var without []string
+	r.until(ctx, startTimeout+r.interval, func() bool {
+		pages, without = r.reader.Answered()
+		return r.collector.Ready() && pages > 0 && len(without) == 0
+	})
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("%w before every server had a page: nothing is recorded", context.Cause(ctx))
+	case pages == 0:
+		return exitError{fmt.Errorf("no server has a page that can be read, so nothing is recorded: %s; try: "+
+			"trtllm_exporter doctor", cmp.Or(strings.Join(without, "; "), "there are no targets")), exitNoPage}
+	}
+	for _, name := range without {
+		printFolded(r.out.stderr, "Recording without "+name)
+	}
+	printFolded(r.out.stderr, fmt.Sprintf("Recording %s, every %s. Ctrl-C ends it, with the account so far.",
+		count(pages, "server"), r.interval))
+	return nil
+}
+
+// stretch waits for the end of the command, or of the time. The error is that of the command.
+func (r *recording) stretch(ctx context.Context) error {
+	if len(r.command) == 0 {
+		r.until(ctx, cmp.Or(r.length, 1<<62), func() bool { return false })
+		return nil
+	}
+	// It gets the signals that end ctx, and ends itself.
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), r.command[0], r.command[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, r.out.stdout, r.out.stderr
+	if r.json {
+		cmd.Stdout = r.out.stderr
+	}
+	if err := cmd.Start(); err != nil {
+		return exitError{fmt.Errorf("the command cannot be run: %w", err), exitUsage}
+	}
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	var err error
+	ended := func() bool {
+		select {
+		case err = <-done:
+			return true
+		default:
+			return false
+		}
+	}
+	r.until(ctx, 1<<62, ended)
+	if ctx.Err() != nil {
+		passOn(ctx, cmd.Process)
+		r.until(context.WithoutCancel(ctx), 1<<62, ended)
+	}
+	return codeOf(r.command[0], err)
+}
+
+// passOn sends the signal that ended ctx to a process. That of a Ctrl-C comes from the terminal to both.
+func passOn(ctx context.Context, p *os.Process) {
+	s, ok := errors.AsType[signaled](context.Cause(ctx))
+	if ok && s.Signal == os.Interrupt && term.IsTerminal(int(os.Stdin.Fd())) {
+		return
+	}
+	_ = p.Signal(cmp.Or[os.Signal](s.Signal, os.Interrupt)) // It may have ended.
+}
+
+// codeOf returns the exit code of a command that failed, as a shell reports it.
+func codeOf(name string, err error) error {
+	failed, ok := errors.AsType[*exec.ExitError](err)
+	if !ok {
+		return err
+	}
+	code := failed.ExitCode()
+	if status, ok := failed.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		code = 128 + int(status.Signal())
+	}
+	return exitError{fmt.Errorf("%s ended with %w", name, err), code}
+}
+
+// settling is how many more pages are read until one shows no work: servers count a request late.
+const settling = 5
+
+// end reads the pages after the end.
+func (r *recording) end(ctx context.Context) {
+	rounds := settling
+	if len(r.command) == 0 || ctx.Err() != nil {
+		rounds = 1
+	}
+	ctx = context.WithoutCancel(ctx)
+	for range rounds {
+		since, idle := time.Now(), false
+		r.until(ctx, 3*r.interval+time.Second, func() (all bool) {
+			all, idle = r.reader.ReadSince(since)
+			return all
+		})
+		if idle {
+			return
+		}
+	}
+}
+
+// until reads pages until done returns true, or the time or ctx ends.
+func (r *recording) until(ctx context.Context, limit time.Duration, done func() bool) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	for {
+		r.reader.Read()
+		if done() || !wait(ctx, max(r.interval/10, 10*time.Millisecond)) {
+			return
+		}
+	}
+}

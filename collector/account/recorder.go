@@ -1,0 +1,133 @@
+package account
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+)
+
+// Options configures a [Recorder].
+type Options struct {
+	// Interval is the time between two pages of a replica.
+	Interval time.Duration
+	// Skip is how much of the beginning does not count, as servers warm up.
+	Skip time.Duration
+	// Trim leaves out the time before the first and after the last sign of work, and lets Skip begin
+	// there: programs start and end slowly.
+	Trim bool
+}
+
+// Recorder adds up pages of replicas. It is not safe for concurrent use.
+type Recorder struct {
+	opts    Options
+	ledgers map[string]*ledger
+	// origin is when the time to skip begins, zero before.
+	origin time.Time
+}
+
+// NewRecorder returns a recorder without pages.
+func NewRecorder(opts Options) *Recorder {
+	return &Recorder{opts: opts, ledgers: make(map[string]*ledger)}
+}
+
+// Add adds a scrape. Those of one replica must come in order of time. It reports whether the page shows
+// work since the one before.
+func (r *Recorder) Add(p *Page) (worked bool) {
+	l := r.ledgers[p.Name()]
+	if l == nil {
+		l = newLedger(p.Replica)
+		r.ledgers[p.Name()] = l
+	}
+	before := l.last
+	worked = l.add(p)
+	switch {
+	case !r.origin.IsZero():
+	case !r.opts.Trim:
+		r.origin = p.At
+	case worked && !before.IsZero():
+		r.origin = before
+	}
+	leadIn := r.origin.IsZero() || p.At.Before(r.origin.Add(r.opts.Skip))
+	if !l.last.IsZero() && (leadIn || l.base.IsZero()) {
+		l.rebase()
+	}
+	return worked
+}
+
+// lateAfter is how many intervals may pass between two pages.
+const lateAfter = 3
+
+// tolerance is how long a page may be missing: counters go on meanwhile.
+func (r *Recorder) tolerance() time.Duration { return max(lateAfter*r.opts.Interval, 5*time.Second) }
+
+// Account returns the account so far.
+func (r *Recorder) Account() *Account {
+	all := r.sorted()
+	a := &Account{Replicas: []Replica{}, Models: []Model{}}
+	from, to := r.stretch(all)
+	a.From, a.To, a.Seconds = from, to, to.Sub(from).Seconds()
+	for _, l := range all {
+		replica := l.Replica
+		replica.Tier = string(l.tier)
+		a.Replicas = append(a.Replicas, replica)
+		a.Interrupted = append(a.Interrupted, r.interruptions(l, from, to)...)
+	}
+	slices.SortStableFunc(a.Interrupted, func(x, y Interruption) int { return x.From.Compare(y.From) })
+	models := modelsOf(all)
+	s := summary{from: from, to: to, interrupted: a.Interrupted}
+	for _, m := range models {
+		a.Models = append(a.Models, Model{m.pool, m.id, s.figures([]subject{m}, len(models) == 1)})
+	}
+	a.Sum = s.figures(models, true)
+	return a
+}
+
+func (r *Recorder) sorted() []*ledger {
+	return slices.SortedFunc(maps.Values(r.ledgers), func(x, y *ledger) int {
+		return cmp.Or(cmp.Compare(x.PoolID, y.PoolID), cmp.Compare(x.ReplicaID, y.ReplicaID))
+	})
+}
+
+// stretch returns the times of the first and the last page that count.
+func (r *Recorder) stretch(all []*ledger) (from, to time.Time) {
+	var last time.Time
+	for _, l := range all {
+		if !l.base.IsZero() && (from.IsZero() || l.base.Before(from)) {
+			from = l.base
+		}
+		to, last = later(to, l.worked), later(last, l.tried)
+	}
+	if !r.opts.Trim || to.IsZero() {
+		to = last
+	}
+	return from, to
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// interruptions returns those of a replica between two times. Single missing pages are none. Several
+// processes hide what ran, so that they count also after it.
+func (r *Recorder) interruptions(l *ledger, from, to time.Time) (all []Interruption) {
+	found := slices.Clone(l.ended)
+	for _, cause := range slices.Sorted(maps.Keys(l.open)) {
+		i := *l.open[cause]
+		i.To = later(i.To, l.tried)
+		found = append(found, i)
+	}
+	if silent := later(l.tried, l.last); l.open[NoPage] == nil && !silent.IsZero() && to.Sub(silent) > r.tolerance() {
+		found = append(found, *l.interruption(NoPage, silent, to, "it was read no more: it is no target any more"))
+	}
+	for _, i := range found {
+		short := i.Kind == NoPage && i.To.Sub(i.From) < r.tolerance() && !l.last.IsZero()
+		if !short && !i.To.Before(from) && (!i.From.After(to) || i.Kind == Processes) {
+			all = append(all, i)
+		}
+	}
+	return all
+}
