@@ -120,6 +120,9 @@ func TestDocumentedCommandsRun(t *testing.T) {
 func runLine(t *testing.T, p *placed, given []string) {
 	t.Helper()
 	args := p.put(given)
+	if args[0] == "record" {
+		args = brief(args)
+	}
 	app, _, _ := commandLine(io.Discard, io.Discard)
 	ended := false
 	app.Terminate(func(int) { ended = true })
@@ -127,7 +130,7 @@ func runLine(t *testing.T, p *placed, given []string) {
 	switch {
 	case ended:
 		return // Help, version or completions.
-	case len(args) == 1 && (args[0] == "doctor" || args[0] == "check-config"):
+	case len(args) == 1 && slices.Contains([]string{"check-config", "doctor", "record"}, args[0]):
 		require.Equal(
 			t,
 			exitUsage,
@@ -174,6 +177,19 @@ func runLine(t *testing.T, p *placed, given []string) {
 		require.Equal(t, exitOK, code, "%v\n%s%s", args, out.String(), problems.String())
 		require.NotEmpty(t, out.String())
 	}
+}
+
+// brief shortens a recording, and replaces the command that it is around.
+func brief(args []string) []string {
+	for i, arg := range args {
+		switch {
+		case arg == "--":
+			return append(slices.Clone(args[:i+1]), "true")
+		case i > 0 && args[i-1] == "--for":
+			args[i] = "1s"
+		}
+	}
+	return args
 }
 
 // runTop runs a line of top, in a terminal unless it is for scripts. By default it uses the

@@ -15,7 +15,7 @@ import (
 func accountText(a *account.Account, width int) string {
 	p := &textTable{width: width}
 	p.line(fmt.Sprintf("%s from %s to %s: %s", count(len(a.Replicas), "server"),
-		a.From.Local().Format(time.TimeOnly), a.To.Local().Format(time.TimeOnly), duration(a.Seconds)))
+		a.From.Local().Format(time.TimeOnly), a.To.Local().Format(time.TimeOnly), length(a)))
 	for i := range a.Replicas {
 		writeReplica(p, &a.Replicas[i])
 	}
@@ -40,6 +40,17 @@ func accountText(a *account.Account, width int) string {
 		writeFigures(p, &a.Sum)
 	}
 	return p.String()
+}
+
+// length returns how long the stretch was.
+func length(a *account.Account) string {
+	switch {
+	case a.Seconds == 0:
+		return "no page shows work"
+	case a.Idle > 0:
+		return duration(a.Seconds) + ", up to " + duration(a.Idle) + " of it before the first and after the last request"
+	}
+	return duration(a.Seconds)
 }
 
 func writeReplica(p *textTable, r *account.Replica) {

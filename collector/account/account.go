@@ -12,6 +12,9 @@ type Account struct {
 	From    time.Time `json:"from,omitzero"`
 	To      time.Time `json:"to,omitzero"`
 	Seconds float64   `json:"seconds"`
+	// Idle is how many of the seconds may be without requests at both ends together, as the first page is
+	// the last one before they came.
+	Idle float64 `json:"idle_seconds_at_most,omitempty"`
 	// Interrupted lists what keeps figures from being true, in order of time.
 	Interrupted []Interruption `json:"interrupted,omitempty"`
 	Replicas    []Replica      `json:"replicas"`

@@ -67,6 +67,9 @@ func (r *Recorder) Account() *Account {
 	a := &Account{Replicas: []Replica{}, Models: []Model{}}
 	from, to := r.stretch(all)
 	a.From, a.To, a.Seconds = from, to, to.Sub(from).Seconds()
+	if r.opts.Trim {
+		a.Idle = min(2*r.opts.Interval.Seconds(), a.Seconds)
+	}
 	for _, l := range all {
 		replica := l.Replica
 		replica.Tier = string(l.tier)
