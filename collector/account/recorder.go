@@ -104,6 +104,9 @@ func (r *Recorder) stretch(all []*ledger) (from, to time.Time) {
 	if !r.opts.Trim || to.IsZero() {
 		to = last
 	}
+	if r.opts.Trim && r.origin.IsZero() { // Nothing ran.
+		from = to
+	}
 	return from, to
 }
 
