@@ -19,7 +19,7 @@ func (c *Collector) AffectedByPool(cfg *config.File, pc *config.Pool, lset model
 	found, _ := targetsOf(
 		pc, config.DefaultSharding, []*targetgroup.Group{{Targets: []model.LabelSet{lset}}}, c.opts.Logger,
 	)
-	return []any{*shared, found, poolConfigSeries(pc), pc.HTTP, pc.Discovery}
+	return []any{*shared, found, poolConfigSeries(pc), poolCostSeries(pc, 1), pc.HTTP, pc.Discovery}
 }
 
 // UseScraper sets the client of pools that are built from now on.

@@ -28,9 +28,11 @@ type poolSeries struct {
 // and about differences within pools, by family.
 func (c *Collector) allPoolSeries() []poolSeries {
 	var all []poolSeries
+	replicas := c.replicasByPool()
 	c.mu.Lock()
 	for _, id := range slices.Sorted(maps.Keys(c.running)) {
 		all = append(all, poolConfigSeries(&c.running[id].cfg)...)
+		all = append(all, poolCostSeries(&c.running[id].cfg, replicas[id])...)
 	}
 	c.mu.Unlock()
 	all = append(all, c.skewSeries()...)
@@ -60,6 +62,26 @@ func poolConfigSeries(cfg *config.Pool) []poolSeries {
 		)
 	}
 	return all
+}
+
+// replicasByPool counts replicas. Programs that are no LLM servers and ranks without a port are none.
+func (c *Collector) replicasByPool() map[string]int {
+	replicas := make(map[string]int)
+	for _, slot := range c.opts.Store.Slots() {
+		if state := slot.Status().State; state != "" && state != string(assess.Silent) {
+			replicas[slot.Target().PoolID]++
+		}
+	}
+	return replicas
+}
+
+// poolCostSeries returns what the replicas of a pool cost, if that is declared.
+func poolCostSeries(cfg *config.Pool, replicas int) []poolSeries {
+	if cfg.Cost == nil {
+		return nil
+	}
+	cost := cfg.Cost.ReplicaHour * float64(replicas)
+	return []poolSeries{{"pool_cost_per_hour", cfg.PoolID, "currency", cfg.Cost.Currency, cost}}
 }
 
 func (c *Collector) skewSeries() []poolSeries {

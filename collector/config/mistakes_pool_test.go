@@ -171,6 +171,17 @@ engine: triton
 		want: "line 5: pools[0].start_budget: must be longer than 0; the default is 20m",
 	},
 	{
+		name: "a cost of nothing in no currency",
+		text: "cost: { replica_hour: 0, currency: euro }",
+		want: "line 5: pools[0].cost.replica_hour: 0 is not a price; write what a replica costs for an hour, like 12.5\n" +
+			`line 5: pools[0].cost.currency: "euro" is not a currency; write three capital letters, like EUR`,
+	},
+	{
+		name: "a cost that is a number",
+		text: "cost: 12.5",
+		want: "line 5: pools[0].cost must be a mapping of keys, not a number; known keys: replica_hour, currency",
+	},
+	{
 		name: "scheme is neither http nor https",
 		text: "scheme: ftp",
 		want: `line 5: pools[0].scheme: "ftp" is unknown; use http or https`,

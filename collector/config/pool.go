@@ -89,6 +89,8 @@ type Pool struct {
 	Expect Expect `yaml:"expect,omitempty"`
 	// SLO holds the objectives of the pool; none by default.
 	SLO derive.SLO `yaml:"slo,omitempty"`
+	// Cost is the declared cost of a replica; nil if none is.
+	Cost *Cost `yaml:"cost,omitempty"`
 
 	// HonorLabels keeps a target's own labels if they collide with those from discovery;
 	// identity labels are never replaced.

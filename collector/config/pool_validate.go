@@ -36,6 +36,7 @@ func (c *Pool) Validate() error {
 		c.HTTP.Validate(),
 		prefixed("limits.", c.Limits.validateSeries()),
 		prefixed("slo.", c.SLO.Validate()),
+		prefixed("cost.", c.Cost.Validate()),
 	)...)
 }
 

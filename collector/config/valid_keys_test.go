@@ -26,6 +26,10 @@ metrics_path:
 		text: "start_budget: 45m",
 	},
 	{
+		name: "cost",
+		text: "cost: { replica_hour: 12.5, currency: EUR }",
+	},
+	{
 		name: "versions that the API does not report",
 		text: `
 engine_version: 2.60

@@ -141,6 +141,8 @@ func poolFamilies() []Family {
 			"expect.replicas of the configuration", "bound"),
 		pool("pool_start_budget_seconds", inputs{}, "Time that a new replica may take to start.",
 			"start_budget of the configuration"),
+		pool("pool_cost_per_hour", inputs{}, "Declared cost of the pool's replicas for an hour.",
+			"cost.replica_hour of the configuration * replicas", "currency"),
 		pool("pool_skew", inputs{}, "Distinct values of a fact in the pool, minus 1.",
 			"engine_version, trtllm_version, config_hash, kv_block_tokens, histogram_buckets, gpu", "fact"),
 		pool("pool_canary_outputs", allOf(engine.AnswersStream), "Distinct canary answers of comparable replicas.",
