@@ -54,13 +54,16 @@ demo: build ## Run the exporter in front of a simulated fleet (ARGS= for its fla
 
 # deploy/ is tested by `check-deploy`, whose tools take minutes to compile. The tools for the rules compile while other tests
 # run. `ci` runs `race` instead.
+# On two cores with a load of 40 tests take twenty times as long, so that they get more time than ten minutes.
+BUSY := -timeout 2h
+
 test: ## Run all tests of Go and Python.
 	@$(MAKE) -j3 test-rules test-go test-python
 
 test-rules: $(TOOLS)/promtool $(TOOLS)/amtool $(TOOLS)/jsonnet
-	$(GO) test $(VET) -shuffle=on ./alerts/... ./dashboards ./cmd/trtllm_exporter/top
+	$(GO) test $(VET) $(BUSY) -shuffle=on ./alerts/... ./dashboards ./cmd/trtllm_exporter/top
 test-go:
-	$(GO) test $(VET) -shuffle=on $$($(GO) list ./... | grep -vE '/(alerts|dashboards|top)(/|$$)')
+	$(GO) test $(VET) $(BUSY) -shuffle=on $$($(GO) list ./... | grep -vE '/(alerts|dashboards|top)(/|$$)')
 
 # The module that is installed on Triton servers is Python, and so is the tool that reads servers in Python.
 test-python: ## Test the metrics module for Triton's LLM-API backend, and the census (Python 3.10 to 3.12).
