@@ -375,7 +375,7 @@ func (e *Evidence) ends() bool { return !e.API.SamePort && e.API.Ends() }
 
 // admits reports whether a server that was ready has said for long enough that it is not, beside
 // an accusation that stands as long: one late page of a server that loads says nothing. A proxy or a mesh
-// may say the same of a server that it does not reach.
+// may say the same of a server that it does not reach, but not while the page comes from the same port.
 func (e *Evidence) admits(a Accusation) bool {
 	since, accused := e.API.NotReadySince, e.API.NotReadySince
 	switch a { //nolint:exhaustive // The others stand as long as that already.
@@ -387,7 +387,8 @@ func (e *Evidence) admits(a Accusation) bool {
 	if accused.After(since) {
 		since = accused
 	}
-	return e.API.WasReady && e.API.FromServer && !since.IsZero() && e.Now.Sub(since) >= e.StallAfter
+	fromServer := e.API.FromServer || e.API.SamePort && e.Scrape.OK
+	return e.API.WasReady && fromServer && !since.IsZero() && e.Now.Sub(since) >= e.StallAfter
 }
 
 // unacquitted returns the entries of which only failures end, and that nothing acquits.

@@ -14,9 +14,11 @@ import (
 type Memory struct {
 	// Canary is the record of the canary.
 	Canary canary.Record
-	// notReadySince is when the API began to answer that the server is not ready. failedScrapes
-	// counts the failed scrapes in a row, the first of which failed at noPageSince.
+	// notReadySince is when the API began to answer that the server is not ready, denied its last answer if
+	// the server does not serve by that. FailedScrapes counts the failed scrapes in a row, the first of which
+	// failed at noPageSince.
 	notReadySince time.Time
+	denied        *engine.Health
 	failedScrapes int
 	noPageSince   time.Time
 	// accused is since when a question could tell more about what the pages say.
@@ -107,8 +109,17 @@ func (m *Memory) NoPage(now time.Time, refused bool) {
 	}
 }
 
-// Health takes an answer of the API about its health into account.
+// Health takes an answer of the API about its health into account. Silence is none: what the server said
+// before it stands.
 func (m *Memory) Health(now time.Time, h *engine.Health) {
+	switch h.Word() {
+	case engine.WordUnknown:
+	case engine.WordReady:
+		m.denied = nil
+	default:
+		denied := *h
+		m.denied = &denied
+	}
 	switch {
 	case h.API == engine.APIReady:
 		m.notReadySince = time.Time{}
@@ -120,6 +131,7 @@ func (m *Memory) Health(now time.Time, h *engine.Health) {
 // NewProcess forgets what was known of the process that answered before.
 func (m *Memory) NewProcess() {
 	m.notReadySince, m.awaited, m.accused = time.Time{}, time.Time{}, time.Time{}
+	m.denied = nil
 	m.questions, m.canary, m.again = nil, answer{}, false
 	m.others = others{}
 	m.Canary.NewProcess()
@@ -205,6 +217,10 @@ func (m *Memory) CanaryAnswered() {
 func (m *Memory) Recall(e *Evidence) {
 	e.Scrape.Again, e.Scrape.Since = m.failedScrapes > 1, m.noPageSince
 	e.API.NotReadySince = m.notReadySince
+	if m.denied != nil && e.API.Silent() {
+		e.API.Health = *m.denied
+		e.API.Detail += ", and has not said anything since"
+	}
 	e.Questions = m.recallQuestions()
 	e.Canary.Failed, e.Canary.Late, e.Canary.Twice = m.Canary.Failing()
 	e.Canary.Twice = e.Canary.Twice && m.others.known

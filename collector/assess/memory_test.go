@@ -9,6 +9,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
 // TestCanaryFailsTwiceWhileNobodyElseIsServed has a canary that succeeded once, and pages around
@@ -216,6 +217,51 @@ func TestLongRequestInFrontRestartsNothing(t *testing.T) {
 			})
 			v := assess.Judge(&e)
 			require.Equal(t, [2]bool{c.ready, c.live}, [2]bool{v.Probes.Ready, v.Probes.Live}, v.Reason)
+		})
+	}
+}
+
+// TestSilenceTakesNothingBack has an API that says something and then nothing more, while the page comes.
+func TestSilenceTakesNothingBack(t *testing.T) {
+	ready := engine.Health{API: engine.APIReady, WasReady: true}
+	notReady := engine.Health{API: engine.APINotReady, WasReady: true, Status: 503, Detail: "the API answers 503"}
+	paused := engine.Health{API: engine.APIReady, WasReady: true, Paused: true, Detail: "it is paused"}
+	draining := engine.Health{API: engine.APIRefused, WasReady: true, Found: true, Draining: true, Detail: "it drains"}
+	hangs := engine.Health{API: engine.APIFailed, WasReady: true, Detail: "the API does not answer"}
+	hangsUp := engine.Health{API: engine.APIRefused, HungUp: true, WasReady: true, Detail: "it hangs up"}
+	refusesUs := engine.Health{API: engine.APIFailed, Status: 401, WasReady: true, Detail: "the API is restricted"}
+	for _, c := range []struct {
+		name  string
+		said  []engine.Health
+		still bool
+		want  assess.State
+		live  bool
+	}{
+		{"not ready, then it hangs", []engine.Health{ready, notReady, hangs}, false, assess.NotReady, true},
+		{"not ready, then it hangs up", []engine.Health{ready, notReady, hangsUp}, false, assess.NotReady, true},
+		{"not ready, then it wants a token", []engine.Health{ready, notReady, refusesUs}, false, assess.NotReady, true},
+		{"not ready, then it hangs, nothing moves", []engine.Health{ready, notReady, hangs}, true, assess.Stalled, false},
+		{"paused, then it hangs", []engine.Health{ready, paused, hangs}, false, assess.Unserved, true},
+		{"draining, then it hangs", []engine.Health{ready, draining, hangs}, false, assess.Draining, true},
+		{"ready, then it hangs", []engine.Health{ready, hangs}, false, assess.Ready, true},
+		{"not ready, then ready, then it hangs", []engine.Health{ready, notReady, ready, hangs}, false, assess.Ready, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var m assess.Memory
+			for i := range c.said {
+				m.Health(two.Add(-time.Minute+time.Duration(i)*time.Second), &c.said[i])
+			}
+			e := changed(serving(), func(e *assess.Evidence) {
+				e.API = assess.API{Health: c.said[len(c.said)-1], SamePort: true}
+				if c.still {
+					e.Still = hung()
+				}
+				m.Recall(e)
+			})
+			v := assess.Judge(&e)
+			require.Equal(t, c.want, v.State, v.Reason)
+			require.Equal(t, c.want == assess.Ready, v.Probes.Ready, v.Reason)
+			require.Equal(t, c.live, v.Probes.Live, v.Reason)
 		})
 	}
 }

@@ -263,6 +263,14 @@ func TestReplicaState(t *testing.T) {
 			e.API.Detail = "it says no"
 			e.API.FromServer = true
 		}), assess.Stalled, "and the server has said since 13:59 UTC that it is not ready: it says no"},
+		{"not ready for long in words of its own, beside a page of the same port", changed(serving(), func(e *assess.Evidence) {
+			e.Still = hung()
+			e.API.API = engine.APINotReady
+			e.API.WasReady = true
+			e.API.NotReadySince = two.Add(-40 * time.Second)
+			e.API.Detail = "LLM is unavailable"
+			e.API.SamePort = true
+		}), assess.Stalled, "and the server has said since 13:59 UTC that it is not ready: LLM is unavailable"},
 		{"a router without workers for long, and its requests fail", changed(serving(), func(e *assess.Evidence) {
 			e.Routes = true
 			e.Failing = failing

@@ -120,7 +120,7 @@ func TestAnomaliesSuppressFamilies(t *testing.T) {
 		},
 		{
 			"a ratio that does not match the blocks", "kv_fraction_mismatch",
-			[][]string{page(0, kind+`"fraction"} 64`), page(1, kind+`"fraction"} 64`)},
+			[][]string{page(0, kind+`"fraction"} 0.64`), page(1, kind+`"fraction"} 0.64`)},
 			"kv_cache_utilization_ratio", "kv_cache_blocks{",
 		},
 		{

@@ -191,6 +191,8 @@ func single(m *engine.Meaning, requests float64) float64 {
 		return v
 	case m.Signal.Type().Counter:
 		return requests
+	case m.Signal.IsShare():
+		return 0.3
 	}
 	return 5
 }

@@ -10,11 +10,12 @@ import (
 // columns holds what the columns of windows are: the numbers that rules ask for.
 type columns struct {
 	// places holds the value indexes of the columns, names identifies the columns across shapes.
-	// Only scaled and notZero columns differ from the numbers on the page.
+	// Only scaled, notZero and shares columns differ from the numbers on the page.
 	places  []exposition.ValueIndex
 	names   []columnName
 	scaled  []scaledColumn
 	notZero []int32
+	shares  []int32
 	// counter is true for columns that are counters. If counters appear with their first event,
 	// counters holds all of the page.
 	counter  []bool
@@ -55,11 +56,10 @@ type scaledColumn struct {
 	divisor float64
 }
 
-// checkedSample is a sample whose invalid values count: NaN except in quantiles, negative
-// counters.
+// checkedSample is a sample whose invalid values count: NaN except in quantiles, and negative ones.
 type checkedSample struct {
-	place             exposition.ValueIndex
-	quantile, counter bool
+	place    exposition.ValueIndex
+	quantile bool
 }
 
 // columnsOf returns the columns of some numbers, which are added when a rule first asks for them.
@@ -84,6 +84,9 @@ func (ix *index) column(source int) int {
 	if s.zeroUnknown() {
 		ix.notZero = append(ix.notZero, int32(c))
 	}
+	if s.meaning.Signal.IsShare() {
+		ix.shares = append(ix.shares, int32(c))
+	}
 	if shift := s.shift(); shift != 0 {
 		ix.scaled = append(ix.scaled, scaledColumn{int32(c), math.Pow10(shift)})
 	}
@@ -98,7 +101,7 @@ func (ix *index) check(source int) {
 	}
 	if s := &ix.building.sources[source]; !ix.building.checked[s.place] {
 		ix.building.checked[s.place] = true
-		ix.samples = append(ix.samples, checkedSample{s.place, s.quantile(), s.counter})
+		ix.samples = append(ix.samples, checkedSample{s.place, s.quantile()})
 	}
 }
 
@@ -116,6 +119,12 @@ func (ix *index) readRow(page *exposition.Block, row []float64, stats *Stats) {
 			row[i] = math.NaN()
 		}
 	}
+	for _, i := range ix.shares {
+		if row[i] > 1 {
+			row[i] = math.NaN()
+			stats.Impossible++
+		}
+	}
 	stats.BrokenHistograms += ix.broken
 	for _, g := range ix.copied {
 		if !g.valid(page) {
@@ -124,19 +133,20 @@ func (ix *index) readRow(page *exposition.Block, row []float64, stats *Stats) {
 	}
 }
 
-// countInvalid counts invalid values and removes negative counters from the row.
+// countInvalid counts invalid values and removes negative ones from the row: nothing that servers count
+// or measure is less than 0.
 func (c *columns) countInvalid(page *exposition.Block, row []float64, stats *Stats) {
 	for i := range c.samples {
 		s := &c.samples[i]
 		switch v := page.Number(s.place); {
 		case v != v && !s.quantile:
 			stats.NonFinite++
-		case v < 0 && s.counter:
-			stats.Negative++
+		case v < 0:
+			stats.Impossible++
 		}
 	}
-	for i, counter := range c.counter {
-		if counter && row[i] < 0 {
+	for i := range row {
+		if row[i] < 0 {
 			row[i] = math.NaN()
 		}
 	}

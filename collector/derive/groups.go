@@ -185,14 +185,14 @@ func (g *group) finish(sources []source) {
 // copiedNumber is a number of the page that is copied as text.
 type copiedNumber struct {
 	place exposition.ValueIndex
-	// counter values must not be negative; notZero values are absent if 0.
-	counter, notZero bool
+	// notZero values are absent if 0, shares if they are more than 1.
+	notZero, share bool
 }
 
 // locate notes where on the page the numbers are.
 func (n *numbers) locate(sources []source) {
 	if len(n.sources) > 0 {
 		s := &sources[n.sources[0]]
-		n.first = copiedNumber{s.place, s.counter, s.zeroUnknown()}
+		n.first = copiedNumber{s.place, s.zeroUnknown(), s.meaning.Signal.IsShare()}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -125,6 +126,27 @@ func TestPercentilesOfSummary(t *testing.T) {
 	}
 }
 
+func TestImpossibleValuesAreAbsent(t *testing.T) {
+	for _, c := range []struct{ line, absent string }{
+		{`vllm:num_requests_waiting{model_name="m",engine="0"} -1`, "queue_depth"},
+		{`vllm:num_requests_running{model_name="m",engine="0"} -1`, "requests_running"},
+		{`vllm:kv_cache_usage_perc{model_name="m",engine="0"} 1.7`, "kv_cache_utilization_ratio"},
+		{`vllm:kv_cache_usage_perc{model_name="m",engine="0"} -0.1`, "kv_cache_utilization_ratio"},
+	} {
+		t.Run(c.line, func(t *testing.T) {
+			b := newBench(t, engine.VLLM, "m")
+			name, _, _ := strings.Cut(c.line, "{")
+			got := b.page(c.line, `vllm:generation_tokens_total{model_name="m",engine="0"} 5`)
+			got.get(t, `generation_tokens_total{model_id="m"}`)
+			for key, v := range got {
+				require.GreaterOrEqual(t, v, 0.0, key)
+				require.False(t, strings.HasPrefix(key, c.absent+"{") || strings.HasPrefix(key, "saturation_ratio"), key)
+			}
+			require.EqualValues(t, 1, b.deriver.Stats().Impossible, name)
+		})
+	}
+}
+
 func TestNegativeCountersAreNotPassedOn(t *testing.T) {
 	b := newBench(t, engine.Triton, models()...)
 	got := b.page(
@@ -135,7 +157,7 @@ func TestNegativeCountersAreNotPassedOn(t *testing.T) {
 		)...)
 	got.lacks(t, `generation_tokens_total{model_id="ensemble"}`)
 	got.get(t, `requests_total{class="ok", model="ensemble", model_id="ensemble", version="1"}`)
-	require.Equal(t, uint64(1), b.deriver.Stats().Negative, "0 is not negative")
+	require.Equal(t, uint64(1), b.deriver.Stats().Impossible, "0 is not negative")
 }
 
 // TestTokenEstimateFromIterations has a hundred iterations in five

@@ -48,8 +48,9 @@ type Stats struct {
 	ClockJumps uint64
 	// NonFinite counts values that were NaN or infinite.
 	NonFinite uint64
-	// Negative counts negative counters, BrokenHistograms incomplete or non-cumulative histograms.
-	Negative, BrokenHistograms uint64
+	// Impossible counts negative values, and shares above 1, BrokenHistograms incomplete or non-cumulative
+	// histograms.
+	Impossible, BrokenHistograms uint64
 }
 
 // lateAfter is how many intervals may pass between two pages: one scrape may be missed.

@@ -368,7 +368,9 @@ type memorized struct {
 }
 
 // memoize returns a client that sends each request once, regardless of its body.
-func memoize(client Client) Client { return &memo{Client: client, answers: make(map[string]*memorized)} }
+func memoize(client Client) Client {
+	return &memo{Client: client, answers: make(map[string]*memorized)}
+}
 
 // memoizeBeside is memoize, but requests go on beside each other until end is called.
 func memoizeBeside(ctx context.Context, client Client) (m *memo, end func()) {

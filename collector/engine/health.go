@@ -117,6 +117,11 @@ func (h *Health) Word() Word {
 	return WordUnknown
 }
 
+// Silent reports whether the API was asked and said nothing about its server.
+func (h *Health) Silent() bool {
+	return h.Word() == WordUnknown && (h.API == APIFailed || h.API == APIRefused)
+}
+
 // Closed reports whether the API refuses connections after it was found. On a port of its own, beside
 // a page that still answers, that is a server which shuts down.
 func (h *Health) Closed() bool { return h.API == APIRefused && h.Found && (!h.HungUp || h.HungUpAgain) }

@@ -288,6 +288,15 @@ var types = sync.OnceValue(func() map[Signal]Type {
 	return all
 })
 
+// IsShare reports whether the signal is a part of a whole, which is at most 1.
+func (s Signal) IsShare() bool {
+	switch s {
+	case KVUtilization, KVHostUtilization, KVHitRatio, KVIterationReuse, GPUUtilization:
+		return true
+	}
+	return false
+}
+
 // Type returns the type of a signal, zero if pages do not show it.
 func (s Signal) Type() Type { return types()[s] }
 

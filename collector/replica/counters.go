@@ -93,7 +93,7 @@ func (c *counters) render(s *target.Status, stats derive.Stats, existing ...*exp
 	c.count(assess.MetricTargetDerivedSkipped, "clock", stats.ClockJumps)
 	c.count(assess.MetricTargetDerivedSkipped, "gap", stats.Gaps)
 	c.count(assess.MetricTargetDerivedSkipped, "histogram", stats.BrokenHistograms)
-	c.count(assess.MetricTargetDerivedSkipped, "negative", stats.Negative)
+	c.count(assess.MetricTargetDerivedSkipped, "impossible", stats.Impossible)
 	c.count(assess.MetricTargetDerivedSkipped, "nonfinite", stats.NonFinite)
 	c.count(assess.MetricTargetDerivedSkipped, "reset", stats.Resets)
 	c.count(assess.MetricTargetDerivedSkipped, "restart", stats.Restarts)

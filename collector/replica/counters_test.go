@@ -65,7 +65,7 @@ func TestTargetCounters(t *testing.T) {
 		ClockJumps:       1,
 		Gaps:             2,
 		BrokenHistograms: 3,
-		Negative:         4,
+		Impossible:       4,
 		NonFinite:        5,
 		Resets:           6,
 		Restarts:         7,
@@ -75,7 +75,7 @@ counter_resets_total 6
 derived_skipped_total{reason="clock"} 1
 derived_skipped_total{reason="gap"} 2
 derived_skipped_total{reason="histogram"} 3
-derived_skipped_total{reason="negative"} 4
+derived_skipped_total{reason="impossible"} 4
 derived_skipped_total{reason="nonfinite"} 5
 derived_skipped_total{reason="reset"} 6
 derived_skipped_total{reason="restart"} 7
