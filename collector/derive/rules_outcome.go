@@ -70,8 +70,8 @@ func requestsTotalRule() Rule {
 // requestsTotal counts the requests of entry and single models by class, so that a request to an
 // ensemble counts once. Each of Triton's models has a series of its own: in a sum of two models,
 // an unload of one would look like a reset of both. For models that do not count all failures, or
-// may not, the class of the other requests is unknown. A class that is counted only partly appears
-// with its first request.
+// may not, the class of the other requests is unknown, and no failure that was counted is not 0. A class that
+// is counted only partly appears with its first request.
 func requestsTotal(v *View, version *Model, out *Out) {
 	o := v.outcome(version)
 	if o == nil {
@@ -84,7 +84,8 @@ func requestsTotal(v *View, version *Model, out *Out) {
 			class = engine.ClassUnknown
 		}
 		n, ok := v.window.totals(t.columns)
-		out.Set(version, n, ok && trusted && (n > 0 || !t.partial), labelClass, string(class))
+		measured := n > 0 || !t.partial && o.measuresNone(version, class)
+		out.Set(version, n, ok && trusted && measured, labelClass, string(class))
 	}
 }
 
@@ -109,16 +110,22 @@ func requestsFailedRule() Rule {
 	return byOutcome(needs, requestsFailed).by(labelClass, "reason").because(whyShown)
 }
 
+// measuresNone reports whether a count of 0 says that no request of a class ended.
+func (o *outcome) measuresNone(version *Model, class engine.Class) bool {
+	return class != engine.ClassServer || o.trusted(version)
+}
+
 // requestsFailed counts the failures of a version by reason.
 func requestsFailed(v *View, version *Model, out *Out) {
 	trusted := v.Trust(version, frozenCounters)
-	v.outcome(version)
+	o := v.outcome(version)
 	for i := range version.failures {
 		f := &version.failures[i]
 		n, ok := v.sumOf(f.groups)
 		if f.net != nil {
 			n, ok = v.window.Last(f.net.column)
 		}
-		out.Set(version, n, ok && trusted, "reason", f.reason, labelClass, f.class)
+		measured := n > 0 || o == nil || o.measuresNone(version, engine.Class(f.class))
+		out.Set(version, n, ok && trusted && measured, "reason", f.reason, labelClass, f.class)
 	}
 }

@@ -636,6 +636,8 @@ func workerMeanings() []Meaning {
 	blocks := replacedForAny("trtllm_kv_cache_max_blocks", "vllm:cache_config_info", "sglang:num_pages")
 	serving := only("dynamo_endpoint", dynamoServing)
 	return []Meaning{
+		// What arrived and was not answered: an engine that hung while it was idle goes on showing 0.
+		{Name: c + "inflight_requests", Where: serving, Signal: RequestsOpen},
 		// In flight; 0.5 and 0.6 have a gauge named like a counter, 0.4 has other labels.
 		{Name: c + "inflight_requests", Where: serving, Signal: RequestsActive, Unless: running},
 		{

@@ -304,14 +304,9 @@ func vllmEngine() []Meaning {
 		// request that is tried in vain once more (vllm-project/vllm#43736).
 		{Name: "prompt_tokens_total", Signal: PromptTokens, Rank: vllmRank},
 		{Name: "generation_tokens_total", Signal: GenerationTokens, Rank: vllmRank},
+		// What came from elsewhere (external_kv_transfer) is no hit: what a prefill server sends was computed
+		// for this request, and nothing tells it from what another store holds.
 		{Name: vllmBySource, Where: only("source", "local_cache_hit"), Signal: CachedTokens},
-		// What a prefill server sends was computed for this request, what another cache holds was not.
-		{
-			Name:   vllmBySource,
-			Where:  only("source", "external_kv_transfer"),
-			Signal: CachedTokens,
-			Unless: replacedForAny("nixl_xfer_time_seconds_sum", "mooncake_xfer_time_seconds_sum"),
-		},
 		{Name: "prompt_tokens_cached_total", Signal: CachedTokens, Unless: replacedBy(vllmBySource)},
 		{
 			Name:   "prefix_cache_hits_total",
