@@ -87,8 +87,9 @@ type API struct {
 
 	// SamePort is true for servers with page and API on the same port.
 	SamePort bool
-	// NotReadySince is when it began to answer that it is not ready.
-	NotReadySince time.Time
+	// NotReadySince is when it began to answer that it is not ready. SilentSince is when it answered last, if
+	// it has said nothing since, and zero otherwise.
+	NotReadySince, SilentSince time.Time
 }
 
 // Entry is a model that clients call. Version is empty unless the page shows several of it.
@@ -388,7 +389,11 @@ func (e *Evidence) admits(a Accusation) bool {
 		since = accused
 	}
 	fromServer := e.API.FromServer || e.API.SamePort && e.Scrape.OK
-	return e.API.WasReady && fromServer && !since.IsZero() && e.Now.Sub(since) >= e.StallAfter
+	heard := e.Now
+	if !e.API.SilentSince.IsZero() {
+		heard = e.API.SilentSince // What speaks against the server since then was joined by no word.
+	}
+	return e.API.WasReady && fromServer && !since.IsZero() && heard.Sub(since) >= e.StallAfter
 }
 
 // unacquitted returns the entries of which only failures end, and that nothing acquits.

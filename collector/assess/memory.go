@@ -14,11 +14,12 @@ import (
 type Memory struct {
 	// Canary is the record of the canary.
 	Canary canary.Record
-	// notReadySince is when the API began to answer that the server is not ready, denied its last answer if
-	// the server does not serve by that. FailedScrapes counts the failed scrapes in a row, the first of which
+	// notReadySince is when the API began to answer that the server is not ready, denied its last answer, at
+	// deniedAt, if the server does not serve by that. FailedScrapes counts the failed scrapes in a row, the first of which
 	// failed at noPageSince.
 	notReadySince time.Time
 	denied        *engine.Health
+	deniedAt      time.Time
 	failedScrapes int
 	noPageSince   time.Time
 	// accused is since when a question could tell more about what the pages say.
@@ -118,7 +119,7 @@ func (m *Memory) Health(now time.Time, h *engine.Health) {
 		m.denied = nil
 	default:
 		denied := *h
-		m.denied = &denied
+		m.denied, m.deniedAt = &denied, now
 	}
 	switch {
 	case h.API == engine.APIReady:
@@ -218,7 +219,7 @@ func (m *Memory) Recall(e *Evidence) {
 	e.Scrape.Again, e.Scrape.Since = m.failedScrapes > 1, m.noPageSince
 	e.API.NotReadySince = m.notReadySince
 	if m.denied != nil && e.API.Silent() {
-		e.API.Health = *m.denied
+		e.API.Health, e.API.SilentSince = *m.denied, m.deniedAt
 		e.API.Detail += ", and has not said anything since"
 	}
 	e.Questions = m.recallQuestions()

@@ -240,7 +240,14 @@ func TestSilenceTakesNothingBack(t *testing.T) {
 		{"not ready, then it hangs", []engine.Health{ready, notReady, hangs}, false, assess.NotReady, true},
 		{"not ready, then it hangs up", []engine.Health{ready, notReady, hangsUp}, false, assess.NotReady, true},
 		{"not ready, then it wants a token", []engine.Health{ready, notReady, refusesUs}, false, assess.NotReady, true},
-		{"not ready, then it hangs, nothing moves", []engine.Health{ready, notReady, hangs}, true, assess.Stalled, false},
+		{
+			"not ready for long, then it hangs, nothing moves",
+			[]engine.Health{ready, notReady, notReady, hangs}, true, assess.Stalled, false,
+		},
+		{
+			"not ready once, then it hangs, nothing moves",
+			[]engine.Health{ready, notReady, hangs}, true, assess.NotReady, true,
+		},
 		{"paused, then it hangs", []engine.Health{ready, paused, hangs}, false, assess.Unserved, true},
 		{"draining, then it hangs", []engine.Health{ready, draining, hangs}, false, assess.Draining, true},
 		{"ready, then it hangs", []engine.Health{ready, hangs}, false, assess.Ready, true},
@@ -249,7 +256,7 @@ func TestSilenceTakesNothingBack(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var m assess.Memory
 			for i := range c.said {
-				m.Health(two.Add(-time.Minute+time.Duration(i)*time.Second), &c.said[i])
+				m.Health(two.Add(time.Duration(i-len(c.said)+1)*40*time.Second), &c.said[i])
 			}
 			e := changed(serving(), func(e *assess.Evidence) {
 				e.API = assess.API{Health: c.said[len(c.said)-1], SamePort: true}

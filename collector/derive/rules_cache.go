@@ -39,8 +39,11 @@ func freeCache(v *View, m *Model, out *Out) {
 func (v *View) blocksUsed(m *Model) (float64, bool) {
 	used, okUsed := v.Sum(m, engine.KVBlocksUsed)
 	limit, okLimit := v.Of(m, cacheLimit)
-	return ratio(used, okUsed, limit, okLimit)
+	return atMostAll(ratio(used, okUsed, limit, okLimit))
 }
+
+// atMostAll returns a share, which is wrong if it is more than all.
+func atMostAll(share float64, ok bool) (float64, bool) { return share, ok && share <= 1 }
 
 // tokensUsed returns the share of the tokens in use, or what the server states if that is more: a model with
 // several pools, as for sliding windows or states, has the tokens of one pool beside the use of the fullest.
@@ -48,7 +51,7 @@ func (v *View) tokensUsed(m *Model) (float64, bool) {
 	if v.anotherPool(m) {
 		return v.Sum(m, engine.KVUtilization)
 	}
-	return v.Ratio(m, engine.KVTokensUsed, engine.KVTokensLimit)
+	return atMostAll(v.Ratio(m, engine.KVTokensUsed, engine.KVTokensLimit))
 }
 
 // anotherPool reports whether a cache is fuller than its tokens show. What is stated is rounded to two digits.
