@@ -335,6 +335,20 @@ func TestAccountsNameServersThatEnd(t *testing.T) {
 	})
 }
 
+// TestAccountsNameServersThatComeLate has a server that starts while the other one works.
+func TestAccountsNameServersThatComeLate(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := idleServer(t, simulate.Spec{Kind: simulate.KindTriton})
+		late := idleServer(t, simulate.Spec{Kind: simulate.KindTriton, LoadDuration: 30 * time.Second})
+		r := startRecording(t, account.Options{Trim: true}, server, late)
+		a := r.bench(2)
+		require.Equal(t, map[account.Cause]string{account.NoPage: "p/r1"}, causesOf(a))
+		require.Nil(t, a.Sum.RequestSpeed)
+		require.Equal(t, float64(server.Truth().Finished+late.Truth().Finished), a.Sum.Requests[engine.ClassOK])
+	})
+}
+
 // TestAccountsNameSeveralProcesses has two servers behind one address, which answer in turn.
 func TestAccountsNameSeveralProcesses(t *testing.T) {
 	t.Parallel()

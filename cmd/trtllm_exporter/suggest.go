@@ -84,6 +84,9 @@ func (h *hints) flag(name string) string {
 	if near := config.Nearest(name, own); near != "" {
 		return didYouMean("--" + near)
 	}
+	if h.command.Name == "record" {
+		return "; write -- before the command that is recorded, as in: record --target HOST:PORT -- COMMAND"
+	}
 	parts := slices.DeleteFunc(slices.Clone(own), func(flag string) bool { return !isPartOf(name, flag) })
 	if len(parts) > 0 {
 		return didYouMean("--" + strings.Join(parts[:min(2, len(parts))], " or --"))

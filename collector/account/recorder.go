@@ -129,6 +129,9 @@ func (r *Recorder) interruptions(l *ledger, from, to time.Time) (all []Interrupt
 	if silent := later(l.tried, l.last); l.open[NoPage] == nil && !silent.IsZero() && to.Sub(silent) > r.tolerance() {
 		found = append(found, *l.interruption(NoPage, silent, to, "it was read no more: it is no target any more"))
 	}
+	if !l.base.IsZero() && l.base.Sub(from) > r.tolerance() {
+		found = append(found, *l.interruption(NoPage, from, l.base, "it had no page before, or was no target"))
+	}
 	for _, i := range found {
 		short := i.Kind == NoPage && i.To.Sub(i.From) < r.tolerance() && !l.last.IsZero()
 		if !short && !i.To.Before(from) && (!i.From.After(to) || i.Kind == Processes) {
