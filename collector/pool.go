@@ -132,7 +132,7 @@ func (p *pool) treatsAlike(o *pool) bool {
 	for _, c := range []*config.Pool{&a, &b} {
 		// These show in the targets.
 		c.Discovery, c.RelabelConfigs = discovery.Config{}, nil
-		c.Kinds = nil
+		c.Kinds, c.Cost = nil, nil
 		c.Scheme = ""
 		c.MetricsPath = ""
 		c.APIPort = 0

@@ -32,5 +32,13 @@ func TestPoolsCostWhatIsDeclared(t *testing.T) {
 		page := tc.page()
 		requireText(t, page, `llm_server_pool_cost_per_hour{currency="EUR",pool_id="p"} 25`)
 		require.NotContains(t, page, `llm_server_pool_cost_per_hour{currency="EUR",pool_id="q"}`)
+
+		before := tc.status("up").Scrapes
+		priced.Cost = &config.Cost{ReplicaHour: 10, Currency: "EUR"}
+		tc.apply(priced)
+		time.Sleep(6 * time.Second)
+		synctest.Wait()
+		requireText(t, tc.page(), `llm_server_pool_cost_per_hour{currency="EUR",pool_id="p"} 20`)
+		require.Greater(t, tc.status("up").Scrapes, before, "another price restarts no replica")
 	})
 }
