@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
 
@@ -59,16 +60,21 @@ func TestC06ChurnLeaksNothing(t *testing.T) {
 func TestDisabledVocabularies(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
-		name            string
-		raw, normalised bool
-	}{{"both", true, true}, {"raw alone", true, false}, {"normalised alone", false, true}} {
+		name       string
+		raw        exposition.Raw
+		normalised bool
+	}{
+		{"both", exposition.RawAll, true},
+		{"raw alone", exposition.RawAll, false},
+		{"normalised alone", exposition.RawNone, true},
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			text := scrapeOnce(t, metricsPool("p", "r=10.0.0.1:1"), func(cfg *config.File) {
 				cfg.Exposition.Raw, cfg.Exposition.Normalised = test.raw, test.normalised
 			})
 			requireText(t, text, `trtllm_exporter_target_up{pool_id="p",replica_id="r"} 1`)
-			require.Equal(t, test.raw, rawLines(text, "p") != "")
+			require.Equal(t, test.raw == exposition.RawAll, rawLines(text, "p") != "")
 			require.Equal(t, test.normalised, strings.Contains(text, "llm_server_requests_total{"))
 		})
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
 
@@ -78,7 +79,7 @@ func TestEmptyDocumentHasDefaults(t *testing.T) {
 	require.Equal(t, pool.Limits.Page, pool.HTTP.Limits)
 	require.False(t, pool.HonorLabels)
 	require.False(t, pool.HTTP.FollowRedirects)
-	require.True(t, f.Exposition.Raw)
+	require.Equal(t, exposition.RawAll, f.Exposition.Raw)
 	require.True(t, f.Exposition.Normalised)
 	require.Empty(t, f.Exposition.Aliases)
 	require.Equal(t, relabel.VersionsSeries, f.Identity.Versions)

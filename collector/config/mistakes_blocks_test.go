@@ -139,7 +139,19 @@ var blockMistakes = []mistake{
 	{
 		name: "raw is a number",
 		text: "exposition: { raw: 1 }",
-		want: `line 1: exposition.raw: "1" is not true or false`,
+		want: `line 1: exposition.raw: "1" is not true, false or unmapped`,
+	},
+	{
+		name: "raw is unmapped without what it is mapped to",
+		text: "exposition: { raw: unmapped, normalised: false }",
+		want: "line 1: exposition.raw: unmapped leaves out what llm_server_* has, and normalised is off; turn that on, " +
+			"or set raw to true",
+	},
+	{
+		name: "raw is unmapped with aliases",
+		text: "exposition: { raw: unmapped, aliases: [vllm] }",
+		want: "line 1: exposition.raw: unmapped leaves out what llm_server_* has, and aliases add it again; leave " +
+			"aliases out, or set raw to true",
 	},
 	{
 		name: "window_gauges is text",

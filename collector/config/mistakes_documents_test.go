@@ -342,7 +342,7 @@ pools:
 `,
 		want: `
 line 1: global.window: "soon" is not a duration like 5s or 1m
-line 2: exposition.raw: "perhaps" is not true or false
+line 2: exposition.raw: "perhaps" is not true, false or unmapped
 line 7: unknown key "engin" in pools[0]; did you mean "engine"?
 line 8: pools[0].api_port: "http" is not a whole number
 `,

@@ -106,7 +106,7 @@ line 1: global.window: "soon" is not a duration like 5s or 1m
 line 1: global.failing_min: must be 1 or more; the default is 5
 line 2: sharding.total: 0 is below 1; use 1 or more
 line 2: sharding.index: -1 is out of range; it must be at least 0 and below sharding.total, which is 0
-line 3: exposition.raw: "3" is not true or false
+line 3: exposition.raw: "3" is not true, false or unmapped
 line 3: exposition.aliases[0]: unknown set "tgi"; use otel, trtllm, vllm
 line 3: exposition.aliases[1]: unknown set "tgo"; use otel, trtllm, vllm
 line 7: pools[0].canary.max_tokens: 1000 is outside 1 to 64; the default is 8

@@ -225,6 +225,10 @@ exposition:
 		text: "exposition: { normalised: false }",
 	},
 	{
+		name: "the servers' own series that nothing repeats",
+		text: "exposition: { raw: unmapped }",
+	},
+	{
 		name: "no gauges over the window",
 		text: "exposition: { window_gauges: false }",
 	},

@@ -121,6 +121,12 @@ const cacheConfigSet, cacheConfig = "vllm", "vllm:cache_config_info"
 // repeat is a series with the value of another series.
 type repeat struct{ series, original int }
 
+// repeatedValue is a series with a value of the page.
+type repeatedValue struct {
+	series int
+	place  exposition.ValueIndex
+}
+
 // aliasNames is a set of aliases: bit n stands for the n-th of [Aliases], the last bit for cacheConfig.
 type aliasNames uint64
 

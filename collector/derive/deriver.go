@@ -68,6 +68,8 @@ type Deriver struct {
 	own        ownRequests
 	// convicted is true if a question has proven that the work stands still.
 	convicted bool
+	// unmapped is the shape of what of the page no series repeats, nil before it is asked for.
+	unmapped *exposition.Shape
 	// appeared holds the counters that have appeared on a page.
 	appeared map[column]struct{}
 }
@@ -147,10 +149,41 @@ func (d *Deriver) ForgoFresh() { d.processes.wanted = 0 }
 // each of which counts as an increase.
 func (d *Deriver) Render(block *exposition.Block) *exposition.Block {
 	out := d.series.Block()
-	if !d.processes.doubt && !d.processes.isSeveral(d.window.now) {
+	if !d.withholds() {
 		d.runRules(block, out)
 	}
 	return out
+}
+
+// withholds reports whether derived series have no values now.
+func (d *Deriver) withholds() bool { return d.processes.doubt || d.processes.isSeveral(d.window.now) }
+
+// Unmapped returns what of the page that was observed last no derived series repeats as it is: all of it
+// while those have no values.
+func (d *Deriver) Unmapped(block *exposition.Block) *exposition.Block {
+	if d.withholds() {
+		return block
+	}
+	if d.unmapped == nil {
+		repeated := d.repeated()
+		d.unmapped = block.Shape().Without(func(i exposition.ValueIndex) bool { return repeated[i] })
+	}
+	return block.In(d.unmapped)
+}
+
+// repeated returns which values of the page a derived series has, among those that are written.
+func (d *Deriver) repeated() map[exposition.ValueIndex]bool {
+	written := make(map[exposition.ValueIndex]bool)
+	for line := range d.series.Lines() {
+		written[d.series.ValueIndexes([]int{line})[0]] = true
+	}
+	values := make(map[exposition.ValueIndex]bool)
+	for _, r := range d.index.repeated {
+		if written[exposition.ValueIndex(r.series)] {
+			values[r.place] = true
+		}
+	}
+	return values
 }
 
 // runRules sets the series of all rules, and those that repeat them under other names.
@@ -217,6 +250,7 @@ func (d *Deriver) label(block *exposition.Block) {
 	priorities := func() map[string]priority { return d.opts.Naming.priorities(d.page, block) }
 	d.dropped = Dropped{d.index.droppedModels, dropSeries(series, d.opts.Output.Remaining(shape.Cost()), priorities)}
 	d.series = exposition.NewComputed(series, d.opts.Naming.Relabel, shape)
+	d.unmapped = nil
 }
 
 const maxAppeared = 4096

@@ -51,9 +51,12 @@ func (o *Out) copyHistogram(g *group, m *Model) {
 	if o.series != nil {
 		for i := range g.buckets {
 			o.part(g, m, "_bucket", "le", g.buckets[i].text)
+			o.repeats(&g.buckets[i].numbers)
 		}
 		o.part(g, m, "_sum")
+		o.repeats(&g.sum.numbers)
 		o.part(g, m, "_count")
+		o.repeats(&g.count.numbers)
 		o.view.index.addHistogram(g)
 		o.view.trusts(g)
 		return

@@ -35,6 +35,8 @@ type index struct {
 	applied []appliedRule
 	series  []exposition.ComputedSeries
 	repeats []repeat
+	// repeated lists the series that have the value of a single number of the page.
+	repeated []repeatedValue
 	// The first hidden series are computed only for their aliases.
 	hidden int
 	// sized lists the KV caches whose size is shown in labels by the last series.

@@ -68,6 +68,15 @@ func (o *Out) add(suffix string, lset labels.Labels) {
 	})
 }
 
+// repeats notes, while the index is built, that the series that was added last has the value of a single
+// number of the page.
+func (o *Out) repeats(numbers *numbers) {
+	if ix := o.view.index; ix.building != nil && len(numbers.sources) == 1 {
+		place := ix.building.sources[numbers.sources[0]].place
+		ix.repeated = append(ix.repeated, repeatedValue{len(*o.series) - 1, place})
+	}
+}
+
 // number returns the number of the next series, -1 if the rule has no more.
 func (o *Out) number() int {
 	if o.next >= o.end {
@@ -94,6 +103,7 @@ func (o *Out) copy(g *group, numbers *numbers, shift int) {
 		return
 	}
 	if o.series != nil {
+		o.repeats(numbers)
 		o.view.index.check(numbers.sources[0])
 		return
 	}

@@ -12,8 +12,8 @@ import (
 
 // Config configures what /metrics contains and how it is written.
 type Config struct {
-	// Raw exposes the servers' own series.
-	Raw bool `yaml:"raw"`
+	// Raw says which of the servers' own series are exposed.
+	Raw Raw `yaml:"raw"`
 	// Normalised adds the llm_server_* series.
 	Normalised bool `yaml:"normalised"`
 	// WindowGauges exposes the gauges over a window that a query could compute from
@@ -27,7 +27,7 @@ type Config struct {
 
 // DefaultConfig is the default configuration.
 var DefaultConfig = Config{
-	Raw:          true,
+	Raw:          RawAll,
 	Normalised:   true,
 	WindowGauges: true,
 	PageMaxAge:   model.Duration(100 * time.Millisecond),
@@ -48,7 +48,14 @@ func (c *Config) Validate() error {
 			errs = append(errs, fmt.Errorf("exposition.aliases[%d]: %q is listed twice; name each set once", i, name))
 		}
 	}
-	if !c.Raw && !c.Normalised && len(c.Aliases) == 0 {
+	switch {
+	case c.Raw == RawUnmapped && !c.Normalised:
+		errs = append(errs, errors.New("exposition.raw: unmapped leaves out what llm_server_* has, and normalised is "+
+			"off; turn that on, or set raw to true"))
+	case c.Raw == RawUnmapped && len(c.Aliases) > 0:
+		errs = append(errs, errors.New("exposition.raw: unmapped leaves out what llm_server_* has, and aliases add it "+
+			"again; leave aliases out, or set raw to true"))
+	case c.Raw == RawNone && !c.Normalised && len(c.Aliases) == 0:
 		errs = append(errs, errors.New("exposition: raw, normalised and aliases are all off, /metrics would be "+
 			"empty; turn one on"))
 	}

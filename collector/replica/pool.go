@@ -73,7 +73,7 @@ func (p *Pool) kinds() *engine.Kinds {
 // output, so that a huge page leaves room for the series derived from it.
 func (p *Pool) limits() exposition.Limits {
 	limits := p.Limits
-	if p.Page.Raw {
+	if p.Page.Raw != exposition.RawNone {
 		limits.Output = p.Output.Volume
 		limits.Output.Series = (3*limits.Output.Series + 3) / 4
 		limits.Output.Bytes = (3*limits.Output.Bytes + 3) / 4

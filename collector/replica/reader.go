@@ -44,7 +44,7 @@ func (r *Replica) reset() {
 		Aliases:        r.pool.Page.Aliases,
 		AliasesOnly:    !r.pool.Page.Normalised,
 		NoWindowGauges: !r.pool.Page.WindowGauges,
-		RawHidden:      !r.pool.Page.Raw,
+		RawHidden:      r.pool.Page.Raw == exposition.RawNone,
 		Output:         r.pool.Output,
 		Stats:          &r.deriveStats,
 	})

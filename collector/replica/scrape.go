@@ -163,8 +163,12 @@ func (r *Replica) derive(p *scrape.Fetched, raw *exposition.Block, seen derive.S
 	if r.target.Beside == "" && (r.pool.Page.Normalised || len(r.pool.Page.Aliases) > 0) {
 		next.Derived = r.deriver.Render(raw)
 	}
-	if r.pool.Page.Raw {
+	switch r.pool.Page.Raw {
+	case exposition.RawAll:
 		next.Raw = raw
+	case exposition.RawUnmapped:
+		next.Raw = r.deriver.Unmapped(raw)
+	case exposition.RawNone:
 	}
 	r.observeLoad(p)
 	next.Expires = p.Received.Add(r.slot.Suspended() + 2*r.target.Interval + r.target.Timeout + maxLateness)

@@ -171,6 +171,7 @@ func TestReplicaSeriesCount(t *testing.T) {
 	serve, vllm, sglang, two, plain := triton(), triton(), triton(), triton(), triton()
 	serve.Kind, vllm.Kind, sglang.Kind, two.GPUs, plain.Histograms = simulate.KindServe, simulate.KindVLLM, simulate.KindSGLang, 2, false
 	plain.Summaries = false
+	const unmapped = "exposition: { raw: unmapped }"
 	settings := []setting{
 		{name: "Triton, an ensemble of five models, one GPU", like: triton()},
 		{name: "with a second GPU", like: two},
@@ -184,6 +185,10 @@ func TestReplicaSeriesCount(t *testing.T) {
 		{name: "trtllm-serve", like: serve},
 		{name: "vLLM", like: vllm},
 		{name: "SGLang", like: sglang},
+		{name: "Triton, `exposition.raw: unmapped`", like: triton(), file: unmapped},
+		{name: "trtllm-serve, `exposition.raw: unmapped`", like: serve, file: unmapped},
+		{name: "vLLM, `exposition.raw: unmapped`", like: vllm, file: unmapped},
+		{name: "SGLang, `exposition.raw: unmapped`", like: sglang, file: unmapped},
 	}
 	for _, s := range settings {
 		t.Run(s.name, func(t *testing.T) {
