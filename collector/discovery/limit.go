@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net"
@@ -13,16 +14,19 @@ import (
 // targets take many times its size, but at least minAnswer and at most maxAnswer bytes.
 const answerShare, minAnswer, maxAnswer = 256, 256 << 10, 16 << 20
 
+// maxHead is how much may come besides the body: headers, or all that TLS adds.
+const maxHead = 64 << 10
+
 // limitedDial returns a dial function for connections from which no more than the limit can be
-// read. Each connection is used for one answer.
-func limitedDial() promconfig.DialContextFunc {
+// read. Each connection is used for one answer. Over TLS it cannot be seen where the body begins.
+func limitedDial(overTLS bool) promconfig.DialContextFunc {
 	limit := min(max(debug.SetMemoryLimit(-1)/answerShare, minAnswer), maxAnswer)
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := new(net.Dialer).DialContext(ctx, network, address)
 		if err != nil {
 			return nil, err
 		}
-		return &limitedConn{Conn: conn, remaining: limit, limit: limit}, nil
+		return &limitedConn{Conn: conn, remaining: limit + maxHead, limit: limit, inBody: overTLS}, nil
 	}
 }
 
@@ -30,13 +34,32 @@ type limitedConn struct {
 	net.Conn
 
 	remaining, limit int64
+	// inBody is true once the headers are over, of which head holds the last bytes.
+	inBody bool
+	head   []byte
 }
 
 func (c *limitedConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
-	if c.remaining -= int64(n); c.remaining < 0 && err == nil {
+	c.remaining -= int64(n)
+	if !c.inBody {
+		c.skipHead(b[:n])
+	}
+	if c.remaining < 0 && err == nil {
 		return n, fmt.Errorf("the answer is larger than %d bytes, which is all that the memory "+
 			"limit allows for", c.limit)
 	}
 	return n, err
+}
+
+// skipHead looks for the end of the headers. From there on only the body counts.
+func (c *limitedConn) skipHead(b []byte) {
+	const end = "\r\n\r\n"
+	c.head = append(c.head, b...)
+	if i := bytes.Index(c.head, []byte(end)); i >= 0 {
+		c.inBody, c.remaining = true, c.limit-int64(len(c.head)-i-len(end))
+		c.head = nil
+		return
+	}
+	c.head = c.head[max(0, len(c.head)-len(end)+1):]
 }

@@ -16,6 +16,7 @@ import (
 	promconfig "github.com/prometheus/common/config"
 	"github.com/prometheus/common/model"
 	promdiscovery "github.com/prometheus/prometheus/discovery"
+	"github.com/prometheus/prometheus/discovery/file"
 	"github.com/prometheus/prometheus/discovery/http"
 	"github.com/prometheus/prometheus/discovery/targetgroup"
 
@@ -33,11 +34,13 @@ const (
 
 type source struct {
 	key string
-	// files hold secrets that the source is asked with.
-	files      secret.Files
+	// sentFiles hold secrets that the source is asked with.
+	sentFiles  secret.Files
 	discoverer promdiscovery.Discoverer
 	// client counts the failures of a source whose client logs them elsewhere; nil for others.
 	client *clientFailures
+	// read are the files of a source that has some.
+	read *files
 }
 
 // Manager merges the target groups of the sources of one pool.
@@ -86,9 +89,19 @@ func build(cfg Config, secrets *secret.Store, logger *slog.Logger, wanted func(*
 		if !wanted(&b) {
 			continue
 		}
-		name, registry, client := b.config.Name(), m.internal, newClientFailures(&b)
-		if client != nil {
-			name, registry = b.key, client.registry
+		s := source{key: b.key, sentFiles: secrets.AddConfig(b.config), client: newClientFailures(&b)}
+		m.reports.all = append(m.reports.all, target.Source{Key: b.key})
+		m.sources = append(m.sources, s)
+		last := &m.sources[len(m.sources)-1]
+		logger := m.sourceLogger(len(m.sources)-1, b.key)
+		if c, reads := b.config.(*file.SDConfig); reads {
+			last.read = newFiles(c, logger)
+			last.discoverer = last.read
+			continue
+		}
+		name, registry := b.config.Name(), m.internal
+		if s.client != nil {
+			name, registry = b.key, s.client.registry
 		}
 		if mechanisms[name] == nil {
 			mechanisms[name] = b.config.NewDiscovererMetrics(registry, refresh)
@@ -96,15 +109,14 @@ func build(cfg Config, secrets *secret.Store, logger *slog.Logger, wanted func(*
 				return nil, fmt.Errorf("%s: registering metrics: %w", b.key, err)
 			}
 		}
-		m.reports.all = append(m.reports.all, target.Source{Key: b.key})
-		m.sources = append(m.sources, source{key: b.key, files: secrets.AddConfig(b.config), client: client})
 		// Connections are rare, and none must outlive the discovery.
 		options := []promconfig.HTTPClientOption{promconfig.WithKeepAlivesDisabled()}
-		if _, asks := b.config.(*http.SDConfig); asks {
-			options = append(options, promconfig.WithDialContextFunc(limitedDial()))
+		if c, asks := b.config.(*http.SDConfig); asks {
+			overTLS := strings.HasPrefix(c.URL, "https:")
+			options = append(options, promconfig.WithDialContextFunc(limitedDial(overTLS)))
 		}
 		d, err := b.config.NewDiscoverer(promdiscovery.DiscovererOptions{
-			Logger:            m.sourceLogger(len(m.reports.all)-1, b.key),
+			Logger:            logger,
 			Metrics:           mechanisms[name],
 			HTTPClientOptions: options,
 			SetName:           b.key,
@@ -116,7 +128,7 @@ func build(cfg Config, secrets *secret.Store, logger *slog.Logger, wanted func(*
 		case err != nil:
 			errs = append(errs, fmt.Errorf("%s: %w", b.key, err))
 		}
-		m.sources[len(m.sources)-1].discoverer = d
+		last.discoverer = d
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
@@ -129,7 +141,7 @@ func (m *Manager) sourceLogger(i int, key string) *slog.Logger {
 		m.logger.With("discovery", key).Handler(),
 		func(text string) bool { return m.reports.failed(i, text) },
 		func(text string) string {
-			m.sources[i].files.Read()
+			m.sources[i].sentFiles.Read()
 			return m.secrets.Hide(target.Scrub(text))
 		},
 	})
@@ -140,7 +152,7 @@ func (m *Manager) hide(i int, g *targetgroup.Group) {
 	if g == nil {
 		return
 	}
-	m.sources[i].files.Read()
+	m.sources[i].sentFiles.Read()
 	for _, set := range append(slices.Clone(g.Targets), g.Labels) {
 		for name, value := range set {
 			if strings.HasPrefix(string(name), model.ParamLabelPrefix) {

@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -64,9 +65,11 @@ func newSDServer(t *testing.T, body string) *sdServer {
 	s.answer(http.StatusOK, body)
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		s.requests.Add(1)
+		body := s.body.Load().(string)
 		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 		w.WriteHeader(int(s.code.Load()))
-		_, _ = io.WriteString(w, s.body.Load().(string))
+		_, _ = io.WriteString(w, body)
 	}))
 	t.Cleanup(s.Close)
 	return s
@@ -114,9 +117,17 @@ http_sd_configs:
 	s.wait(t, "h:1{}")
 }
 
+func TestAnswerOfTheLimitIsRead(t *testing.T) {
+	t.Parallel()
+	const list = `[{"targets": ["a:1"]}]`
+	srv := newSDServer(t, strings.Repeat(" ", 16<<20-len(list))+list)
+	start(t, `http_sd_configs: [{url: "`+srv.URL+`", refresh_interval: 1m}]`).wait(t, "a:1{}")
+}
+
 func TestTooLargeAnswerIsRefused(t *testing.T) {
 	t.Parallel()
-	srv := newSDServer(t, `[`+strings.Repeat(" ", 17<<20)+`{"targets": ["a:1"]}]`)
+	const list = `[{"targets": ["a:1"]}]`
+	srv := newSDServer(t, strings.Repeat(" ", 16<<20-len(list)+1)+list)
 	s := start(
 		t,
 		`{static_configs: [{targets: ["s:1"]}], http_sd_configs: [{url: "`+srv.URL+`", refresh_interval: 1m}]}`,

@@ -29,13 +29,14 @@ func (m *Manager) failures() map[string]float64 {
 	}
 	found := map[string]float64{}
 	for _, s := range m.sources {
-		if s.client != nil {
+		switch {
+		case s.client != nil:
 			found["kubernetes"] += s.client.count()
+		case s.read != nil:
+			found["file"] += float64(s.read.failed.Load())
 		}
 	}
 	kinds := map[string]string{
-		"prometheus_sd_file_read_errors_total":    "file",
-		"prometheus_sd_file_watcher_errors_total": "file",
 		"prometheus_sd_http_failures_total":       "http",
 		"prometheus_sd_dns_lookup_failures_total": "dns",
 	}

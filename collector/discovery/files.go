@@ -1,0 +1,184 @@
+package discovery
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/discovery/file"
+	"github.com/prometheus/prometheus/discovery/targetgroup"
+	"go.yaml.in/yaml/v2"
+)
+
+// pollFiles is how often files are looked at. It takes a file system call each, and notices what
+// notifications of the kernel do not: a folder that is made again, a mounted one, and one for which there
+// are no more watches.
+const pollFiles = time.Second
+
+// A file may take one in fileShare of the memory limit, because its targets take many times its size.
+const fileShare, minFile, maxFile = 32, 1 << 20, 16 << 20
+
+// files reads the targets of a block of file_sd_configs, in place of Prometheus' discoverer, which waits
+// for the end of a pipe or device for ever, and keeps in memory what comes.
+type files struct {
+	config *file.SDConfig
+	logger *slog.Logger
+	failed atomic.Uint64
+	// known holds the files that were found last.
+	known map[string]*targetFile
+}
+
+// targetFile is a file as it was read last.
+type targetFile struct {
+	info fs.FileInfo
+	// groups is how many groups it had when it could be read last.
+	groups int
+	readAt time.Time
+}
+
+func newFiles(config *file.SDConfig, logger *slog.Logger) *files {
+	return &files{config: config, logger: logger, known: make(map[string]*targetFile)}
+}
+
+// Run implements Prometheus' Discoverer.
+func (s *files) Run(ctx context.Context, updates chan<- []*targetgroup.Group) {
+	ticker := time.NewTicker(pollFiles)
+	defer ticker.Stop()
+	for {
+		for _, groups := range s.poll() {
+			select {
+			case updates <- groups:
+			case <-ctx.Done():
+				return
+			}
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// poll reads the files that changed, and returns their groups. A file that cannot be read keeps those that
+// it had.
+func (s *files) poll() (updates [][]*targetgroup.Group) {
+	found := make(map[string]bool)
+	for _, pattern := range s.config.Files {
+		names, err := filepath.Glob(pattern)
+		if err != nil {
+			s.logger.Error("Error expanding glob", "glob", pattern, "err", err)
+		}
+		for _, name := range names {
+			if found[name] {
+				continue
+			}
+			found[name] = true
+			if groups := s.update(name); groups != nil {
+				updates = append(updates, groups)
+			}
+		}
+	}
+	for name, f := range s.known {
+		if !found[name] {
+			updates = append(updates, emptied(nil, name, f.groups))
+			delete(s.known, name)
+		}
+	}
+	return updates
+}
+
+// update reads a file if it changed, or once per refresh interval. It returns nil if there is no news.
+func (s *files) update(name string) []*targetgroup.Group {
+	f := s.known[name]
+	if f == nil {
+		f = &targetFile{}
+		s.known[name] = f
+	}
+	info, err := os.Stat(name)
+	if err == nil && f.info != nil && unchanged(info, f.info) && time.Since(f.readAt) < time.Duration(s.config.RefreshInterval) {
+		return nil
+	}
+	f.info, f.readAt = info, time.Now()
+	var groups []*targetgroup.Group
+	if err == nil {
+		groups, err = readTargets(name, info)
+	}
+	if err != nil {
+		s.failed.Add(1)
+		s.logger.Error("Error reading file", "path", name, "err", err)
+		return nil
+	}
+	before := f.groups
+	f.groups = len(groups)
+	return emptied(groups, name, before)
+}
+
+func unchanged(a, b fs.FileInfo) bool {
+	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size() && a.Mode() == b.Mode()
+}
+
+// emptied adds empty groups for those that a file does not have any more.
+func emptied(groups []*targetgroup.Group, name string, before int) []*targetgroup.Group {
+	for i := len(groups); i < before; i++ {
+		groups = append(groups, &targetgroup.Group{Source: sourceOf(name, i)})
+	}
+	return groups
+}
+
+// sourceOf names a group as Prometheus does.
+func sourceOf(name string, i int) string { return fmt.Sprintf("%s:%d", name, i) }
+
+// errNoFile is the error of what may never end.
+var errNoFile = errors.New("it is a folder, pipe or device; name a file")
+
+// readTargets reads the groups of a file.
+func readTargets(name string, info fs.FileInfo) ([]*targetgroup.Group, error) {
+	if !info.Mode().IsRegular() {
+		return nil, errNoFile
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // Nothing was written.
+	limit := min(max(debug.SetMemoryLimit(-1)/fileShare, minFile), maxFile)
+	text, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(text)) > limit {
+		return nil, fmt.Errorf("it has more than %d bytes, which is all that the memory limit allows for; split it, "+
+			"or raise the memory limit", limit)
+	}
+	groups := []*targetgroup.Group{}
+	decode := yaml.UnmarshalStrict
+	if strings.EqualFold(filepath.Ext(name), ".json") {
+		decode = json.Unmarshal
+	}
+	if err := decode(text, &groups); err != nil {
+		return nil, err
+	}
+	for i, g := range groups {
+		if g == nil {
+			return nil, errors.New("nil target group item found")
+		}
+		g.Source = sourceOf(name, i)
+		if g.Labels == nil {
+			g.Labels = model.LabelSet{}
+		}
+		g.Labels[model.MetaLabelPrefix+"filepath"] = model.LabelValue(name)
+	}
+	return groups, nil
+}

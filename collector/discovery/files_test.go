@@ -1,0 +1,70 @@
+//go:build unix
+
+package discovery_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What may never end is not read, and the other files are.
+func TestFilesWithoutEndAreRefused(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, want string
+		make       func(t *testing.T, file string)
+	}{
+		{"a pipe", "it is a folder, pipe or device", func(t *testing.T, file string) {
+			require.NoError(t, syscall.Mkfifo(file, 0o600))
+		}},
+		{"a device", "it is a folder, pipe or device", func(t *testing.T, file string) {
+			require.NoError(t, os.Symlink("/dev/zero", file))
+		}},
+		{"a folder", "it is a folder, pipe or device", func(t *testing.T, file string) {
+			require.NoError(t, os.Mkdir(file, 0o700))
+		}},
+		{"a huge file", "which is all that the memory limit allows for", func(t *testing.T, file string) {
+			require.NoError(t, os.WriteFile(file, nil, 0o600))
+			require.NoError(t, os.Truncate(file, 1<<40))
+		}},
+		{"a link to itself", "too many levels", func(t *testing.T, file string) {
+			require.NoError(t, os.Symlink(file, file))
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			odd, good := filepath.Join(dir, "a.yml"), filepath.Join(dir, "b.yml")
+			c.make(t, odd)
+			write(t, good, `[{targets: ["a:1"]}]`)
+			s := start(t, `file_sd_configs: [{files: ["`+dir+`/*.yml"]}]`)
+			s.wait(t, "a:1{}")
+			require.Eventually(t, func() bool { return strings.Contains(s.Sources()[0].LastError, c.want) },
+				time.Minute, 5*time.Millisecond, "%s", s.Sources()[0].LastError)
+			require.NoError(t, os.Remove(odd))
+			write(t, odd, `[{targets: ["b:1"]}]`)
+			s.wait(t, "b:1{}", "a:1{}")
+		})
+	}
+}
+
+func TestFolderThatIsMadeAgainIsFollowed(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "targets")
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	file := filepath.Join(dir, "a.yml")
+	write(t, file, `[{targets: ["a:1"]}]`)
+	s := start(t, `file_sd_configs: [{files: ["`+dir+`/*.yml"]}]`)
+	s.wait(t, "a:1{}")
+	require.NoError(t, os.RemoveAll(dir))
+	s.wait(t)
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	write(t, file, `[{targets: ["b:1"]}]`)
+	s.wait(t, "b:1{}")
+}
