@@ -31,22 +31,17 @@ func targetsOf(
 	var found []*target.Target
 	p, search := targetMaker{cfg}, target.PoolDiscovery{PoolID: cfg.PoolID, Answered: true}
 	for _, g := range groups {
-		search.Found += len(g.Targets)
 		for _, lset := range g.Targets {
-			discovered := p.labels(g.Labels, lset)
-			if rule := ended(discovered); rule != "" {
-				search.Drop(g.Source, withoutSecrets(discovered.Get(model.AddressLabel)), rule)
-				continue
-			}
-			switch t, err := p.target(discovered); {
+			search.Found++
+			switch t, err := p.found(g, lset, &search); {
 			case err != nil:
 				search.LeftOut++
+				reason := shortened(err.Error())
 				if search.LeftOut <= maxLogged {
-					log.Warn("Target left out", "pool_id", p.PoolID, "source", target.Scrub(g.Source), "err", err)
+					log.Warn("Target left out", "pool_id", p.PoolID, "source", target.Scrub(g.Source), "err", reason)
 				}
-				search.Error = cmp.Or(search.Error, err.Error())
+				search.Error = cmp.Or(search.Error, reason)
 			case t == nil:
-				p.dropped(&search, g.Source, discovered)
 			case keeps(part, t.Key()):
 				found = append(found, t)
 			default:
@@ -55,6 +50,69 @@ func targetsOf(
 		}
 	}
 	return found, search
+}
+
+const (
+	// maxTargets is the number of targets of one pool, and maxFound the size of the labels that discovery
+	// found for one, in bytes. Kubernetes allows for 256 KiB of annotations of an object, and some targets
+	// have those of several.
+	maxTargets, maxFound = 1 << 16, 1 << 20
+	// maxShown is the size of the labels of a target that all of its series have.
+	maxShown = 16 << 10
+	// maxReason is how much of a reason is kept, which may quote an address or label.
+	maxReason = 512
+)
+
+func shortened(text string) string {
+	if len(text) <= maxReason {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxReason], "") + "..."
+}
+
+// found makes a target from what a source found. It returns nil for one that is dropped. Whatever is found
+// costs only that target.
+func (p targetMaker) found(
+	g *targetgroup.Group, lset model.LabelSet, search *target.PoolDiscovery,
+) (t *target.Target, err error) {
+	if search.Found > maxTargets {
+		return nil, fmt.Errorf("the pool has more than %d targets: use sharding, or several pools", maxTargets)
+	}
+	size := 0
+	for _, set := range []model.LabelSet{g.Labels, lset} {
+		for name, value := range set {
+			size += len(name) + len(value)
+		}
+	}
+	if size > maxFound {
+		return nil, fmt.Errorf("target %.100q has labels of %d bytes, and %d are allowed: shorten them at their source",
+			withoutSecrets(string(lset[model.AddressLabel])), size, maxFound)
+	}
+	defer func() {
+		if panicked := recover(); panicked != nil { // Rules may make one label of many.
+			t, err = nil, fmt.Errorf("target %.100q: its labels cannot be relabeled: %v",
+				withoutSecrets(string(lset[model.AddressLabel])), panicked)
+		}
+	}()
+	discovered := p.labels(g.Labels, lset)
+	if rule := ended(discovered); rule != "" {
+		search.Drop(g.Source, shortened(withoutSecrets(discovered.Get(model.AddressLabel))), rule)
+		return nil, nil //nolint:nilnil // A dropped target is neither a target nor an error.
+	}
+	t, err = p.target(discovered)
+	if t == nil && err == nil {
+		p.dropped(search, g.Source, discovered)
+	}
+	return t, err
+}
+
+// shownSize is the size of the labels that all series of a target have.
+func shownSize(t *target.Target) int {
+	size := len(t.PoolID) + len(t.ReplicaID) + len(t.EngineVersion) + len(t.TRTLLMVersion)
+	for name, value := range t.Labels {
+		size += len(name) + len(value)
+	}
+	return size
 }
 
 type targetMaker struct{ *config.Pool }
@@ -79,7 +137,7 @@ func (p targetMaker) dropped(s *target.PoolDiscovery, source string, lset labels
 		// A rule that matches the address quotes it.
 		rule = strings.ReplaceAll(rule, strings.Trim(strconv.Quote(address), `"`), public)
 	}
-	s.Drop(source, public, rule)
+	s.Drop(source, shortened(public), shortened(rule))
 }
 
 func (p targetMaker) labels(group, single model.LabelSet) labels.Labels {
@@ -139,6 +197,12 @@ func (p targetMaker) target(lset labels.Labels) (*target.Target, error) {
 		return nil, fmt.Errorf(
 			"target %q has %s %q: write one of %s", withoutSecrets(address), relabel.LabelEngine, t.Engine,
 			strings.Join(kinds, ", "),
+		)
+	}
+	if size := shownSize(t); size > maxShown {
+		return nil, fmt.Errorf(
+			"target %.100q has labels of %d bytes after relabel_configs, which all of its series would have, and %d "+
+				"are allowed: shorten or drop them", withoutSecrets(address), size, maxShown,
 		)
 	}
 	t.Pod = pod != "" && t.ReplicaID == pod

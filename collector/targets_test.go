@@ -27,6 +27,90 @@ func targetsFound(sets ...model.LabelSet) ([]*target.Target, target.PoolDiscover
 	)
 }
 
+// Whatever a source finds costs only the target that it is about.
+func TestTargetsBeyondLimits(t *testing.T) {
+	t.Parallel()
+	long := func(n int) model.LabelValue { return model.LabelValue(strings.Repeat("x", n)) }
+	many := model.LabelSet{model.AddressLabel: "a:1"}
+	for i := range 100_000 {
+		many[model.LabelName(fmt.Sprintf("__meta_label_%d", i))] = "x"
+	}
+	doubling := &prometheus.Config{
+		SourceLabels: model.LabelNames{"__meta_note"},
+		Separator:    ";",
+		Regex:        prometheus.MustNewRegexp("(.*)"),
+		Replacement:  strings.Repeat("$1", 64),
+		TargetLabel:  "note",
+		Action:       prometheus.Replace,
+
+		NameValidationScheme: model.UTF8Validation,
+	}
+	for _, c := range []struct {
+		name string
+		set  model.LabelSet
+		want string
+	}{
+		{
+			"a label over what Prometheus can hold", model.LabelSet{model.AddressLabel: "a:1", "__meta_x": long(17 << 20)},
+			`target "a:1" has labels of`,
+		},
+		{
+			"the name of a label", model.LabelSet{model.AddressLabel: "a:1", "__meta_" + model.LabelName(long(17<<20)): "x"},
+			`target "a:1" has labels of`,
+		},
+		{"many labels", many, `target "a:1" has labels of`},
+		{"an address", model.LabelSet{model.AddressLabel: long(17 << 20)}, `target "xxx`},
+		{"an address that fits", model.LabelSet{model.AddressLabel: long(1 << 19)}, `target "xxx`},
+		{"a label of all series", model.LabelSet{model.AddressLabel: "a:1", "rack": long(1 << 17)}, "after relabel_configs"},
+		{"a name", model.LabelSet{model.AddressLabel: "a:1", "replica_id": long(1 << 17)}, "after relabel_configs"},
+		{"a version", model.LabelSet{model.AddressLabel: "a:1", "engine_version": long(1 << 17)}, "after relabel_configs"},
+		{
+			"a label that rules multiply", model.LabelSet{model.AddressLabel: "a:1", "__meta_note": long(1 << 19)},
+			"labels",
+		},
+		{
+			"a wrong kind", model.LabelSet{model.AddressLabel: "a:1", "engine": long(1 << 19)},
+			`target "a:1" has engine "xxx`,
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			p := config.DefaultPool
+			p.PoolID = "llama"
+			p.RelabelConfigs = relabel.Rules{doubling}
+			var log bytes.Buffer
+			all, search := targetsOf(
+				&p, config.DefaultSharding,
+				[]*targetgroup.Group{{Source: "found", Targets: []model.LabelSet{
+					c.set, {model.AddressLabel: "b:1", "note": "x"},
+				}}},
+				slog.New(slog.NewTextHandler(&log, nil)),
+			)
+			require.Len(t, all, 1, "the other one stays")
+			require.Equal(t, 1, search.LeftOut)
+			require.Contains(t, search.Error, c.want)
+			require.Less(t, len(search.Error), 600)
+			require.Less(t, log.Len(), 3000)
+		})
+	}
+}
+
+func TestTargetsBeyondNumber(t *testing.T) {
+	t.Parallel()
+	sets := make([]model.LabelSet, maxTargets+7)
+	for i := range sets {
+		sets[i] = model.LabelSet{model.AddressLabel: model.LabelValue(fmt.Sprintf("a:%d", i))}
+	}
+	p := config.DefaultPool
+	p.PoolID = "llama"
+	all, search := targetsOf(
+		&p, config.DefaultSharding, []*targetgroup.Group{{Source: "found", Targets: sets}}, slog.New(slog.DiscardHandler),
+	)
+	require.LessOrEqual(t, len(all), maxTargets)
+	require.GreaterOrEqual(t, search.LeftOut, 7)
+	require.Equal(t, len(sets), len(all)+search.LeftOut)
+}
+
 func TestReplicaNameDefaultsToPod(t *testing.T) {
 	t.Parallel()
 	all, _ := targetsFound(

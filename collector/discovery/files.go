@@ -27,7 +27,7 @@ import (
 const pollFiles = time.Second
 
 // A file may take one in fileShare of the memory limit, because its targets take many times its size.
-const fileShare, minFile, maxFile = 32, 1 << 20, 16 << 20
+const fileShare, minFile, maxFile = 128, 512 << 10, 16 << 20
 
 // files reads the targets of a block of file_sd_configs, in place of Prometheus' discoverer, which waits
 // for the end of a pipe or device for ever, and keeps in memory what comes.
