@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"maps"
-	"math"
 	"net"
 	"net/http"
 	"runtime/debug"
@@ -122,32 +121,52 @@ func (s *Server) gated(w *answer, r *http.Request, serve func(http.ResponseWrite
 // with room for answers being written, waiting requests and idle connections.
 const connectionsPerSlot = 12
 
-// connections limits the number of connected clients. A new connection beyond the limit closes
-// the connection that was idle for the longest time or, if none is idle, the one with the oldest
-// request. It is safe for concurrent use.
+// connections limits the number of connected clients. A new connection beyond the limit waits until it can
+// close one that keeps nobody: the one that got nothing for the longest time, of those that are idle, that
+// do not read their answer, or that send no request. One whose request the server still works on is never
+// closed for another, nor one that reads, nor one that has just come. It is safe for concurrent use.
 type connections struct {
 	limit int
-	start time.Time
 
 	mu   sync.Mutex
 	open map[*connection]struct{}
+	// draining is true once the server stops, and nobody waits any more.
+	draining atomic.Bool
 }
 
 func newConnections(limit int) *connections {
-	return &connections{limit: limit, start: time.Now(), open: make(map[*connection]struct{})}
+	return &connections{limit: limit, open: make(map[*connection]struct{})}
 }
 
 type connection struct {
 	net.Conn
 
 	all *connections
-	// rank is the time of the last request or write since start, plus busy between a request and
-	// the next write. The connection with the lowest rank is closed first.
-	rank atomic.Int64
+	// phase is what the connection does, changed when it last began that or got something.
+	phase   atomic.Int32
+	changed atomic.Pointer[time.Time]
 }
 
-// busy is longer than any process runs.
-const busy = int64(math.MaxInt64 / 2)
+// Phases of a connection.
+const (
+	phaseNew     = int32(iota) // No request came yet.
+	phaseWorking               // Its request waits for its answer.
+	phaseReading               // It has got a part of its answer.
+	phaseIdle                  // It has got its answer.
+)
+
+// quietTime is how long a connection may get nothing in a phase before another one may take its place.
+func quietTime(phase int32) time.Duration {
+	switch phase {
+	case phaseNew:
+		return patience
+	case phaseReading:
+		return time.Second
+	case phaseIdle:
+		return 0
+	}
+	return maxWait // Most requests have ended by then.
+}
 
 type listener struct {
 	net.Listener
@@ -162,25 +181,50 @@ func (l listener) Accept() (net.Conn, error) {
 	return l.admit(conn), nil
 }
 
-// admit adds a connection, and closes another one beyond the limit.
+// admitPause is the time between two attempts to find a place for a connection.
+const admitPause = 10 * time.Millisecond
+
+// admit adds a connection as soon as there is a place. Until then others wait behind it in the system.
 func (a *connections) admit(conn net.Conn) *connection {
 	admitted := &connection{Conn: conn, all: a}
-	admitted.setRank(0)
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if len(a.open) >= a.limit {
-		lowest := slices.MinFunc(
-			slices.Collect(maps.Keys(a.open)),
-			func(b, c *connection) int { return cmp.Compare(b.rank.Load(), c.rank.Load()) },
-		)
-		delete(a.open, lowest)
-		_ = lowest.Conn.Close()
+	admitted.enter(phaseNew)
+	for began := time.Now(); !a.add(admitted, time.Since(began) >= maxWait || a.draining.Load()); {
+		time.Sleep(admitPause)
 	}
-	a.open[admitted] = struct{}{}
 	return admitted
 }
 
-func (c *connection) setRank(offset int64) { c.rank.Store(int64(time.Since(c.all.start)) + offset) }
+// add adds a connection if there is a place, or one can be closed. If force is true, it closes the one that
+// got nothing for the longest time in any case.
+func (a *connections) add(admitted *connection, force bool) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.open) >= a.limit {
+		now := time.Now()
+		quietest := slices.MaxFunc(slices.Collect(maps.Keys(a.open)), func(b, c *connection) int {
+			return cmp.Compare(b.overdue(now), c.overdue(now))
+		})
+		if quietest.overdue(now) < 0 && !force {
+			return false
+		}
+		delete(a.open, quietest)
+		_ = quietest.Conn.Close()
+	}
+	admitted.enter(phaseNew)
+	a.open[admitted] = struct{}{}
+	return true
+}
+
+func (c *connection) enter(phase int32) {
+	now := time.Now()
+	c.phase.Store(phase)
+	c.changed.Store(&now)
+}
+
+// overdue returns for how long another one may have taken its place, negative if it may not yet.
+func (c *connection) overdue(now time.Time) time.Duration {
+	return now.Sub(*c.changed.Load()) - quietTime(c.phase.Load())
+}
 
 // connectionKey finds the connection of a request in its context.
 type connectionKey struct{}
@@ -195,7 +239,7 @@ func withConnection(ctx context.Context, conn net.Conn) context.Context {
 func (c *connection) Write(from []byte) (int, error) {
 	n, err := c.Conn.Write(from)
 	if n > 0 {
-		c.setRank(0)
+		c.enter(max(c.phase.Load(), phaseReading))
 	}
 	return n, err
 }

@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -208,6 +209,57 @@ func TestWaitingReadersAreClosedLast(t *testing.T) {
 				t.Cleanup(func() { _ = conn.Close() })
 			}
 			waits.Wait()
+		})
+	}
+}
+
+// A client that has just connected, or reads, keeps its connection beside any number that wait for an
+// answer, or take nothing of it, and come back at once.
+func TestReadersThatTakeNothingCostNoOther(t *testing.T) {
+	// X02.
+	for _, works := range []time.Duration{0, 100 * time.Millisecond} {
+		synctest.Test(t, func(t *testing.T) {
+			opts := oneReplica(t).options()
+			opts.MaxConnections = 50
+			opts.Exposition = func() exposition.Config {
+				time.Sleep(works)
+				return exposition.DefaultConfig
+			}
+			l := overWire(t, opts)
+			ctx, cancel := context.WithCancel(t.Context())
+			var hostile sync.WaitGroup
+			for i := range 200 {
+				hostile.Go(func() {
+					time.Sleep(time.Duration(i) * time.Millisecond)
+					for ctx.Err() == nil {
+						conn, err := l.DialContext(ctx, "", "")
+						if err != nil {
+							return
+						}
+						_, _ = io.WriteString(conn, plainRequest)
+						time.Sleep(100 * time.Millisecond)
+						_ = conn.Close()
+					}
+				})
+			}
+			time.Sleep(time.Second)
+			for range 20 {
+				conn, err := l.DialContext(t.Context(), "", "")
+				require.NoError(t, err)
+				time.Sleep(10 * time.Millisecond) // The machine is busy.
+				_, err = io.WriteString(conn, plainRequest)
+				require.NoError(t, err)
+				response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+				require.NoError(t, err)
+				require.Equal(t, http.StatusOK, response.StatusCode)
+				_, err = io.Copy(io.Discard, response.Body)
+				require.NoError(t, err)
+				require.NoError(t, response.Body.Close())
+				require.NoError(t, conn.Close())
+				time.Sleep(100 * time.Millisecond)
+			}
+			cancel()
+			hostile.Wait()
 		})
 	}
 }

@@ -63,7 +63,8 @@ func (s *Server) Handler() http.Handler {
 	routes := s.routes()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if conn, ok := r.Context().Value(connectionKey{}).(*connection); ok {
-			conn.setRank(busy)
+			conn.enter(phaseWorking)
+			defer conn.enter(phaseIdle)
 		}
 		path := r.URL.Path
 		found, ok := routes[path]

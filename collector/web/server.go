@@ -209,6 +209,7 @@ func (s *Server) newHTTPServer(handler http.Handler) *http.Server {
 // time.
 func (s *Server) drain(ctx context.Context, server *http.Server) {
 	s.draining.Store(true)
+	s.connections.draining.Store(true)
 	ctx, cancel := context.WithTimeout(ctx, drainTimeout)
 	defer cancel()
 	if err := server.Shutdown(ctx); err != nil {
