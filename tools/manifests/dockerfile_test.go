@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -46,6 +47,25 @@ func TestDockerfilePassesBuildKitChecks(t *testing.T) {
 	_, warnings, err := lintDockerfile(read(t, "deploy/docker/Dockerfile"))
 	require.NoError(t, err)
 	require.Empty(t, warnings)
+}
+
+// What a build takes from others is named by what it is, not by a tag that they can move.
+func TestBuildsArePinned(t *testing.T) {
+	stages, _, err := lintDockerfile(read(t, "deploy/docker/Dockerfile"))
+	require.NoError(t, err)
+	require.Regexp(t, `^golang:[\d.]+@sha256:[0-9a-f]{64}$`, stages[0].BaseName)
+	workflows, err := filepath.Glob(filepath.Join(root, ".github/workflows/*.yml"))
+	require.NoError(t, err)
+	require.NotEmpty(t, workflows)
+	uses := regexp.MustCompile(`(?m)^\s*(?:- )?uses: (.*)$`)
+	pinned := regexp.MustCompile(`^(\./.*|[\w/-]+@[0-9a-f]{40} # v[\d.]+)$`)
+	for _, file := range workflows {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, use := range uses.FindAllStringSubmatch(string(text), -1) {
+			require.Regexp(t, pinned, use[1], file)
+		}
+	}
 }
 
 func TestImageRunsStaticBinaryAsNobody(t *testing.T) {

@@ -1,6 +1,7 @@
 package top
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,8 +15,9 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
 )
 
-// maxResponse limits the response of an exporter, which has about 500 bytes per replica.
-const maxResponse = 64 << 20
+// maxResponse limits the response of an exporter, which has about 500 bytes per replica, and maxObjects its
+// replicas, which take more memory than text. Whoever answers may never end.
+const maxResponse, maxObjects = 16 << 20, 1 << 17
 
 // Client queries one exporter. It is safe for concurrent use if its HTTP client is.
 type Client struct {
@@ -69,13 +71,16 @@ func (c *Client) get(ctx context.Context, path string, into any) ([]byte, error)
 		return nil, fmt.Errorf("%s: %w", c.URL, err)
 	}
 	defer func() { _ = response.Body.Close() }()
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxResponse))
-	if err != nil {
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxResponse+1))
+	switch {
+	case err != nil:
 		return nil, fmt.Errorf("%s: %w", c.URL, err)
+	case len(body) > maxResponse || bytes.Count(body, []byte("{")) > maxObjects:
+		return nil, fmt.Errorf("%s answers more than any exporter does; check the address", c.URL)
 	}
 	if response.StatusCode != http.StatusOK {
 		line, _, _ := strings.Cut(strings.TrimSpace(string(body)), "\n")
-		return nil, fmt.Errorf("%s answers %s: %s", c.URL, response.Status, line)
+		return nil, fmt.Errorf("%s answers %s: %.200s", c.URL, response.Status, line)
 	}
 	if err := json.Unmarshal(body, into); err != nil {
 		return nil, fmt.Errorf("%s is not a trtllm_exporter: it does not answer in JSON; for a server itself "+
