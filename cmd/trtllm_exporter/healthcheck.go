@@ -74,13 +74,17 @@ func healthcheck(ctx context.Context, w io.Writer, target *url.URL, insecure boo
 		return fmt.Errorf("healthcheck: %w", err)
 	}
 	resp, err := client.Do(req)
+	if failed, ok := errors.AsType[*url.Error](err); ok {
+		err = failed.Err // The outer error repeats the URL, whose query may have a secret.
+	}
 	if err != nil {
 		return fmt.Errorf("healthcheck: %w", err)
 	}
 	defer func() { _ = resp.Body.Close() }()
+	public := (&url.URL{Scheme: target.Scheme, Host: target.Host, Path: target.Path}).String()
 	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("healthcheck: %s answers %s", target.Redacted(), resp.Status)
+		return fmt.Errorf("healthcheck: %s answers %s", public, resp.Status)
 	}
-	_, err = fmt.Fprintf(w, "%s: OK\n", target.Redacted())
+	_, err = fmt.Fprintf(w, "%s: OK\n", public)
 	return err
 }

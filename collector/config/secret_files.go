@@ -57,6 +57,9 @@ func validateFilesBelow(n *yaml.Node, path, key string) error {
 	return errors.Join(errs...)
 }
 
+// maxSecretFile is the size of the largest file with certificates or a secret.
+const maxSecretFile = 8 << 20
+
 func checkFile(path, name string) error {
 	info, err := os.Stat(name)
 	switch {
@@ -64,6 +67,9 @@ func checkFile(path, name string) error {
 		return fmt.Errorf("%s: %w; correct the name or create the file", path, err)
 	case info.IsDir():
 		return fmt.Errorf("%s: %s is a folder; name a file", path, name)
+	case info.Size() > maxSecretFile:
+		return fmt.Errorf("%s: %s has %d bytes, and at most %d are read; name the right file", path, name,
+			info.Size(), maxSecretFile)
 	case !info.Mode().IsRegular():
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -207,7 +208,7 @@ func (m *Manager) Run(ctx context.Context, update func([]*targetgroup.Group)) {
 // is out of file watches.
 func (m *Manager) supervise(ctx context.Context, s source, groups chan<- []*targetgroup.Group) {
 	for {
-		s.discoverer.Run(ctx, groups)
+		m.discover(ctx, s, groups)
 		if ctx.Err() != nil {
 			return
 		}
@@ -218,6 +219,16 @@ func (m *Manager) supervise(ctx context.Context, s source, groups chan<- []*targ
 		case <-time.After(restart):
 		}
 	}
+}
+
+// discover runs a source. A panic in it ends only that.
+func (m *Manager) discover(ctx context.Context, s source, groups chan<- []*targetgroup.Group) {
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			m.logger.Error("Discovery panicked", "discovery", s.key, "panic", panicked, "stack", string(debug.Stack()))
+		}
+	}()
+	s.discoverer.Run(ctx, groups)
 }
 
 type change struct {

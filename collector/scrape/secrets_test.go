@@ -9,8 +9,10 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -253,6 +255,23 @@ func TestSecretAcrossEndOfQuoteIsHidden(t *testing.T) {
 		requireFailure(t, err, scrape.ReasonHTTPStatus, "403", "check basic_auth")
 		require.NotContains(t, err.Error(), "hunt")
 		require.Less(t, len(err.Error()), 400)
+	}
+}
+
+// A file with a credential may be a pipe that nobody writes, or a device without end. The scrape fails.
+func TestCredentialFilesWithoutEnd(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	writer, err := os.OpenFile(pipe, os.O_RDWR, 0) // It has a writer, which writes nothing.
+	require.NoError(t, err)
+	defer func() { _ = writer.Close() }()
+	server := serve(t, nil, replies(answer("200 OK", "", page)))
+	for file, reason := range map[string]scrape.Reason{pipe: scrape.ReasonTimeout, "/dev/zero": scrape.ReasonResource} {
+		client := newClient(t, func(c *scrape.Config) {
+			c.Authorization = &promconfig.Authorization{CredentialsFile: file}
+		})
+		_, err := scrapeWithin(t, client, server.url, hang)
+		require.Equal(t, reason, scrape.ReasonOf(err), "%s: %v", file, err)
 	}
 }
 

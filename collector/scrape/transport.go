@@ -3,10 +3,16 @@ package scrape
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"net"
 	"net/http"
+	"os"
+	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	promconfig "github.com/prometheus/common/config"
@@ -149,10 +155,45 @@ func secretReader(text promconfig.Secret, file string) promconfig.SecretReader {
 	case text != "":
 		return promconfig.NewInlineSecret(string(text))
 	case file != "":
-		return promconfig.NewFileSecret(file)
+		return fileSecret(file)
 	}
 	return nil
 }
+
+// maxSecretFile is the size of the largest file with certificates or a secret.
+const maxSecretFile = 8 << 20
+
+// fileSecret reads a secret from a file each time. It waits no longer than a request for what may never
+// come, such as the end of a pipe.
+type fileSecret string
+
+// Fetch implements promconfig.SecretReader.
+func (name fileSecret) Fetch(ctx context.Context) (string, error) {
+	f, err := os.OpenFile(string(name), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = f.Close() }() // Nothing was written.
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		deadline = time.Now().Add(handshakeTimeout)
+	}
+	_ = f.SetReadDeadline(deadline) // Files always have something to read, or their end.
+	text, err := io.ReadAll(io.LimitReader(f, maxSecretFile+1))
+	switch {
+	case err != nil:
+		return "", err
+	case len(text) > maxSecretFile:
+		return "", &fs.PathError{Op: "read", Path: string(name), Err: errors.New("it is too large for a secret")}
+	}
+	return strings.TrimSpace(string(text)), nil
+}
+
+// Description implements promconfig.SecretReader.
+func (name fileSecret) Description() string { return "file " + string(name) }
+
+// Immutable implements promconfig.SecretReader.
+func (fileSecret) Immutable() bool { return false }
 
 func credentials(c *Config, rt http.RoundTripper, token *tokenSource) http.RoundTripper {
 	switch {
