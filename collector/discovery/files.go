@@ -35,8 +35,9 @@ type files struct {
 	config *file.SDConfig
 	logger *slog.Logger
 	failed atomic.Uint64
-	// known holds the files that were found last.
-	known map[string]*targetFile
+	// known holds the files that were found last, missing the folders that were not.
+	known   map[string]*targetFile
+	missing map[string]bool
 }
 
 // targetFile is a file as it was read last.
@@ -48,7 +49,7 @@ type targetFile struct {
 }
 
 func newFiles(config *file.SDConfig, logger *slog.Logger) *files {
-	return &files{config: config, logger: logger, known: make(map[string]*targetFile)}
+	return &files{config: config, logger: logger, known: make(map[string]*targetFile), missing: make(map[string]bool)}
 }
 
 // Run implements Prometheus' Discoverer.
@@ -80,6 +81,7 @@ func (s *files) poll() (updates [][]*targetgroup.Group) {
 		if err != nil {
 			s.logger.Error("Error expanding glob", "glob", pattern, "err", err)
 		}
+		s.lookFor(filepath.Dir(pattern))
 		for _, name := range names {
 			if found[name] {
 				continue
@@ -97,6 +99,16 @@ func (s *files) poll() (updates [][]*targetgroup.Group) {
 		}
 	}
 	return updates
+}
+
+// lookFor reports a folder once when it is missing.
+func (s *files) lookFor(folder string) {
+	_, err := os.Stat(folder)
+	if err != nil && !s.missing[folder] {
+		s.failed.Add(1)
+		s.logger.Error("Error reading folder", "err", err)
+	}
+	s.missing[folder] = err != nil
 }
 
 // update reads a file if it changed, or once per refresh interval. It returns nil if there is no news.
