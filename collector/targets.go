@@ -70,6 +70,8 @@ func shortened(text string) string {
 	return strings.ToValidUTF8(text[:maxReason], "") + "..."
 }
 
+type targetMaker struct{ *config.Pool }
+
 // found makes a target from what a source found. It returns nil for one that is dropped. Whatever is found
 // costs only that target.
 func (p targetMaker) found(
@@ -114,8 +116,6 @@ func shownSize(t *target.Target) int {
 	}
 	return size
 }
-
-type targetMaker struct{ *config.Pool }
 
 // ended says why a target is none: Kubernetes lists a pod that has ended until somebody deletes it,
 // and another pod may have its address by then. It is empty for a pod that still runs, also while

@@ -51,11 +51,13 @@ func TestTargetsBeyondLimits(t *testing.T) {
 		want string
 	}{
 		{
-			"a label over what Prometheus can hold", model.LabelSet{model.AddressLabel: "a:1", "__meta_x": long(17 << 20)},
+			"a label over what Prometheus can hold",
+			model.LabelSet{model.AddressLabel: "a:1", "__meta_x": long(17 << 20)},
 			`target "a:1" has labels of`,
 		},
 		{
-			"the name of a label", model.LabelSet{model.AddressLabel: "a:1", "__meta_" + model.LabelName(long(17<<20)): "x"},
+			"the name of a label",
+			model.LabelSet{model.AddressLabel: "a:1", "__meta_" + model.LabelName(long(17<<20)): "x"},
 			`target "a:1" has labels of`,
 		},
 		{"many labels", many, `target "a:1" has labels of`},
@@ -65,11 +67,13 @@ func TestTargetsBeyondLimits(t *testing.T) {
 		{"a name", model.LabelSet{model.AddressLabel: "a:1", "replica_id": long(1 << 17)}, "after relabel_configs"},
 		{"a version", model.LabelSet{model.AddressLabel: "a:1", "engine_version": long(1 << 17)}, "after relabel_configs"},
 		{
-			"a label that rules multiply", model.LabelSet{model.AddressLabel: "a:1", "__meta_note": long(1 << 19)},
+			"a label that rules multiply",
+			model.LabelSet{model.AddressLabel: "a:1", "__meta_note": long(1 << 19)},
 			"labels",
 		},
 		{
-			"a wrong kind", model.LabelSet{model.AddressLabel: "a:1", "engine": long(1 << 19)},
+			"a wrong kind",
+			model.LabelSet{model.AddressLabel: "a:1", "engine": long(1 << 19)},
 			`target "a:1" has engine "xxx`,
 		},
 	} {

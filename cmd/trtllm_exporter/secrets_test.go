@@ -74,11 +74,12 @@ func reply(status, header, body string) string {
 // spellings are the ways in which a text may be written.
 func spellings() map[string]func(string) string {
 	each := func(format string) func(string) string {
-		return func(text string) (out string) {
+		return func(text string) string {
+			var out strings.Builder
 			for _, b := range []byte(text) {
-				out += fmt.Sprintf(format, b)
+				fmt.Fprintf(&out, format, b)
 			}
-			return out
+			return out.String()
 		}
 	}
 	return map[string]func(string) string{

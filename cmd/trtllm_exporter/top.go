@@ -91,7 +91,8 @@ func (f *topFlags) run(ctx context.Context, out *output) error {
 	defer running.Wait()
 	exporterCtx, stop := context.WithCancel(ctx)
 	defer stop()
-	e, err := newExporter(exporterCtx, out.quietLogger(), out.secrets, web.Options{ListenAddresses: []string{"127.0.0.1:0"}}, f.load)
+	opts := web.Options{ListenAddresses: []string{"127.0.0.1:0"}}
+	e, err := newExporter(exporterCtx, out.quietLogger(), out.secrets, opts, f.load)
 	if err != nil {
 		return err
 	}

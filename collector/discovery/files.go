@@ -119,7 +119,8 @@ func (s *files) update(name string) []*targetgroup.Group {
 		s.known[name] = f
 	}
 	info, err := os.Stat(name)
-	if err == nil && f.info != nil && unchanged(info, f.info) && time.Since(f.readAt) < time.Duration(s.config.RefreshInterval) {
+	recent := time.Since(f.readAt) < time.Duration(s.config.RefreshInterval)
+	if err == nil && f.info != nil && unchanged(info, f.info) && recent {
 		return nil
 	}
 	f.info, f.readAt = info, time.Now()

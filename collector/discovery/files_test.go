@@ -21,19 +21,24 @@ func TestFilesWithoutEndAreRefused(t *testing.T) {
 		make       func(t *testing.T, file string)
 	}{
 		{"a pipe", "it is a folder, pipe or device", func(t *testing.T, file string) {
+			t.Helper()
 			require.NoError(t, syscall.Mkfifo(file, 0o600))
 		}},
 		{"a device", "it is a folder, pipe or device", func(t *testing.T, file string) {
+			t.Helper()
 			require.NoError(t, os.Symlink("/dev/zero", file))
 		}},
 		{"a folder", "it is a folder, pipe or device", func(t *testing.T, file string) {
+			t.Helper()
 			require.NoError(t, os.Mkdir(file, 0o700))
 		}},
 		{"a huge file", "which is all that the memory limit allows for", func(t *testing.T, file string) {
+			t.Helper()
 			require.NoError(t, os.WriteFile(file, nil, 0o600))
 			require.NoError(t, os.Truncate(file, 1<<40))
 		}},
 		{"a link to itself", "too many levels", func(t *testing.T, file string) {
+			t.Helper()
 			require.NoError(t, os.Symlink(file, file))
 		}},
 	} {

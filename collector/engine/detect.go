@@ -186,10 +186,10 @@ func share(ctx context.Context, n time.Duration) (context.Context, context.Cance
 	return context.WithTimeout(ctx, time.Until(deadline)/n)
 }
 
-func (d *detection) byPage(ctx context.Context, path string) Detection {
+func (d *detection) byPage(ctx context.Context, at string) Detection {
 	patience, cancel := share(ctx, guessShare)
 	defer cancel()
-	page, _ := pageAt(patience, d.memo, d.q.base+path)
+	page, _ := pageAt(patience, d.memo, d.q.base+at)
 	d.hangs = d.hangs || patience.Err() != nil
 	if page == nil {
 		return Detection{Kind: Unknown}
@@ -197,8 +197,8 @@ func (d *detection) byPage(ctx context.Context, path string) Detection {
 	patience, cancel = share(ctx, guessShare)
 	defer cancel()
 	found := d.kinds.recognize(patience, &questions{client: d.memo, base: d.q.base}, page)
-	if path != found.Path+"/" { // Some servers answer either.
-		found.Path = path
+	if at != found.Path+"/" { // Some servers answer either.
+		found.Path = at
 	}
 	return found
 }
@@ -228,11 +228,11 @@ func (d *detection) late(ctx context.Context) (found Detection) {
 		return found
 	}
 	for came := true; came; came = d.memo.next(ctx) {
-		for _, path := range d.paths {
-			if !d.memo.came(http.MethodGet + d.q.base + path) {
+		for _, at := range d.paths {
+			if !d.memo.came(http.MethodGet + d.q.base + at) {
 				continue
 			}
-			if found := d.byPage(ctx, path); found.Kind != Unknown || found.Companion != "" {
+			if found := d.byPage(ctx, at); found.Kind != Unknown || found.Companion != "" {
 				return found
 			}
 		}

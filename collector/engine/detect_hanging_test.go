@@ -51,7 +51,9 @@ func TestDetectionWhereUnknownPathsHang(t *testing.T) {
 		{"SGLang", answers{"/metrics": page(simulate.KindSGLang)}, 0, engine.SGLang, "/metrics"},
 		{"a slow one", answers{"/metrics": page(simulate.KindTriton)}, timeout / 4, engine.Triton, "/metrics"},
 		{
-			"trtllm-serve", answers{"/prometheus/metrics": page(simulate.KindServe)}, 0,
+			"trtllm-serve",
+			answers{"/prometheus/metrics": page(simulate.KindServe)},
+			0,
 			engine.TRTLLMServe, "/prometheus/metrics",
 		},
 		{"NIM", answers{"/v1/metrics": page(simulate.KindVLLM)}, 0, engine.VLLM, "/v1/metrics"},

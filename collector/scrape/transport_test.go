@@ -298,6 +298,7 @@ func TestConnectionsAreKeptExceptBriefOnes(t *testing.T) {
 func TestHTTP2FramesWithoutEnd(t *testing.T) {
 	t.Parallel()
 	headers := func(t *testing.T, status string) []byte {
+		t.Helper()
 		var block bytes.Buffer
 		require.NoError(t, hpack.NewEncoder(&block).WriteField(hpack.HeaderField{Name: ":status", Value: status}))
 		return block.Bytes()
@@ -322,6 +323,7 @@ func TestHTTP2FramesWithoutEnd(t *testing.T) {
 		{"pings", false, func(_ *testing.T, f *http2.Framer) error { return f.WritePing(true, [8]byte{}) }},
 		{"settings", false, func(_ *testing.T, f *http2.Framer) error { return f.WriteSettings() }},
 		{"interim answers", false, func(t *testing.T, f *http2.Framer) error {
+			t.Helper()
 			return f.WriteHeaders(http2.HeadersFrameParam{
 				StreamID:      1,
 				BlockFragment: headers(t, "103"),

@@ -3,6 +3,7 @@ package secret_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -155,7 +156,7 @@ func TestValuesAreCopiedWhereTheyChange(t *testing.T) {
 func TestLogHasNoSecret(t *testing.T) {
 	var out bytes.Buffer
 	log := slog.New(storeOf("hunter2").Handler(slog.NewJSONHandler(&out, nil)))
-	log = log.With("a", "hunter2").WithGroup("g").With("b", fmt.Errorf("no hunter2"))
+	log = log.With("a", "hunter2").WithGroup("g").With("b", errors.New("no hunter2"))
 	log.Info("hunter2", "c", slog.GroupValue(slog.Any("d", []string{"hunter2"})), "n", 1)
 	require.NotContains(t, out.String(), "hunter2")
 	require.Contains(t, out.String(), `"n":1`)

@@ -188,8 +188,10 @@ const admitPause = 10 * time.Millisecond
 func (a *connections) admit(conn net.Conn) *connection {
 	admitted := &connection{Conn: conn, all: a}
 	admitted.enter(phaseNew)
-	for began := time.Now(); !a.add(admitted, time.Since(began) >= maxWait || a.draining.Load()); {
-		time.Sleep(admitPause)
+	began, ticker := time.Now(), time.NewTicker(admitPause)
+	defer ticker.Stop()
+	for !a.add(admitted, time.Since(began) >= maxWait || a.draining.Load()) {
+		<-ticker.C
 	}
 	return admitted
 }
