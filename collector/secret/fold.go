@@ -1,6 +1,7 @@
 package secret
 
 import (
+	"bytes"
 	"html"
 	"slices"
 	"strconv"
@@ -28,12 +29,16 @@ func (f *folded) fold(text []byte, places bool) {
 			f.start, f.end = append(f.start, int32(i)), append(f.end, int32(i+1))
 		}
 	}
-	for range maxRounds {
-		if !f.decode() {
-			break
-		}
+	for round := 0; round < maxRounds && f.mayEscape() && f.decode(); {
+		round++
 	}
 	f.squeeze()
+}
+
+// mayEscape reports whether a text has what escapes begin with, which most do not.
+func (f *folded) mayEscape() bool {
+	has := func(b byte) bool { return bytes.IndexByte(f.bytes, b) >= 0 }
+	return has('%') || has('\\') || has('&')
 }
 
 // decode decodes one level of escapes in place, and reports whether there were any.
@@ -58,6 +63,10 @@ func (f *folded) decode() (found bool) {
 
 // squeeze leaves out what separates, and puts the rest in lower case.
 func (f *folded) squeeze() {
+	if len(f.start) == 0 {
+		f.bytes = squeezed(f.bytes)
+		return
+	}
 	n := 0
 	for i, b := range f.bytes {
 		switch {
@@ -70,6 +79,22 @@ func (f *folded) squeeze() {
 		n++
 	}
 	f.cut(n)
+}
+
+// squeezed is squeeze for bytes whose places nobody asks for.
+func squeezed(text []byte) []byte {
+	n := 0
+	for _, b := range text {
+		if b <= ' ' || b == '+' || b == 0x7f {
+			continue
+		}
+		if 'A' <= b && b <= 'Z' {
+			b += 'a' - 'A'
+		}
+		text[n] = b
+		n++
+	}
+	return text[:n]
 }
 
 // move sets byte n, which the bytes from first to last spell.

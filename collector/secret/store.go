@@ -110,22 +110,35 @@ func (s *Store) In(text []byte) bool {
 	if s.empty() {
 		return false
 	}
-	var line folded
+	line := foldeds.Get().(*folded) // The pool holds nothing else.
+	defer foldeds.Put(line)
 	for len(text) > 0 {
 		part := text
 		if end := bytes.IndexByte(text, '\n'); end >= 0 {
 			part = text[:end]
 		}
-		line.fold(part, false)
-		for in := s; in != nil; in = in.parent {
-			if from, _, _ := in.index.Load().next(line.bytes, 0, minInData); from >= 0 {
-				return true
-			}
+		if line.fold(part, false); s.has(line.bytes, minInData) {
+			return true
 		}
 		text = text[min(len(part)+1, len(text)):]
 	}
 	return false
 }
+
+// has reports whether folded bytes hold a secret.
+func (s *Store) has(text []byte, minLength int) bool {
+	for in := s; in != nil; in = in.parent {
+		if from, _, _ := in.index.Load().next(text, 0, minLength); from >= 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// foldeds are reused.
+//
+//nolint:gochecknoglobals // memory only; it holds no state.
+var foldeds = sync.Pool{New: func() any { return new(folded) }}
 
 func (s *Store) empty() bool {
 	for in := s; in != nil; in = in.parent {
@@ -141,7 +154,11 @@ func (s *Store) replace(text []byte, minLength int, answer bool) []byte {
 	if s.empty() || len(text) < minLength {
 		return text
 	}
-	var f folded
+	f := foldeds.Get().(*folded) // The pool holds nothing else.
+	defer foldeds.Put(f)
+	if f.fold(text, false); !s.has(f.bytes, minLength) {
+		return text // As nearly always.
+	}
 	f.fold(text, true)
 	var found [][2]int32
 	for in := s; in != nil; in = in.parent {

@@ -1,9 +1,6 @@
 package secret
 
-import (
-	"io"
-	"reflect"
-)
+import "reflect"
 
 // HideIn replaces the secrets in every text that a value holds, such as the status of a target. What it
 // refers to is copied if it changes, since others may read it.
@@ -66,20 +63,4 @@ func (s *Store) into(to, from reflect.Value) (changed bool) {
 	hidden, changed := s.hidden(from)
 	to.Set(hidden)
 	return changed
-}
-
-// Writer returns a writer that hides secrets in what each call writes.
-func (s *Store) Writer(to io.Writer) io.Writer { return &writer{to, s} }
-
-type writer struct {
-	io.Writer
-
-	store *Store
-}
-
-func (w *writer) Write(text []byte) (int, error) {
-	if _, err := w.Writer.Write(w.store.replace(text, minInText, false)); err != nil {
-		return 0, err
-	}
-	return len(text), nil
 }
