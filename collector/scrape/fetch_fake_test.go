@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -37,6 +38,8 @@ type server struct {
 	failed error
 	// takes is the duration of each response.
 	takes time.Duration
+	// mu guards the fields below: detection requests several paths side by side.
+	mu sync.Mutex
 	// scraped holds the paths whose page was requested, asked all others.
 	scraped, requested []string
 }
@@ -66,7 +69,9 @@ func (s *server) Scrape(ctx context.Context, address string, buf []byte) (Page, 
 // Do implements engine.Client.
 func (s *server) Do(ctx context.Context, _, address string, _ []byte, _ int64) (int, http.Header, []byte, error) {
 	path := pathOf(address)
+	s.mu.Lock()
 	s.requested = append(s.requested, path)
+	s.mu.Unlock()
 	select {
 	case <-time.After(s.takes):
 	case <-ctx.Done():
