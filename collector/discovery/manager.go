@@ -33,6 +33,9 @@ const (
 	restart = 10 * time.Second
 )
 
+// clusterToken is the file with the token that a source in the cluster sends.
+const clusterToken = "/var/run/secrets/kubernetes.io/serviceaccount/token" //nolint:gosec // It is a file name.
+
 type source struct {
 	key string
 	// sentFiles hold secrets that the source is asked with.
@@ -90,7 +93,11 @@ func build(cfg Config, secrets *secret.Store, logger *slog.Logger, wanted func(*
 		if !wanted(&b) {
 			continue
 		}
-		s := source{key: b.key, sentFiles: secrets.AddConfig(b.config), client: newClientFailures(&b)}
+		sent := []any{b.config}
+		if b.inCluster {
+			sent = append(sent, &promconfig.Authorization{CredentialsFile: clusterToken})
+		}
+		s := source{key: b.key, sentFiles: secrets.AddConfig(sent), client: newClientFailures(&b)}
 		m.reports.all = append(m.reports.all, target.Source{Key: b.key})
 		m.sources = append(m.sources, s)
 		last := &m.sources[len(m.sources)-1]
