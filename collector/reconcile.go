@@ -54,7 +54,7 @@ func (c *Collector) swap(ctx context.Context, configured []*pool) {
 			continue
 		}
 		p.cancel()
-		<-p.done
+		p.awaitEnd()
 		if !slices.ContainsFunc(configured, func(p *pool) bool { return p.cfg.PoolID == id }) {
 			c.removePool(ctx, p)
 		}
@@ -63,6 +63,18 @@ func (c *Collector) swap(ctx context.Context, configured []*pool) {
 		if !keep[p.cfg.PoolID] {
 			c.startPool(ctx, p)
 		}
+	}
+}
+
+// maxLinger is how long a reload waits for a discovery that was canceled.
+const maxLinger = 5 * time.Second
+
+// awaitEnd waits until the discovery has ended, but not for what may never end, such as reading a pipe that
+// nobody writes. What it finds afterwards is ignored.
+func (p *pool) awaitEnd() {
+	select {
+	case <-p.done:
+	case <-time.After(maxLinger):
 	}
 }
 
@@ -104,7 +116,7 @@ func (c *Collector) startPool(run context.Context, p *pool) {
 		defer close(p.done)
 		defer grace.Stop()
 		c.metrics.discoveries.Store(p.cfg.PoolID, p.sources)
-		defer c.metrics.discoveries.Delete(p.cfg.PoolID)
+		defer c.metrics.discoveries.CompareAndDelete(p.cfg.PoolID, p.sources)
 		p.sources.Run(ctx, func(groups []*targetgroup.Group) {
 			if ctx.Err() == nil {
 				// Replicas outlive the discovery that found them, so that a reload leaves no gap
@@ -337,7 +349,9 @@ func (c *Collector) startReplica(
 func (c *Collector) stopAll() {
 	for _, p := range c.running {
 		p.cancel()
-		<-p.done
+	}
+	for _, p := range c.running {
+		p.awaitEnd()
 	}
 	c.changing.Lock()
 	defer c.changing.Unlock()

@@ -7,10 +7,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -540,4 +543,26 @@ pools:
 		read()
 		n = tc.waitForScrapes(nil, "p", "r", n)
 	}
+}
+
+// A source may wait for the end of a pipe for ever, here that of its password. A reload does without it.
+func TestReloadDoesNotWaitForSourceWithoutEnd(t *testing.T) {
+	t.Parallel()
+	pipe := filepath.Join(t.TempDir(), "password")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	stuck := metricsPool("stuck")
+	require.NoError(t, yaml.Unmarshal(
+		fmt.Appendf(nil, "http_sd_configs: [{url: 'http://127.0.0.1:1', basic_auth: {username: a, password_file: %s}}]", pipe),
+		&stuck.Discovery,
+	))
+	tc := newCollector(t)
+	tc.apply(stuck)
+	tc.start()
+	time.Sleep(100 * time.Millisecond)
+	server := newFakeServer(t)
+	tc.apply(metricsPool("next", "r="+server.pageAndAPI()))
+	tc.waitForText(targetSeries("target_up", "next", "r") + " 1")
+	writer, err := os.OpenFile(pipe, os.O_WRONLY, 0) // It ends what waits.
+	require.NoError(t, err)
+	require.NoError(t, writer.Close())
 }
