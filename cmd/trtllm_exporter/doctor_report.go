@@ -62,7 +62,7 @@ func (r *report) add(slot *snapshot.Slot, problem *scrape.Diagnosis) {
 		return
 	}
 	for _, c := range capabilities {
-		if !c.OK && c.Cure != "" {
+		if !c.OK && c.Cure != "" && !c.Elsewhere {
 			r.missing++
 		}
 	}
@@ -203,7 +203,7 @@ func (r *report) text(width int) string {
 			p.verbatim("\n" + r.File + "\n")
 		}
 		p.verbatim("  " + command + "\n")
-		head = "And again when the server has the flags above:"
+		head = "And again when the server has what is missing above:"
 	}
 	return strings.TrimPrefix(p.String(), "\n")
 }

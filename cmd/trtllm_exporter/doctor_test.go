@@ -55,6 +55,21 @@ func TestDoctorFindsMetricsModuleCapabilities(t *testing.T) {
 	require.Regexp(t, `(?m)^TensorRT-LLM +1\.1\.0 \(source: metrics_page\)$`, text)
 }
 
+// TestDoctorAsksForNothingThatTheServerCannotGive examines servers that expose all they can: what only another
+// program can add is no fault of theirs.
+func TestDoctorAsksForNothingThatTheServerCannotGive(t *testing.T) {
+	all := simulate.Setup{Summaries: true, Histograms: true}
+	for _, spec := range []simulate.Spec{
+		{Kind: simulate.KindTriton, GPUs: 1, Streaming: true, Setup: all},
+		{Kind: simulate.KindVLLM},
+		{Kind: simulate.KindSGLang},
+	} {
+		r := ailing(t, spec)
+		code, text, errors := examined(t, apiPort(t, r), "http://"+r.MetricsAddr()+r.MetricsPath())
+		require.Equal(t, exitOK, code, "%s: %s\n%s", spec.Kind, errors, text)
+	}
+}
+
 // TestDoctorHidesURLParameters uses __param_ labels, which may be secret and which the
 // command line does not accept.
 func TestDoctorHidesURLParameters(t *testing.T) {

@@ -59,11 +59,20 @@ type Knowledge struct {
 // Remedies for several kinds.
 const (
 	cureDCGM      = "run the DCGM exporter next to it"
+	cureAtClient  = "measure it at the client"
 	cureElsewhere = "set api_port or api_path if the API is elsewhere"
 	cureGiven     = "check api_port and api_path, which say where the API is"
 	cureHeader    = "set authorization or http_headers to what the API requires"
 	confirmHint   = "canary: { confirm: true } in the pool, a request when the replica is suspected,"
 )
+
+// curedElsewhere reports whether a remedy is another program, or a question of the exporter's own: then the
+// server exposes all it can.
+func curedElsewhere(cure string) bool {
+	return slices.Contains([]string{
+		cureDCGM, cureClient, cureCanary, cureAtClient, cureFront, cureWorkers, cureBehind,
+	}, cure)
+}
 
 // elsewhere returns the remedy for an API that may be elsewhere, given the one if nobody said where.
 // An address at which a server of the kind answers needs none.
@@ -114,7 +123,7 @@ func (k *Knowledge) check(e *Kind, name string) target.Check {
 		c = yes("the canary, for its own requests only: llm_server_canary_time_to_first_token_seconds; for " +
 			"the server: " + c.Reason)
 	}
-	c.Name = name
+	c.Name, c.Elsewhere = name, !c.OK && curedElsewhere(c.Cure)
 	return c
 }
 

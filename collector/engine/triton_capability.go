@@ -12,8 +12,8 @@ import (
 
 // Remedies for Triton.
 const (
-	cureClient = "use trtllm-serve, or measure it at the client"
-	cureCanary = "canary: { enabled: true } in the pool, for requests of its own; or measure it at the client"
+	cureClient = "use trtllm-serve, or " + cureAtClient
+	cureCanary = "canary: { enabled: true } in the pool, for requests of its own; or " + cureAtClient
 	cureDCGMIn = "DCGM in the image, and no TRITON_SERVER_CPU_ONLY"
 	cureGPUs   = "--allow-gpu-metrics=true with " + cureDCGMIn
 	cureKServe = "--enable-kserve-frontends, then engine: triton and api_port of the pool: the page stays where it is"

@@ -71,19 +71,20 @@ func disaggregatedMeanings() []Meaning {
 	return all
 }
 
+const cureBehind = cureScrape + "servers behind it too"
+
 // disaggregatedGaps explains what a router lacks.
 func disaggregatedGaps(*Knowledge) []gap {
-	const behind, client = "scrape the servers behind it too", "measure it at the client"
 	return []gap{
 		lacks("a stream counts as answered when it begins, and http_exceptions_total counts clients' mistakes and "+
 			"failures together",
-			behind, CanOutcomes),
+			cureBehind, CanOutcomes),
 		lacks("its latencies begin when prefill or decode is sent the request, none is "+
 			"of the whole", cureCanary, CanTTFT, CanE2E),
 		lacks("only prefill, decode and the queue have histograms: llm_server_request_prefill_seconds "+
-			"and its like", client,
+			"and its like", cureAtClient,
 			CanQuantiles),
-		lacks("no gauge on its page shows requests in flight", behind, CanRunning, CanQueue),
-		lacks("a router does not expose it", behind, CanTokens, CanLiveTokens, CanTPOT, CanKVCache, CanKVReuse, CanGPU),
+		lacks("no gauge on its page shows requests in flight", cureBehind, CanRunning, CanQueue),
+		lacks("a router does not expose it", cureBehind, CanTokens, CanLiveTokens, CanTPOT, CanKVCache, CanKVReuse, CanGPU),
 	}
 }

@@ -228,6 +228,8 @@ type Check struct {
 	Reason string `json:"reason,omitempty"`
 	// Cure is what would make it hold; empty if nothing does.
 	Cure string `json:"cure,omitempty"`
+	// Elsewhere is true if the cure is another program, so that the server cannot give more.
+	Elsewhere bool `json:"-"`
 }
 
 // CheckList is a named list of checks of one kind.
