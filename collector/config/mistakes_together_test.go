@@ -26,7 +26,7 @@ line 2: pools[0].pool_id: "a/b" has a slash, which separates pool and replica; u
 line 3: pools[0].engine: "no-such-kind" is unknown; use ` + strings.Join(config.Engines(nil), ", ") + `, or declare it in kinds_file
 line 4: pools[0].static_configs[0].targets[0]: "http://x:1" has a scheme; write "x:1" and scheme: http
 line 6: pools[0].slo.ttft.le: "2" is not a duration like 5s or 1m
-line 7: pools[0].slo.availability.objective: 99.9 is not a share between 0 and 1; write 0.95 for 95 % of the requests
+line 7: pools[0].slo.availability.objective: 99.9 is not a share between 0 and 1; write 0.999 for 99.9 % of the requests
 line 8: pools[0].expect.replicas: "8 - 2" is not a number of replicas; write a number like 8, or a range like 2-8
 `,
 	},

@@ -3,6 +3,8 @@ package derive
 import (
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/prometheus/common/model"
@@ -83,9 +85,20 @@ func (c *SLO) Validate() error {
 				"requests stay within, like 2s", o.Name))
 		}
 		if !(o.Share > 0 && o.Share < 1) { // With 1, a single failure would exceed the error budget.
-			errs = append(errs, fmt.Errorf("%s.objective: %v is not a share between 0 and 1; write 0.95 for 95 %% "+
-				"of the requests", o.Name, o.Share))
+			errs = append(errs, fmt.Errorf("%s.objective: %v is not a share between 0 and 1; write %s of the requests",
+				o.Name, o.Share, shareOf(o.Share)))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// shareOf returns how to write a share that was given in per cent, or an example.
+func shareOf(objective float64) string {
+	const most = 100
+	if !(objective > 1 && objective < most) {
+		return "0.95 for 95 %"
+	}
+	percent := strconv.FormatFloat(objective, 'f', -1, 64)
+	_, decimals, _ := strings.Cut(percent, ".")
+	return strconv.FormatFloat(objective/most, 'f', len(decimals)+2, 64) + " for " + percent + " %"
 }
