@@ -9,7 +9,7 @@ MAKEFLAGS += --no-print-directory
 # Targets in lower case are not files.
 .PHONY: $(shell sed -n 's/^\([a-z][a-z0-9-]*\):.*/\1/p' Makefile)
 
-GO         ?= go
+export GO  ?= go
 GO_VERSION := $(shell $(GO) env GOVERSION)
 PACKAGES   := cmd collector relabel
 
@@ -47,8 +47,11 @@ build-small: ## Build bin/trtllm_exporter-small, without discovery in Kubernetes
 	$(GO) test $(VET) -tags nokubernetes -run TestBuildWithout ./collector/discovery
 	@size=$$(wc -c <$(EXPORTER)-small); echo "$$size bytes"; [ $$size -le 35000000 ] || { echo 'more than 35 MB'; exit 1; }
 
-demo: build ## Run the exporter in front of a simulated fleet (ARGS= for its flags).
-	$(EXPORTER) demo $(ARGS)
+# It compiles what the demo needs, without discovery in Kubernetes, which is half of all.
+demo: ## Run the exporter in front of a simulated fleet (ARGS= for its flags).
+	@echo 'Building the exporter, then starting it with a simulated fleet. Its address follows.'
+	@tools/progress/build.sh $(EXPORTER)-small ./cmd/trtllm_exporter -tags nokubernetes -ldflags '$(LDFLAGS)'
+	@$(EXPORTER)-small demo $(ARGS)
 
 ## Tests
 
@@ -61,9 +64,9 @@ test: ## Run all tests of Go and Python.
 	@$(MAKE) -j3 test-rules test-go test-python
 
 test-rules: $(TOOLS)/promtool $(TOOLS)/amtool $(TOOLS)/jsonnet
-	$(GO) test $(VET) $(BUSY) -shuffle=on ./alerts/... ./dashboards ./cmd/trtllm_exporter/top
+	@tools/progress/test.sh $(VET) $(BUSY) -shuffle=on ./alerts/... ./dashboards ./cmd/trtllm_exporter/top
 test-go:
-	$(GO) test $(VET) $(BUSY) -shuffle=on $$($(GO) list ./... | grep -vE '/(alerts|dashboards|top)(/|$$)')
+	@tools/progress/test.sh $(VET) $(BUSY) -shuffle=on $$($(GO) list ./... | grep -vE '/(alerts|dashboards|top)(/|$$)')
 
 # The module that is installed on Triton servers is Python, and so is the tool that reads servers in Python.
 test-python: ## Test the metrics module for Triton's LLM-API backend, and the census (Python 3.10 to 3.12).
