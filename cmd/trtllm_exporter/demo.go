@@ -36,7 +36,7 @@ func declareDemo(app *kingpin.Application, out *output) (string, func() error) {
 	var f demoFlags
 	cmd.Flag("for", "Stop after this time instead of at Ctrl-C.").PlaceHolder("TIME").DurationVar(&f.length)
 	cmd.Flag("speed", "Simulated seconds per second.").Default("1").Float64Var(&f.speed)
-	cmd.Flag("calm", "Inject no faults.").BoolVar(&f.calm)
+	cmd.Flag("calm", "Inject no faults, and let no requests wait.").BoolVar(&f.calm)
 	cmd.Flag("fault", "Inject only this fault, at once; repeatable: "+strings.Join(faultNames(), ", ")+".").
 		PlaceHolder("NAME").
 		StringsVar(&f.faults)
@@ -112,12 +112,27 @@ func (f *demoFlags) run(ctx context.Context, out *output, flags *webFlags) error
 
 func (f *demoFlags) fleet() simulate.FleetSpec {
 	fleet := demoFleet(f.replicas, f.speed)
+	if f.calm {
+		calm(&fleet)
+	}
 	if f.mixed {
 		pools := simulate.MixedFleet(f.speed).Pools
 		mixed := pools[len(pools)-1]
 		fleet.Pools = append(fleet.Pools, mixed, otherKinds(&mixed.Replicas[0]))
 	}
 	return fleet
+}
+
+// calm leaves out the bursts that fill replicas for seconds: the rate rises a little once a minute, and nothing waits.
+func calm(fleet *simulate.FleetSpec) {
+	const peak, length = 1.2, 12 * time.Second
+	for p := range fleet.Pools {
+		for i := range fleet.Pools[p].Replicas {
+			r := &fleet.Pools[p].Replicas[i]
+			at, rate := time.Duration(5+20*(i%3))*time.Second, r.Workload.Rate
+			r.Scenario = simulate.Burst(at, length, rate, peak*rate).Repeat(5000, time.Minute)
+		}
+	}
 }
 
 // otherKinds returns a pool of the kinds of servers that the mixed pool lacks, based on a
@@ -214,12 +229,13 @@ SD      http_sd_configs: [{url: 'http://%[1]s/sd'}]
 `, addr)
 	switch {
 	case f.calm:
-		b.WriteString("\nNothing will fail.\n")
+		b.WriteString("\nNothing will fail, and no request waits.\n")
 	case len(f.faults) > 0:
 		b.WriteString("\nThis will fail in a moment: " + strings.Join(f.faults, ", ") + ".\n")
 	default:
-		b.WriteString("\nEverything is healthy for the first 30 seconds; then one thing after another\nfails. It " +
-			"is detected sooner than usual: stall_after is 5s here, window 15s.\n")
+		b.WriteString("\nEverything is healthy for the first 30 seconds; then one thing after another\nfails, the " +
+			"first two for three minutes, so that their alerts fire. It is\ndetected sooner than usual: stall_after is " +
+			"5s here, window 15s.\n")
 	}
 	return b.String()
 }

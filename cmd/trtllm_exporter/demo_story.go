@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -11,12 +12,14 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
 )
 
-// Timing of the story. Each fault stays visible for a while after it was detected, and the next
-// one waits until everything is healthy.
+// Timing of the story. Each fault stays for a while after it was detected, and the next one waits until
+// everything is healthy. What breaks a replica stays until its alert fires: the alert waits two minutes, and
+// Prometheus may scrape and evaluate rules every 15 s.
 const (
 	healthyTime  = 30 * time.Second
 	faultDelay   = 3 * time.Second
-	visibleTime  = 10 * time.Second
+	alertTime    = 170 * time.Second
+	visibleTime  = 20 * time.Second
 	pauseTime    = 10 * time.Second
 	patience     = 60 * time.Second
 	pollInterval = 200 * time.Millisecond
@@ -57,14 +60,16 @@ func (s *story) tell(ctx context.Context, names []string) {
 		f := &all[i%len(all)]
 		r := s.victim(f)
 		s.inject(ctx, f, r)
-		wait(ctx, visibleTime)
+		wait(ctx, cmp.Or(f.lasts, visibleTime))
 		f.end(r)
+		over := time.Now()
+		s.printf("%s: that is over.", r.Name())
 		if s.waitFor(
 			ctx,
 			r,
 			func(now *web.Replica) bool { return now.Severity == string(assess.OK) && !queueIsLong(now) },
 		) {
-			s.printf("%s recovered.", r.Name())
+			s.printf("  after %.0f s the exporter reports that it serves.", time.Since(over).Seconds())
 		}
 		wait(ctx, pauseTime)
 	}
@@ -133,6 +138,8 @@ type fault struct {
 	// name is the value of the flag, text describes what happens to the replica.
 	name, text string
 	begin, end func(r *simulate.Replica)
+	// lasts is how long it stays after it was detected, by default visibleTime.
+	lasts time.Duration
 	// pool and replica are the indexes of the replica in which it is injected.
 	pool, replica int
 	// detected reports whether the exporter reports the fault.
@@ -144,8 +151,8 @@ const overload = "overload"
 
 // faults returns the faults in the order of the story.
 func faults() []fault {
-	const factor, downtime = 6, 8 * time.Second
-	rate, version := 0.0, ""
+	const factor, downtime = 4, 8 * time.Second
+	version := ""
 	return []fault{
 		{
 			name:     "stall",
@@ -153,6 +160,7 @@ func faults() []fault {
 			replica:  1,
 			text:     "its executor freezes with requests in flight",
 			detected: isBroken,
+			lasts:    alertTime,
 			begin:    func(r *simulate.Replica) { r.Stall(true) },
 			end:      func(r *simulate.Replica) { r.Stall(false) },
 		},
@@ -162,6 +170,7 @@ func faults() []fault {
 			replica:  2,
 			text:     "the processes of its model die, every request fails",
 			detected: isBroken,
+			lasts:    alertTime,
 			begin:    func(r *simulate.Replica) { r.FailRequests(true) },
 			end:      func(r *simulate.Replica) { r.FailRequests(false) },
 		},
@@ -182,10 +191,10 @@ func faults() []fault {
 			name:     overload,
 			pool:     0,
 			replica:  0,
-			text:     "it gets many times the requests it can serve",
+			text:     "it gets more requests than it can serve",
 			detected: queueIsLong,
-			begin:    func(r *simulate.Replica) { rate = r.Spec().Workload.Rate; r.SetRate(rate * factor) },
-			end:      func(r *simulate.Replica) { r.SetRate(rate) },
+			begin:    func(r *simulate.Replica) { r.Overload(factor) },
+			end:      func(r *simulate.Replica) { r.Overload(1) },
 		},
 	}
 }

@@ -22,6 +22,16 @@ func (r *Replica) do(a action) {
 // SetRate changes the arrival rate, in requests per second.
 func (r *Replica) SetRate(rps float64) { r.do(setRate(rps)) }
 
+// Overload makes requests arrive at a multiple of the spec's rate, whatever the scenario does, until the
+// factor is 1 again.
+func (r *Replica) Overload(factor float64) {
+	r.do(func(r *Replica) {
+		r.overloaded = false
+		setRate(factor * r.w.spec.Workload.Rate)(r)
+		r.overloaded = factor != 1
+	})
+}
+
 // Stall freezes the executor with its work in flight, or lets it continue.
 func (r *Replica) Stall(on bool) {
 	r.do(func(r *Replica) {
@@ -119,6 +129,9 @@ func Burst(at, length time.Duration, base, peak float64) Scenario {
 // setRate also draws the next arrival again: a Poisson process has no memory.
 func setRate(rps float64) action {
 	return func(r *Replica) {
+		if r.overloaded {
+			return
+		}
 		r.clients.load.Rate = rps
 		r.clients.schedule(r.w.now)
 	}

@@ -26,6 +26,8 @@ type Replica struct {
 	w        *world
 	clients  *clients
 	timeline Scenario
+	// overloaded is true while the scenario does not change the rate of arrivals.
+	overloaded bool
 	began    time.Time // Wall-clock time at simulated time 0, if Speed is set.
 	upAt     time.Duration
 

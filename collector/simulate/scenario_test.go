@@ -48,3 +48,19 @@ func TestInvalidSpecsAreRefused(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 }
+
+// TestOverloadOutlastsTheScenario has a burst every minute, whose end sets the usual rate again.
+func TestOverloadOutlastsTheScenario(t *testing.T) {
+	arrived := func(factor float64) uint64 {
+		r := newReplica(t, simulate.Spec{
+			Workload: simulate.Workload{Rate: 1},
+			Scenario: simulate.Burst(time.Second, time.Second, 1, 2).Repeat(10, time.Minute),
+		})
+		r.Overload(factor)
+		r.Advance(10 * time.Minute)
+		return r.Truth().Arrived
+	}
+	usual, overloaded := arrived(1), arrived(4)
+	require.InDelta(t, 4*600, overloaded, 200)
+	require.InDelta(t, 600, usual, 100)
+}
