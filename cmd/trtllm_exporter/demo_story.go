@@ -63,7 +63,7 @@ func (s *story) tell(ctx context.Context, names []string) {
 		wait(ctx, cmp.Or(f.lasts, visibleTime))
 		f.end(r)
 		over := time.Now()
-		s.printf("%s: that is over.", r.Name())
+		s.printf("%s: %s.", r.Name(), cmp.Or(f.over, "that is over"))
 		if s.waitFor(
 			ctx,
 			r,
@@ -138,6 +138,8 @@ type fault struct {
 	// name is the value of the flag, text describes what happens to the replica.
 	name, text string
 	begin, end func(r *simulate.Replica)
+	// over is what ends it, by default that it is over.
+	over string
 	// lasts is how long it stays after it was detected, by default visibleTime.
 	lasts time.Duration
 	// pool and replica are the indexes of the replica in which it is injected.
@@ -162,7 +164,9 @@ func faults() []fault {
 			detected: isBroken,
 			lasts:    alertTime,
 			begin:    func(r *simulate.Replica) { r.Stall(true) },
-			end:      func(r *simulate.Replica) { r.Stall(false) },
+			// Otherwise it would work for minutes on what came meanwhile.
+			end:  func(r *simulate.Replica) { r.Stall(false); r.Restart(time.Second) },
+			over: "it is restarted",
 		},
 		{
 			name:     "stubs",

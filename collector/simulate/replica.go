@@ -28,8 +28,8 @@ type Replica struct {
 	timeline Scenario
 	// overloaded is true while the scenario does not change the rate of arrivals.
 	overloaded bool
-	began    time.Time // Wall-clock time at simulated time 0, if Speed is set.
-	upAt     time.Duration
+	began      time.Time // Wall-clock time at simulated time 0, if Speed is set.
+	upAt       time.Duration
 
 	net network
 }
