@@ -334,6 +334,15 @@ picture: build ## Draw the status page during an incident into docs/images (need
 	trap 'kill $$demo' EXIT; sleep 200; \
 	cd tools/browser && CHROMIUM='$(CHROMIUM)' node picture.mjs http://127.0.0.1:19804/ 1200 560 '$(CURDIR)/docs/images/incident'
 
+pictures: picture screenshots ## Draw all pictures of documents.
+
+# It tells, and fails nothing: drawing takes ten minutes, and not every change of a dashboard shows.
+pictures-age: ## Say which pictures of documents are older than what they show.
+	@last() { git log -1 --format=%ct -- "$$@"; }; \
+	older() { [ "$$(last "docs/images/$$1"*)" -ge "$$(last "$$2")" ] || echo "docs/images/$$1* is older than $$2: make $$3"; }; \
+	older incident collector/web/templates picture; \
+	for d in dashboards/json/*.json; do older "$$(basename "$$d" .json)" "$$d" screenshots; done
+
 screenshots: build $(TOOLS)/prometheus ## Draw the dashboards into docs/images (needs Node, npm and Chromium).
 	EXPORTER=$(EXPORTER) PROMETHEUS=$(TOOLS)/prometheus tools/panel-render/screenshots.sh docs/images
 
@@ -347,7 +356,7 @@ cardinality: build ## Measure series by kind and option, what a rollout of a hun
 	cd tools/querycheck && TRTLLM_EXPORTER_BIN=$(EXPORTER) $(GO) test -tags budget \
 		-run 'TestReplicaSeriesCount|TestRolloutSeriesWithInfo|TestFleetMemory' -count=1 -v -timeout 25m .
 
-CI_STEPS := fmt-check lint deadcode check-generated check-queries build build-small race test-python cover-gate fuzz bench-smoke check-deploy check-image e2e-browser e2e-all
+CI_STEPS := fmt-check lint deadcode check-generated pictures-age check-queries build build-small race test-python cover-gate fuzz bench-smoke check-deploy check-image e2e-browser e2e-all
 
 # Instrumented for fuzzing, the packages under collector/config take minutes to build; `make fuzz` includes them.
 ci: ## Run everything that a change must pass.

@@ -142,7 +142,7 @@ func requireRPM(t *testing.T, rpm string) {
 	t.Helper()
 	program := have(t, "rpm")
 	require.Contains(t, run(t, program, "-K", "--nosignature", rpm), "digests OK")
-	require.Equal(t, `-rw-r--r-- root /etc/default/trtllm_exporter
+	require.Equal(t, `-rw-r--r-- root /etc/sysconfig/trtllm_exporter
 drwxr-xr-x root /etc/trtllm_exporter
 -rw-r--r-- root /etc/trtllm_exporter/config.yml
 -rwxr-xr-x root /usr/bin/trtllm_exporter
@@ -154,7 +154,7 @@ drwxr-xr-x root /usr/share/doc/trtllm-exporter
 -rw-r--r-- root /usr/share/man/man1/trtllm_exporter.1.gz
 -rw-r--r-- root /usr/share/zsh/site-functions/_trtllm_exporter
 `, run(t, program, "-qp", "--qf", "[%{FILEMODES:perms} %{FILEUSERNAME} %{FILENAMES}\n]", rpm))
-	require.Equal(t, "/etc/default/trtllm_exporter\n/etc/trtllm_exporter/config.yml\n", run(t, program, "-qpc", rpm))
+	require.Equal(t, "/etc/sysconfig/trtllm_exporter\n/etc/trtllm_exporter/config.yml\n", run(t, program, "-qpc", rpm))
 	require.Equal(t, "localhost", run(t, program, "-qp", "--qf", "%{BUILDHOST}", rpm))
 	for tag, name := range map[string]string{"POSTIN": "postinstall", "PREUN": "preremove", "POSTUN": "postremove"} {
 		script := strings.TrimSpace(string(read(t, "deploy/package/"+name+".sh")))
