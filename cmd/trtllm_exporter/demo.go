@@ -181,7 +181,11 @@ func demoText(fleet *simulate.Fleet) string {
 		if version := pool.Replicas[0].Spec().TRTLLMVersion; version != "" {
 			fmt.Fprintf(&b, ", trtllm_version: %q", version)
 		}
-		b.WriteString(" }\n    slo: { ttft: { le: 5s, objective: 0.9 } }\n")
+		b.WriteString(" }\n    slo: { ttft: { le: 5s, objective: 0.9 }")
+		if alike(pool.Replicas) { // Others would be a part of the pool that counts no failures.
+			b.WriteString(", availability: { objective: 0.99 }")
+		}
+		b.WriteString(" }\n")
 		// A Dynamo worker has no API for the canary, so LLMCanaryFailing would fire.
 		if !slices.ContainsFunc(
 			pool.Replicas,
@@ -205,6 +209,11 @@ func demoText(fleet *simulate.Fleet) string {
 		}
 	}
 	return b.String()
+}
+
+// alike reports whether replicas are of one kind.
+func alike(all []*simulate.Replica) bool {
+	return !slices.ContainsFunc(all, func(r *simulate.Replica) bool { return r.Spec().Kind != all[0].Spec().Kind })
 }
 
 func guide(addr string, fleet *simulate.Fleet, f *demoFlags) string {
