@@ -336,7 +336,7 @@ func dynamoOutcomes(p *Page) target.Check {
 	switch {
 	case dynamoUntyped(p):
 		return no("requests_total of this release has no type of error: mistakes of clients and failures "+
-			"count together", "a later Dynamo")
+			"count together", "Dynamo 0.8 or later")
 	case p.HasName(dynamoFront(p) + "failures_total"):
 		return yes("requests_total by type of error, and failures_total for what could not be read or routed; " +
 			"unknown models and paths are not counted")
