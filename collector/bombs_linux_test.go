@@ -82,7 +82,7 @@ func scrapeBombs(t *testing.T, address string) {
 		bombs.Discovery.StaticConfigs = append(bombs.Discovery.StaticConfigs, more.Discovery.StaticConfigs...)
 	}
 	bombs.ScrapeInterval = model.Duration(500 * time.Millisecond)
-	tc := startCollector(t, bombs, metricsPool("good", "g="+good.pageAndAPI()))
+	tc := startCollector(t, apart(bombs), metricsPool("good", "g="+good.pageAndAPI()))
 	tc.pollPage("The bombs failed, the good one did not", nil, func(page string) string {
 		for i := range 100 {
 			name := fmt.Sprintf("b%d", i)

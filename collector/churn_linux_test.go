@@ -62,7 +62,7 @@ func scrapeChurn(t *testing.T, address string) {
 	for i := range 6 {
 		churns = append(churns, fmt.Sprintf("c%d=%s|%s", i, address, address))
 	}
-	p := metricsPool("churn", churns...)
+	p := apart(metricsPool("churn", churns...))
 	p.ScrapeInterval, p.ScrapeTimeout = model.Duration(2*time.Second), model.Duration(30*time.Second)
 	tc := startCollector(t, p, metricsPool("good", "g="+good.pageAndAPI()))
 	var worst time.Duration

@@ -9,9 +9,12 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/prometheus/common/model"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
@@ -110,6 +113,14 @@ func (s *fakeServer) pageAndAPI() string { return s.address() + "|" + s.address(
 func metricsPool(id string, targets ...string) config.Pool {
 	p := pool(id, targets...)
 	p.MetricsPath = "/metrics"
+	return p
+}
+
+// apart gives each target of a pool a page of its own at the address that all have: another query.
+func apart(p config.Pool) config.Pool {
+	for i, group := range p.Discovery.StaticConfigs {
+		group.Labels[model.ParamLabelPrefix+"page"] = model.LabelValue(strconv.Itoa(i))
+	}
 	return p
 }
 

@@ -451,7 +451,7 @@ func TestP04RunEndsWithFiftyHangingTargets(t *testing.T) {
 	for i := range targets {
 		targets[i] = fmt.Sprintf("r%d=%s", i, address)
 	}
-	p := metricsPool("p", targets...)
+	p := apart(metricsPool("p", targets...))
 	p.ScrapeTimeout = model.Duration(24 * time.Hour) // The test would not end if it were waited for.
 	tc := startCollector(t, p)
 	for tc.t.Context().Err() == nil && s.inFlight.Load() < 50 {

@@ -27,9 +27,10 @@ import (
 // concurrent use.
 func targetsOf(
 	cfg *config.Pool, part config.Sharding, groups []*targetgroup.Group, log *slog.Logger,
-) ([]*target.Target, target.PoolDiscovery) {
-	var found []*target.Target
-	p, search := targetMaker{cfg}, target.PoolDiscovery{PoolID: cfg.PoolID, Answered: true}
+) (found []*target.Target, search target.PoolDiscovery) {
+	var all []candidate
+	p := targetMaker{cfg}
+	search = target.PoolDiscovery{PoolID: cfg.PoolID, Answered: true}
 	for _, g := range groups {
 		for _, lset := range g.Targets {
 			search.Found++
@@ -41,13 +42,17 @@ func targetsOf(
 					log.Warn("Target left out", "pool_id", p.PoolID, "source", target.Scrub(g.Source), "err", reason)
 				}
 				search.Error = cmp.Or(search.Error, reason)
-			case t == nil:
-			case keeps(part, t.Key()):
-				found = append(found, t)
-			default:
-				search.Elsewhere++
+			case t.Target != nil:
+				all = append(all, t)
 			}
 		}
+	}
+	for _, t := range onePerPage(all, &search) {
+		if keeps(part, t.Key()) {
+			found = append(found, t)
+			continue
+		}
+		search.Elsewhere++
 	}
 	return found, search
 }
@@ -72,13 +77,13 @@ func shortened(text string) string {
 
 type targetMaker struct{ *config.Pool }
 
-// found makes a target from what a source found. It returns nil for one that is dropped. Whatever is found
+// found makes a target from what a source found. It has no Target if it is dropped. Whatever is found
 // costs only that target.
 func (p targetMaker) found(
 	g *targetgroup.Group, lset model.LabelSet, search *target.PoolDiscovery,
-) (t *target.Target, err error) {
+) (t candidate, err error) {
 	if search.Found > maxTargets {
-		return nil, fmt.Errorf("the pool has more than %d targets: use sharding, or several pools", maxTargets)
+		return candidate{}, fmt.Errorf("the pool has more than %d targets: use sharding, or several pools", maxTargets)
 	}
 	size := 0
 	for _, set := range []model.LabelSet{g.Labels, lset} {
@@ -87,22 +92,23 @@ func (p targetMaker) found(
 		}
 	}
 	if size > maxFound {
-		return nil, fmt.Errorf("target %.100q has labels of %d bytes, and %d are allowed: shorten them at their source",
+		return candidate{}, fmt.Errorf("target %.100q has labels of %d bytes, and %d are allowed: shorten them at their source",
 			withoutSecrets(string(lset[model.AddressLabel])), size, maxFound)
 	}
 	defer func() {
 		if panicked := recover(); panicked != nil { // Rules may make one label of many.
-			t, err = nil, fmt.Errorf("target %.100q: its labels cannot be relabeled: %v",
+			t, err = candidate{}, fmt.Errorf("target %.100q: its labels cannot be relabeled: %v",
 				withoutSecrets(string(lset[model.AddressLabel])), panicked)
 		}
 	}()
 	discovered := p.labels(g.Labels, lset)
 	if rule := ended(discovered); rule != "" {
 		search.Drop(g.Source, shortened(withoutSecrets(discovered.Get(model.AddressLabel))), rule)
-		return nil, nil //nolint:nilnil // A dropped target is neither a target nor an error.
+		return candidate{}, nil
 	}
-	t, err = p.target(discovered)
-	if t == nil && err == nil {
+	t = candidate{source: g.Source, labels: discovered}
+	t.Target, err = p.target(discovered)
+	if t.Target == nil && err == nil {
 		p.dropped(search, g.Source, discovered)
 	}
 	return t, err

@@ -85,7 +85,7 @@ var (
 		"this one as a label; absent without sharding.", "shard")
 	MetricTargets        = gauge("targets", "Targets of the pool after discovery and relabeling.", "pool_id")
 	MetricTargetsDropped = gauge("targets_dropped", "Targets of the pool that were dropped, by "+
-		"relabel_configs or because their pod has ended; /targets?dropped shows why.", "pool_id")
+		"relabel_configs, because their pod has ended or another has the same page; /targets?dropped shows why.", "pool_id")
 	MetricTargetsRefused = gauge("targets_refused", "Targets left out because another server has the same "+
 		"pool_id and replica_id, or because the memory limit does not allow more.", "pool_id")
 )

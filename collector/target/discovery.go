@@ -12,9 +12,9 @@ type PoolDiscovery struct {
 	Sources []Source `json:"sources"`
 	// Answered is false until a source has answered.
 	Answered bool `json:"answered"`
-	// Found counts the targets before relabeling. It is the sum of those Dropped, by relabeling or
-	// because their pod has ended, Elsewhere on other shards, LeftOut because they cannot be used, and
-	// the pool's Targets.
+	// Found counts the targets before relabeling. It is the sum of those Dropped, by relabeling,
+	// because their pod has ended or another has the same page, Elsewhere on other shards, LeftOut
+	// because they cannot be used, and the pool's Targets.
 	Found     int `json:"found"`
 	Dropped   int `json:"dropped"`
 	Elsewhere int `json:"elsewhere"`
