@@ -90,18 +90,18 @@ func TestPagesSurvivePrometheusRestart(t *testing.T) {
 
 func TestThresholdsCanBeOverridden(t *testing.T) {
 	t.Parallel()
-	v, err := alerts.ParseValues([]byte("kv_utilization_ratio_max: 0.8\nkv_full_for: 2m\n"))
+	v, err := alerts.ParseValues([]byte("first_token_seconds_max: 12\nslow_for: 2m\n"))
 	require.NoError(t, err)
 	text, err := alerts.Render(v)
 	require.NoError(t, err)
-	require.Contains(t, string(text), ") > 0.8\n")
-	require.NotContains(t, string(rendered(t)), ") > 0.8\n")
+	require.Contains(t, string(text), "> 12 or")
+	require.NotContains(t, string(rendered(t)), "> 12 or")
 	require.NotContains(t, string(text), "${")
 	require.NotEqual(t, string(rendered(t)), string(text))
 
-	_, err = alerts.ParseValues([]byte("kv_utilisation: 0.8\n"))
-	require.EqualError(t, err, "unknown key kv_utilisation: `trtllm_exporter rules --print-values` lists them")
-	_, err = alerts.ParseValues([]byte("kv_full_for: [2m]\n"))
+	_, err = alerts.ParseValues([]byte("first_token_max: 8\n"))
+	require.EqualError(t, err, "unknown key first_token_max: `trtllm_exporter rules --print-values` lists them")
+	_, err = alerts.ParseValues([]byte("slow_for: [2m]\n"))
 	require.ErrorContains(t, err, "values of rules: ")
 }
 
@@ -132,6 +132,20 @@ func TestRateWindowIsFourScrapes(t *testing.T) {
 		}
 		require.NoError(t, err)
 		require.Contains(t, string(text), "rate(llm_server_slo_requests_total{tier!=\"worker\"}["+c.window+"])")
+	}
+}
+
+func TestAlertsLinkToTheRunbookOfTheRunningVersion(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ values, link string }{
+		{"exporter: http://e:9802", "http://e:9802/runbook#llmpooldown"},
+		{"exporter: http://e:9802\nrunbook: http://own/rb", "http://own/rb#llmpooldown"},
+	} {
+		v, err := alerts.ParseValues([]byte(c.values))
+		require.NoError(t, err)
+		text, err := alerts.Render(v)
+		require.NoError(t, err)
+		require.Contains(t, string(text), "runbook_url: "+c.link+"\n")
 	}
 }
 

@@ -70,6 +70,7 @@ func faults() []fault {
 			bad:    bad,
 		}
 	}
+	deterministic := ofReplica("llm_server_expectation_mismatch", 0, 0, "fact", "determinism")
 	return []fault{
 		{"the canary of a replica fails", "LLMCanaryFailing", []signal{ofModel("p-0", "canary_success", 1, 0)}},
 		{
@@ -77,8 +78,12 @@ func faults() []fault {
 			[]signal{ofReplica("llm_server_canary_active", 1, 0)},
 		},
 		{
-			"replicas answer the same request differently", "LLMCanaryOutputsDiffer",
-			[]signal{ofPool("llm_server_pool_canary_outputs", 1, 2)},
+			"replicas of a deterministic pool answer the same request differently", "LLMCanaryOutputsDiffer",
+			[]signal{ofPool("llm_server_pool_canary_outputs", 1, 2), deterministic},
+		},
+		{
+			"a replica of a deterministic pool answers otherwise than before", "LLMCanaryOutputsDiffer",
+			[]signal{ofModel("p-0", "canary_deterministic", 1, 0), deterministic},
 		},
 		{"replicas have different GPUs", "LLMPoolSkew", []signal{ofPool("llm_server_pool_skew", 0, 1, "fact", "gpu")}},
 		{
@@ -86,13 +91,8 @@ func faults() []fault {
 			[]signal{ofReplica("llm_server_expectation_mismatch", 0, 1, "fact", "engine_version")},
 		},
 		{
-			"a replica of a deterministic pool is not deterministic",
-			"LLMDeterminismBroken",
+			"a replica of a deterministic pool is not deterministic", "LLMExpectationMismatch",
 			[]signal{ofReplica("llm_server_expectation_mismatch", 0, 1, "fact", "determinism")},
-		},
-		{
-			"a replica no longer exposes its KV cache", "LLMCapabilityLost",
-			[]signal{ofReplica("llm_server_capability", 1, 0, "capability", "kv_cache")},
 		},
 		{"a model of one replica is unloaded", "LLMModelUnavailable", []signal{
 			ofReplica("llm_server_model_state", 1, 0, "model_id", "m", "model", "m", "state", "ready"),
@@ -120,10 +120,6 @@ func faults() []fault {
 				10,
 			), ofReplica("llm_server_request_error_ratio", 0, 0.1, "model_id", "m", "class", "overload"),
 		}},
-		{
-			"one replica is full, the other idle", "LLMPoolImbalanced",
-			[]signal{ofModel("p-0", "requests_fill_ratio", 0.6, 1), ofModel("p-1", "requests_fill_ratio", 0.5, 0.1)},
-		},
 		{"one of three replicas is slow", "LLMReplicaSlow", []signal{
 			ofModel(
 				"p-0",
@@ -134,8 +130,6 @@ func faults() []fault {
 			ofModel("p-1", "request_duration_average_seconds", 4, 4),
 			ofModel("p-2", "request_duration_average_seconds", 4, 4),
 		}},
-		{"a KV cache is full", "LLMKVCacheFull", []signal{ofModel("p-0", "kv_cache_utilization_ratio", 0.5, 0.97)}},
-		{"requests are paused", "LLMKVCachePauses", []signal{ofModel("p-0", "requests_paused", 0, 1)}},
 		{"a replica is suspected", "LLMReplicaSuspected", []signal{ofReplica("llm_server_suspected", 0, 1)}},
 		{"a replica lost a GPU", "LLMGPUMissing", []signal{
 			ofReplica(
@@ -146,13 +140,6 @@ func faults() []fault {
 				"a",
 			), ofReplica("llm_server_gpu_memory_total_bytes", 80e9, absent, "gpu_uuid", "b"),
 		}},
-		{
-			"a GPU idles under load", "LLMGPUIdle",
-			[]signal{
-				ofReplica("llm_server_gpu_utilization_ratio", 0.9, 0.01, "gpu_uuid", "a"),
-				ofModel("p-0", "requests_running", 3, 3),
-			},
-		},
 		{
 			"three of four replicas cannot measure the objective",
 			"LLMSLOBlind",
@@ -182,10 +169,6 @@ func faults() []fault {
 			"a replica's page is old though it counts as up", "LLMReplicaUnreadable",
 			[]signal{ofReplica(own+"target_last_success_timestamp_seconds", 1, 0).counts(), up},
 		},
-		{
-			"series are dropped", "LLMSeriesDropped",
-			[]signal{ofReplica(own+"target_series_dropped_total", 0, 5, "reason", "limit").counts(), up},
-		},
 		{"two targets have the same name", "LLMDiscovery", []signal{ofPool(own+"targets_refused", 0, 1)}},
 		{
 			"discovery fails", "LLMDiscovery",
@@ -193,13 +176,6 @@ func faults() []fault {
 		},
 		{"a reload fails", "LLMExporterReloadFailed", []signal{{name: own + "config_last_reload_successful", good: 1}}},
 		{"a page is large", "LLMExporterPageLarge", []signal{{name: own + "page_bytes", good: 1e6, bad: 1.3e7}}},
-		{
-			"the exporter panics", "LLMExporterPanics",
-			[]signal{
-				{name: own + "panics_total", bad: 0.1, counter: true},
-				{name: own + "http_panics_total", counter: true},
-			},
-		},
 	}
 }
 

@@ -1,6 +1,7 @@
 package alerts_test
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -64,7 +65,9 @@ type fleet struct {
 	// every is the number of steps between scrapes, first the first step and last the last one;
 	// the event is at step 0.
 	every, first, last int
-	out                strings.Builder
+	// gap is when Prometheus gets nothing and does not know why, nil for never.
+	gap func(step int) bool
+	out strings.Builder
 }
 
 // write adds a series.
@@ -81,6 +84,8 @@ func (f *fleet) write(name string, labels map[string]string, at timeline) {
 	for step := f.first; step < f.last; step += f.every {
 		v := at(step)
 		switch {
+		case f.gap != nil && f.gap(step):
+			values, v = append(values, "_"), absent
 		case !math.IsNaN(v):
 			values = append(values, strconv.FormatFloat(v, 'g', -1, 64))
 		case there:
@@ -149,9 +154,20 @@ func (e *exporter) counter(name string, labels map[string]string, rate timeline)
 // has adds the number of targets of a pool, absent if the configuration does not have the pool.
 func (e *exporter) has(pool string, targets timeline) {
 	e.write("trtllm_exporter_targets", map[string]string{"pool_id": pool}, targets)
-	e.write("llm_server_pool_start_budget_seconds", map[string]string{"pool_id": pool}, func(step int) float64 {
-		return 0*targets(step) + 1200
-	})
+}
+
+// allows adds the start budget of a pool, which is 1200 seconds without it.
+func (e *exporter) allows(pool string, seconds float64) {
+	e.write("llm_server_pool_start_budget_seconds", map[string]string{"pool_id": pool}, always(seconds))
+}
+
+// expects adds the number of replicas that a pool expects at least.
+func (e *exporter) expects(pool string, replicas float64) {
+	e.write(
+		"llm_server_pool_replicas_expected",
+		map[string]string{"pool_id": pool, "bound": "lower"},
+		always(replicas),
+	)
 }
 
 // server is a replica as an exporter shows it.
@@ -221,10 +237,12 @@ func (e *exporter) loses(s *server, l life, minutes int, serves float64) {
 	}))
 }
 
-// traffic is the rate of requests to a server by outcome, and their time to first token.
+// traffic is the rate of requests for a model of a server by outcome, by default model m, their
+// time to first token, and the gap between tokens.
 type traffic struct {
+	model                     string
 	ok, failed, refused, late timeline
-	seconds                   timeline
+	seconds, gap              timeline
 	objective                 float64
 }
 
@@ -237,14 +255,15 @@ func (e *exporter) asked(s *server, t *traffic) {
 		}
 		return at
 	}
+	model := cmp.Or(t.model, "m")
 	ok, failed, refused, late := of(t.ok), of(t.failed), of(t.refused), of(t.late)
 	all := func(step int) float64 { return ok(step) + failed(step) + refused(step) }
 	for class, rate := range map[string]timeline{"ok": ok, "server": failed, "overload": refused} {
-		e.counter("llm_server_requests_total", s.labels("model_id", "m", "class", class), rate)
+		e.counter("llm_server_requests_total", s.labels("model_id", model, "class", class), rate)
 		if class != "ok" {
 			e.write(
 				"llm_server_request_error_ratio",
-				s.labels("model_id", "m", "class", class),
+				s.labels("model_id", model, "class", class),
 				func(step int) float64 {
 					if all(step) == 0 {
 						return absent
@@ -254,20 +273,28 @@ func (e *exporter) asked(s *server, t *traffic) {
 			)
 		}
 	}
-	e.write("llm_server_requests_per_second", s.labels("model_id", "m"), all)
+	e.write("llm_server_requests_per_second", s.labels("model_id", model), all)
 	if t.seconds != nil {
-		e.counter("llm_server_time_to_first_token_seconds_count", s.labels("model_id", "m"), ok)
+		e.counter("llm_server_time_to_first_token_seconds_count", s.labels("model_id", model), ok)
 		e.counter(
 			"llm_server_time_to_first_token_seconds_sum",
-			s.labels("model_id", "m"),
+			s.labels("model_id", model),
 			func(step int) float64 { return ok(step) * t.seconds(step) },
+		)
+	}
+	if t.gap != nil {
+		e.counter("llm_server_inter_token_latency_seconds_count", s.labels("model_id", model), ok)
+		e.counter(
+			"llm_server_inter_token_latency_seconds_sum",
+			s.labels("model_id", model),
+			func(step int) float64 { return ok(step) * t.gap(step) },
 		)
 	}
 	if t.objective > 0 {
 		e.write("llm_server_slo_objective", map[string]string{"pool_id": s.pool, "slo": "ttft"}, always(t.objective))
 		e.write("llm_server_slo_measured", s.labels("slo", "ttft"), always(1))
-		e.counter("llm_server_slo_requests_total", s.labels("model_id", "m", "slo", "ttft"), ok)
-		e.counter("llm_server_slo_requests_bad_total", s.labels("model_id", "m", "slo", "ttft", "bound", "lower"), late)
+		e.counter("llm_server_slo_requests_total", s.labels("model_id", model, "slo", "ttft"), ok)
+		e.counter("llm_server_slo_requests_bad_total", s.labels("model_id", model, "slo", "ttft", "bound", "lower"), late)
 	}
 }
 

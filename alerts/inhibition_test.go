@@ -108,7 +108,7 @@ func TestCauseInhibitsSymptoms(t *testing.T) {
 			[]string{
 				"LLMReplicaBroken state=unserved" + r0,
 				"LLMModelUnavailable model=ensemble" + r0, "LLMModelUnavailable model=tensorrt_llm" + r0,
-				"LLMCapabilityLost capability=tokens" + r0, "LLMCanaryFailing" + r0, "LLMExpectationMismatch" + r0,
+				"LLMGPUMissing" + r0, "LLMCanaryFailing" + r0, "LLMExpectationMismatch" + r0,
 			},
 			[]string{"LLMReplicaBroken state=unserved" + r0},
 		},
@@ -123,7 +123,7 @@ func TestCauseInhibitsSymptoms(t *testing.T) {
 		},
 		{
 			"an unloaded part of a serving replica",
-			[]string{"LLMModelUnavailable model=bls" + r0, "LLMCapabilityLost" + r0, "LLMCanaryFailing" + r0},
+			[]string{"LLMModelUnavailable model=bls" + r0, "LLMGPUMissing" + r0, "LLMCanaryFailing" + r0},
 			[]string{"LLMModelUnavailable model=bls" + r0},
 		},
 		{
@@ -171,12 +171,17 @@ func TestCauseInhibitsSymptoms(t *testing.T) {
 			[]string{"LLMPoolGone"},
 		},
 		{
-			"a hung replica in a pool that burns its budget",
+			"a hung replica in a pool that burns its budget, perhaps for another reason",
 			[]string{
-				"LLMReplicaBroken state=stalled" + r0, "LLMReplicaSuspected" + r0, "LLMGPUIdle" + r0,
-				"LLMKVCacheFull" + r0, "LLMSLOBurnFast slo=ttft", "LLMSLOBurnSlow slo=ttft",
+				"LLMReplicaBroken state=stalled" + r0, "LLMReplicaSuspected" + r0, "LLMReplicaSlow" + r0,
+				"LLMSLOBurnFast slo=ttft", "LLMSLOBurnSlow slo=ttft",
 			},
-			[]string{"LLMReplicaBroken state=stalled" + r0},
+			[]string{"LLMReplicaBroken state=stalled" + r0, "LLMSLOBurnFast slo=ttft"},
+		},
+		{
+			"most requests fail, and those that do not are late",
+			[]string{"LLMPoolErrors model_id=a severity=critical", "LLMPoolErrors model_id=a severity=warning", "LLMSLOBurnSlow model_id=a slo=ttft"},
+			[]string{"LLMPoolErrors model_id=a severity=critical"},
 		},
 		{
 			"overload is one page and one ticket",

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -58,7 +59,7 @@ func scenarios() []scenario {
 			}
 		}
 	}
-	return []scenario{
+	return append(outages(), []scenario{
 		// Availability.
 		{name: "all replicas crash", build: one(ready.becomes(0, "down"), 3), pages: map[string]int{"LLMPoolDown": 2}},
 		{
@@ -99,7 +100,7 @@ func scenarios() []scenario {
 		{name: "a stateful set of three is rolled in place, thirteen minutes each", build: func(f *fleet) {
 			e := f.exporter("e", up)
 			e.has("p", always(3))
-			e.write("llm_server_pool_replicas_expected", map[string]string{"pool_id": "p", "bound": "lower"}, always(3))
+			e.expects("p", 3)
 			for i := range 3 {
 				e.sees(
 					&server{pool: "p", replica: strconv.Itoa(i)},
@@ -120,7 +121,7 @@ func scenarios() []scenario {
 		}},
 		{name: "scaled to zero, as expect allows", build: func(f *fleet) {
 			e := f.exporter("e", up)
-			e.write("llm_server_pool_replicas_expected", map[string]string{"pool_id": "p", "bound": "lower"}, always(0))
+			e.expects("p", 0)
 			e.pool("p", 3, ready.becomes(0, "draining").becomes(3, ""))
 		}},
 		{name: "one of four is put to sleep on purpose", build: func(f *fleet) {
@@ -131,7 +132,7 @@ func scenarios() []scenario {
 		{name: "three of four are put to sleep on purpose, although two are expected", build: func(f *fleet) {
 			e := f.exporter("e", up)
 			e.pool("p", 1, ready)
-			e.write("llm_server_pool_replicas_expected", map[string]string{"pool_id": "p", "bound": "lower"}, always(2))
+			e.expects("p", 2)
 			for i := range 3 {
 				e.sleeps(&server{pool: "p", replica: fmt.Sprint("sleeper", i)}, 0, ready.becomes(0, "unserved"))
 			}
@@ -155,7 +156,7 @@ func scenarios() []scenario {
 			s := &server{pool: "p", replica: "fourth"}
 			e.sees(s, ready.becomes(0, "unserved"))
 			e.write("llm_server_paused", s.labels(), from(0, 0, always(absent)))
-		}, pages: map[string]int{"LLMReplicaBroken": 2}},
+		}, pages: map[string]int{"LLMReplicaBroken": 3}},
 		{name: "a pool of one sleeps until it is needed", build: func(f *fleet) {
 			e := f.exporter("e", up)
 			e.has("p", always(1))
@@ -177,17 +178,17 @@ func scenarios() []scenario {
 			e := f.exporter("e", up)
 			e.pool("p", 3, ready)
 			e.sleeps(&server{pool: "p", replica: "fourth"}, 1<<20, ready.becomes(0, "unserved"))
-		}, pages: map[string]int{"LLMReplicaBroken": 2}},
+		}, pages: map[string]int{"LLMReplicaBroken": 3}},
 		{name: "one of four slept on purpose, wakes up and has lost its LLM", build: func(f *fleet) {
 			e := f.exporter("e", up)
 			e.pool("p", 3, ready)
 			s := &server{pool: "p", replica: "fourth"}
 			e.sees(s, stays("unserved"))
 			e.write("llm_server_engine_awake", s.labels("model_id", "m"), from(0, 1, always(0)))
-		}, pages: map[string]int{"LLMReplicaBroken": 2}},
+		}, pages: map[string]int{"LLMReplicaBroken": 3}},
 		{name: "scaled to zero unexpectedly, drained", build: func(f *fleet) {
 			f.exporter("e", up).pool("p", 3, ready.becomes(0, "draining").becomes(3, ""))
-		}, tickets: []string{"LLMDiscovery", "LLMPoolGone"}},
+		}, tickets: []string{"LLMPoolGone"}},
 		{name: "a pool vanishes without draining", build: func(f *fleet) {
 			f.exporter("e", up).pool("p", 3, ready.becomes(0, ""))
 		}, pages: map[string]int{"LLMPoolDown": 5}, tickets: []string{"LLMDiscovery", "LLMPoolGone"}},
@@ -212,7 +213,7 @@ func scenarios() []scenario {
 		}},
 		{name: "scaled from zero", build: func(f *fleet) {
 			e := f.exporter("e", up)
-			e.write("llm_server_pool_replicas_expected", map[string]string{"pool_id": "p", "bound": "lower"}, always(0))
+			e.expects("p", 0)
 			e.pool("p", 3, stays("").becomes(0, "unknown").becomes(9, "ready"))
 		}},
 		{name: "the configuration removes a pool", build: func(f *fleet) {
@@ -226,7 +227,7 @@ func scenarios() []scenario {
 		{name: "a new pool loads for an hour, as its budget allows", build: func(f *fleet) {
 			e := f.exporter("e", up)
 			e.write("trtllm_exporter_targets", map[string]string{"pool_id": "p"}, always(2))
-			e.write("llm_server_pool_start_budget_seconds", map[string]string{"pool_id": "p"}, always(3600))
+			e.allows("p", 3600)
 			for i := range 2 {
 				e.sees(
 					&server{pool: "p", replica: strconv.Itoa(i)},
@@ -257,7 +258,7 @@ func scenarios() []scenario {
 		}},
 		{name: "one of three expected replicas leaves discovery", build: func(f *fleet) {
 			e := f.exporter("e", up)
-			e.write("llm_server_pool_replicas_expected", map[string]string{"pool_id": "p", "bound": "lower"}, always(3))
+			e.expects("p", 3)
 			e.pool("p", 2, ready)
 			e.sees(&server{pool: "p", replica: "third"}, ready.becomes(0, ""))
 		}, tickets: []string{"LLMReplicasMissing"}},
@@ -271,7 +272,7 @@ func scenarios() []scenario {
 		{name: "all pods are evicted, and their replacements load for sixteen minutes", build: func(f *fleet) {
 			f.exporter("e", up).
 				successors("p", ready.becomes(0, "draining").becomes(1, ""), stays("").becomes(1, "unknown").becomes(18, "ready"))
-		}, pages: map[string]int{"LLMPoolDown": 18}},
+		}, pages: map[string]int{"LLMPoolDown": 11}},
 		{name: "all pods crash, and their replacements load for nineteen minutes", build: func(f *fleet) {
 			f.exporter("e", up).
 				successors("p", ready.becomes(0, "down").becomes(2, ""), stays("").becomes(2, "unknown").becomes(21, "ready"))
@@ -520,7 +521,7 @@ func scenarios() []scenario {
 			s := &server{pool: "p", replica: "fourth"}
 			e.sees(s, ready.becomes(0, "canary_failing"))
 			e.write("llm_server_canary_success", s.labels("model_id", "m"), from(0, 0, always(1)))
-		}, tickets: []string{"LLMCanaryFailing"}},
+		}, pages: map[string]int{"LLMReplicaBroken": 4}, tickets: []string{"LLMCanaryFailing"}},
 		{name: "the canary of a pool of one fails, and nobody else asks", build: func(f *fleet) {
 			e := f.exporter("e", up)
 			s := e.pool("p", 1, ready.becomes(0, "canary_failing"))[0]
@@ -673,7 +674,8 @@ func scenarios() []scenario {
 				failed:  from(0, 0.6, always(0)),
 				seconds: always(0.5),
 			}),
-			pages: map[string]int{"LLMPoolErrors": 10},
+			pages:   map[string]int{"LLMPoolErrors": 10},
+			tickets: []string{"LLMPoolErrors"},
 		},
 		{
 			name:     "without objectives: 3 of 100 requests fail",
@@ -684,7 +686,7 @@ func scenarios() []scenario {
 			name:     "without objectives: the first token takes 40 seconds",
 			requests: true,
 			build:    loaded(&traffic{ok: always(1), seconds: from(0, 40, always(0.5))}),
-			tickets:  []string{"LLMFirstTokenSlow"},
+			tickets:  []string{"LLMPoolSlow"},
 		},
 		{
 			name:     "19 of 20 requests are refused",
@@ -756,8 +758,8 @@ func scenarios() []scenario {
 			// The exporter counts failures until a request succeeds, however long that takes.
 			s := e.pool("p", 1, ready.becomes(10*(derive.DefaultFailingMin-1), "failing"))[0]
 			e.asked(s, &traffic{failed: func(step int) float64 {
-				if step >= 0 && step%(10*minute) == 0 {
-					return 1. / 15
+				if step >= 0 && step%(10*minute) < minute {
+					return 1. / 60
 				}
 				return 0
 			}})
@@ -773,7 +775,7 @@ func scenarios() []scenario {
 				objective: 0.99,
 			})
 		}},
-	}
+	}...)
 }
 
 // lasts returns the first and the last step.
@@ -850,7 +852,7 @@ func (s *scenario) called(all []string) string {
 			ofCluster(s.name),
 		)
 		query(fires+fmt.Sprintf("[%dm]))", at), fmt.Sprintf("{ labels: '{alertname=%q}', value: 1 }", s.only))
-		if s.only != "LLMReplicaRestarts" && s.only != "LLMExporterPanics" {
+		if s.only != "LLMReplicaRestarts" {
 			query(fires+"[1m]))", "")
 		}
 		return b.String()
@@ -964,10 +966,20 @@ func play(t *testing.T, scrape string, every int, all []scenario) {
 	}
 	check(
 		t,
-		needed(t, rules, nil),
+		alerts.WithoutPanels(rules),
 		evaluation,
 		"  - interval: 15s\n    input_series:\n"+series.String()+"    promql_expr_test:\n"+wanted.String(),
 	)
+}
+
+// groupNames returns the names of all groups in order, in which promtool must evaluate them for
+// exact times.
+func groupNames(rules []byte) []string {
+	var names []string
+	for _, m := range regexp.MustCompile(`(?m)^ {2}- name: (\S+)$`).FindAllSubmatch(rules, -1) {
+		names = append(names, string(m[1]))
+	}
+	return names
 }
 
 // check runs a test with promtool, which evaluates rules at an interval.
@@ -976,7 +988,7 @@ func check(t *testing.T, rules []byte, evaluation, test string) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "rules.yml"), rules, 0o600))
 	text := "rule_files: [rules.yml]\nevaluation_interval: " + evaluation + "\nfuzzy_compare: true\ngroup_eval_order: [" + strings.Join(
-		groupNames(t, rules),
+		groupNames(rules),
 		", ",
 	) + "]\ntests:\n" + test
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "scenarios.yml"), []byte(text), 0o600))

@@ -14,8 +14,8 @@ import (
 // and the staleness of samples are five minutes, which must contain four scrapes.
 const maxScrapeInterval = time.Minute
 
-// complete adds derived values: rate_window, the window of rates; evaluation_seconds; and cluster,
-// the cluster label with a comma.
+// complete adds derived values: rate_window, the window of rates; evaluation_seconds; cluster, the
+// cluster label with a comma; and the runbook that the exporter serves, if its address is known.
 func (v Values) complete() (Values, error) {
 	scrape, err := v.duration("scrape_interval")
 	if err != nil {
@@ -32,6 +32,13 @@ func (v Values) complete() (Values, error) {
 	all := maps.Clone(v)
 	all["rate_window"] = model.Duration(max(4*scrape, evaluation)).String()
 	all["evaluation_seconds"] = strconv.FormatFloat(evaluation.Seconds(), 'g', -1, 64)
+	defaults, err := DefaultValues()
+	if err != nil {
+		return nil, err
+	}
+	if v["exporter"] != "" && v["runbook"] == defaults["runbook"] {
+		all["runbook"] = v["exporter"] + "/runbook"
+	}
 	label, exists := v["cluster_label"]
 	switch {
 	case !exists:

@@ -46,7 +46,7 @@ func capacity() Dashboard {
 					graph(
 						"Batch fill by replica",
 						"Running requests relative to the limit. One full and others "+
-							"idle: see LLMPoolImbalanced in the runbook.",
+							"idle: the load balancer ignores load.",
 						ratio,
 						extremes(each("llm_server_requests_fill_ratio")),
 						thresholds("green", 0.8, "orange", 0.95, "red"),
@@ -113,7 +113,7 @@ func capacity() Dashboard {
 					graph(
 						"Paused requests",
 						"Requests paused for lack of KV cache; their prefill is recomputed. "+
-							"Above zero for minutes: see LLMKVCachePauses in the runbook.",
+							"Above zero for minutes: the batch limit is too high for the KV cache.",
 						"short",
 						extremes(each("llm_server_requests_paused")),
 						thresholds("green", 1.0, "red"),

@@ -107,8 +107,8 @@ func exporter() Dashboard {
 						seconds, extremes(fmt.Sprintf("time() - max by (pool_id, replica_id) "+
 							"(trtllm_exporter_target_last_success_timestamp_seconds{%s})", scrapeMatchers))))),
 			section("Dropped series",
-				sideBySide(9, graph("Dropped series by reason", "Above zero: see LLMSeriesDropped in the runbook; "+
-					"raise the limit, or drop them on purpose.",
+				sideBySide(9, graph("Dropped series by reason", "Above zero: raise the limit, or "+
+					"drop them on purpose with metric_relabel_configs.",
 					"ops", []query{{byReason("series_dropped"), "{{pool_id}} {{reason}}"}}),
 					graph("Skipped derived values", "Why derived series had no value: resets, restarts, gaps, "+
 						"clocks. Peaks at restarts are normal; a steady line is a server that flaps.",

@@ -41,8 +41,8 @@ func gpu() Dashboard {
 							"(sum(" + produced + " and on (pool_id) " + energy + ") > 0)",
 						"",
 					}, decimals(2)),
-				stat("Idle GPUs", "GPUs with a utilization below 5 %. With requests running: see LLMGPUIdle in the "+
-					"runbook. Without: fewer replicas are enough.", "none",
+				stat("Idle GPUs", "GPUs with a utilization below 5 %. With requests running: a rank hangs, or "+
+					"the gauge is frozen. Without: fewer replicas are enough.", "none",
 					query{
 						countMatching(byGPU("llm_server_gpu_utilization_ratio"), "< 0.05"),
 						"",
@@ -52,7 +52,7 @@ func gpu() Dashboard {
 					"GPUs of a replica: highest, median and lowest of each pool. Near 1 is normal for serving.",
 					ratio, extremes(byReplica("utilization_ratio:avg")), atMost(1)),
 					graph("Least utilized GPU", "The least utilized GPU of a replica, for the five lowest replicas "+
-						"of each pool. Near 0 next to busy ones: a hung rank; see LLMGPUIdle in the runbook.",
+						"of each pool. Near 0 next to busy ones: a hung rank.",
 						ratio, []query{{
 							"bottomk by (pool_id) (5, " + byReplica("utilization_ratio:min") + ")",
 							"{{pool_id}} / {{replica_id}}",

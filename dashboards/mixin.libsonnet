@@ -17,7 +17,6 @@ local files = [
   importstr '../alerts/rules/correctness.yaml',
   importstr '../alerts/rules/exporter.yaml',
   importstr '../alerts/rules/gpu.yaml',
-  importstr '../alerts/rules/kv.yaml',
   importstr '../alerts/rules/latency.yaml',
   importstr '../alerts/rules/saturation.yaml',
 ];
@@ -56,7 +55,8 @@ local url(key, text) =
     scrapeInterval: defaults.scrape_interval,
     // The cluster label, '' for none.
     clusterLabel: defaults.cluster_label,
-    // The address of the runbook for alerts and dashboards; # and the name of the alert are appended.
+    // The address of the runbook for alerts and dashboards; # and the name of the alert are appended. Alerts link to that of the exporter
+    // if its address is set and this is not.
     runbookURL: defaults.runbook,
     // The address of Grafana, for links from alerts to dashboards; '' for no links.
     grafanaURL: defaults.grafana,
@@ -80,7 +80,7 @@ local url(key, text) =
       exporter_job: config.exporterJob,
       scrape_interval: config.scrapeInterval,
       cluster_label: config.clusterLabel,
-      runbook: url('runbookURL', config.runbookURL),
+      runbook: if config.exporterURL != '' && config.runbookURL == defaults.runbook then config.exporterURL + '/runbook' else url('runbookURL', config.runbookURL),
       grafana: url('grafanaURL', config.grafanaURL),
       exporter: url('exporterURL', config.exporterURL),
     },

@@ -92,9 +92,9 @@ func TestMixinMatchesGenerators(t *testing.T) {
 		{name: "no cluster label", config: "{clusterLabel: ''}", values: "cluster_label: ''"},
 		{
 			name: "another job, another runbook and another threshold", config: "{exporterJob: 'llm', runbookURL: " +
-				"'https://wiki/llm', values: {kv_full_for: '9m'}}",
+				"'https://wiki/llm', values: {slow_for: '9m'}}",
 			values: "exporter_job: llm\nrunbook: https://wiki/llm\n" +
-				"kv_full_for: 9m", label: "cluster", chosen: dashboards.Choices{Runbook: "https://wiki/llm"},
+				"slow_for: 9m", label: "cluster", chosen: dashboards.Choices{Runbook: "https://wiki/llm"},
 		},
 		{
 			name: "links to a Grafana and an exporter", config: "{grafanaURL: 'https://grafana', exporterURL: " +
@@ -173,7 +173,7 @@ func TestDocumentedMixinIsValid(t *testing.T) {
 	jsonnet(t, strings.ReplaceAll(example, "'"+vendored, "'"+repository), &files)
 	require.Len(t, files, len(dashboards.All())+2)
 	require.Contains(t, string(files["alerts.json"]), "https://grafana.example.com/d/")
-	require.NotContains(t, string(files["alerts.json"]), "LLMFirstTokenSlow")
+	require.NotContains(t, string(files["alerts.json"]), "LLMPoolSlow")
 	require.Contains(t, string(files["rules.json"]), "k8s_cluster")
 	require.Contains(t, string(files["trtllm-fleet.json"]), `"1m"`)
 }

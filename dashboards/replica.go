@@ -42,7 +42,7 @@ func replica() Dashboard {
 				stat("In-flight requests", "Admitted requests. While the replica drains, this must drop to zero "+
 					"before the process ends.",
 					"short", query{inFlight(), name}),
-				stat("KV cache utilization", "Red: it pauses requests; see LLMKVCacheFull in the runbook.",
+				stat("KV cache utilization", "Red: new requests wait, and running ones are paused.",
 					ratio, query{
 						each("llm_server_kv_cache_utilization_ratio"), name,
 					}, thresholds("green", 0.85, "orange", 0.95, "red"), decimals(0)),

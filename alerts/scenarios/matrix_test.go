@@ -45,10 +45,11 @@ func firing(t *testing.T, server *matrix.Server) (fires map[string][]string, end
 	values["evaluation_interval"] = "2m"
 	rules, err := alerts.Render(values)
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "rules.yml"), withoutPanels(rules), 0o600))
+	rules = alerts.WithoutPanels(rules)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "rules.yml"), rules, 0o600))
 	var b strings.Builder
 	var groups []string
-	for _, m := range regexp.MustCompile(`(?m)^ {2}- name: (\S+)$`).FindAllStringSubmatch(string(withoutPanels(rules)), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^ {2}- name: (\S+)$`).FindAllStringSubmatch(string(rules), -1) {
 		groups = append(groups, m[1])
 	}
 	require.NotEmpty(t, groups)
@@ -58,7 +59,7 @@ func firing(t *testing.T, server *matrix.Server) (fires map[string][]string, end
 		fmt.Fprintf(&b, "      - { series: '%s', values: '%s' }\n", series, values)
 	}
 	write(`up{job="trtllm_exporter",instance="exporter"}`, fmt.Sprintf("1x%d", duration/interval))
-	wanted := used(string(withoutPanels(rules)))
+	wanted := used(string(rules))
 	ends = make(map[string]*matrix.Result)
 	for _, scenario := range matrix.Scenarios() {
 		scenario = scenario.Lasting(duration)
@@ -101,12 +102,6 @@ func firing(t *testing.T, server *matrix.Server) (fires map[string][]string, end
 		slices.Sort(names)
 	}
 	return fires, ends
-}
-
-// withoutPanels omits the groups that no alert reads.
-func withoutPanels(rules []byte) []byte {
-	return regexp.MustCompile(`(?s)\n {2}- name: llm-panel-.*?(\n {2}- name: llm-slo-recording$)`).
-		ReplaceAll(rules, []byte("$1"))
 }
 
 // used returns the names of series that rules read.

@@ -14,6 +14,8 @@ import (
 func declareRules(app *kingpin.Application, out *output) (string, func() error) {
 	cmd := app.Command("rules", "Print recording rules and alerts for Prometheus.")
 	file := cmd.Flag("values", "File with thresholds that override the default ones.").PlaceHolder("FILE").String()
+	panels := cmd.Flag("panels", "Print also the recording rules that only "+
+		"dashboards read.").Default("true").Enum("true", "false")
 	list := cmd.Flag("print-values", "Print the thresholds instead of the rules.").Bool()
 	return cmd.FullCommand(), func() error {
 		if *list {
@@ -41,6 +43,9 @@ func declareRules(app *kingpin.Application, out *output) (string, func() error) 
 		rules, err := alerts.Render(values)
 		if err != nil {
 			return err
+		}
+		if *panels == "false" {
+			rules = alerts.WithoutPanels(rules)
 		}
 		_, err = out.stdout.Write(rules)
 		return err

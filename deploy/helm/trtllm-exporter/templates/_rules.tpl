@@ -4,6 +4,7 @@ others, as `trtllm_exporter rules` has them.
 */}}
 {{- define "trtllm-exporter.rules.values" -}}
 {{- $values := .Files.Get "files/rules-values.yaml" | fromYaml }}
+{{- $runbook := $values.runbook }}
 {{- range $key, $value := dict "exporter_job" .Values.monitor.job "scrape_interval" .Values.monitor.interval "cluster_label" .Values.clusterLabel }}
 {{- $_ := set $values $key $value }}
 {{- end }}
@@ -14,6 +15,9 @@ others, as `trtllm_exporter rules` has them.
 {{- $_ := set $values $key $value }}
 {{- end }}
 {{- include "trtllm-exporter.checkLinks" . }}
+{{- if and $values.exporter (eq $values.runbook $runbook) }}
+{{- $_ := set $values "runbook" (printf "%s/runbook" $values.exporter) }}
+{{- end }}
 {{- $scrape := include "trtllm-exporter.seconds" (list "monitor.interval" $values.scrape_interval) | int }}
 {{- $evaluation := include "trtllm-exporter.seconds" (list "rules.values.evaluation_interval" $values.evaluation_interval) | int }}
 {{- if gt $scrape 60 }}

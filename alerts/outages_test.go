@@ -1,0 +1,336 @@
+package alerts_test
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// outages returns histories in which a cause hides another, or looks like one: who is to be
+// told, once, and who is not.
+func outages() []scenario {
+	return append(append(rollouts(), unseen()...), failures()...)
+}
+
+// rollouts returns histories of pools whose replicas are replaced, or that have roles.
+func rollouts() []scenario {
+	up := always(1)
+	return []scenario{
+		{name: "a stateful set is rolled in place, and crashes two minutes later", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.has("p", always(4))
+			for i := range 4 {
+				t := 2*i - 9
+				e.sees(
+					&server{pool: "p", replica: strconv.Itoa(i)},
+					ready.becomes(t, "draining").becomes(t+1, "down").becomes(t+2, "ready").becomes(0, "down"),
+				)
+			}
+		}, pages: map[string]int{"LLMPoolDown": 2}},
+		{name: "a deployment is rolled, and crashes at once", build: func(f *fleet) {
+			f.exporter("e", up).successors(
+				"p",
+				ready.becomes(-3, "draining").becomes(-2, ""),
+				stays("").becomes(-5, "unknown").becomes(-4, "ready").becomes(0, "down"),
+			)
+		}, pages: map[string]int{"LLMPoolDown": 2}},
+		{name: "a pool that expects replicas is recreated, which takes eighteen minutes", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.expects("p", 3)
+			e.successors("p", ready.becomes(0, "draining").becomes(1, ""), stays("").becomes(1, "unknown").becomes(18, "ready"))
+		}, pages: map[string]int{"LLMPoolDown": 6}},
+		{name: "a pool of one is recreated, which takes six minutes", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.has("p", always(1))
+			e.sees(&server{pool: "p", replica: "old"}, ready.becomes(0, "draining").becomes(1, ""))
+			e.sees(&server{pool: "p", replica: "new"}, stays("").becomes(1, "unknown").becomes(6, "ready"))
+		}},
+		{name: "one of three loads for twenty-five minutes, as its budget allows", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.pool("p", 2, ready)
+			e.allows("p", 3600)
+			e.sees(&server{
+				pool:    "p",
+				replica: "third",
+			}, ready.becomes(0, "draining").becomes(1, "down").becomes(2, "starting").becomes(27, "ready"))
+		}},
+		{name: "one of three loads for longer than its budget of half an hour", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.pool("p", 3, ready)
+			e.allows("p", 1800)
+			e.sees(&server{pool: "p", replica: "new"}, stays("").becomes(0, "starting"))
+		}, tickets: []string{"LLMReplicaNotUp"}},
+		{name: "three new replicas do not load, and are removed", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.pool("p", 4, ready)
+			for i := range 3 {
+				e.sees(&server{
+					pool:    "p",
+					replica: fmt.Sprint("new", i),
+				}, stays("").becomes(0, "unknown").becomes(12, ""))
+			}
+		}},
+		{name: "all prefill servers of a disaggregated pool die", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.has("p", always(5))
+			e.sees(&server{pool: "p", replica: "router", tier: "frontend"}, ready)
+			for i := range 2 {
+				e.sees(&server{pool: "p", replica: fmt.Sprint("ctx-", i)}, ready.becomes(0, "down"))
+				e.sees(&server{pool: "p", replica: fmt.Sprint("gen-", i)}, ready)
+			}
+		}, pages: map[string]int{"LLMPoolDown": 2}},
+		{name: "all decode workers die, and those that prefill do not", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.has("p", always(5))
+			e.sees(&server{pool: "p", replica: "front", tier: "frontend"}, ready)
+			for i := range 2 {
+				e.sees(&server{pool: "p", replica: fmt.Sprint("prefill", i), tier: "worker"}, ready)
+				e.sees(&server{pool: "p", replica: fmt.Sprint("decode", i), tier: "worker"}, ready.becomes(0, "down"))
+			}
+		}, pages: map[string]int{"LLMPoolDown": 2}},
+		{name: "one of two decode workers dies", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.has("p", always(5))
+			e.sees(&server{pool: "p", replica: "front", tier: "frontend"}, ready)
+			e.sees(&server{pool: "p", replica: "decode0", tier: "worker"}, ready.becomes(0, "down"))
+			for _, name := range []string{"decode1", "prefill0", "prefill1"} {
+				e.sees(&server{pool: "p", replica: name, tier: "worker"}, ready)
+			}
+		}, tickets: []string{"LLMReplicaDown"}},
+		{name: "the only router of a disaggregated pool dies", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.has("p", always(3))
+			e.sees(&server{pool: "p", replica: "router", tier: "frontend"}, ready.becomes(0, "down"))
+			for i := range 2 {
+				e.sees(&server{pool: "p", replica: strconv.Itoa(i)}, ready)
+			}
+		}, pages: map[string]int{"LLMPoolDown": 2}},
+		{name: "a worker that never answered has no tier yet", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.has("p", always(3))
+			e.sees(&server{pool: "p", replica: "front", tier: "frontend"}, ready)
+			e.sees(&server{pool: "p", replica: "0", tier: "worker"}, ready)
+			e.sees(&server{pool: "p", replica: "1"}, stays("").becomes(0, "unknown").becomes(15, ""))
+		}},
+		{name: "a model is unloaded on purpose", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			for _, s := range e.pool("p", 3, ready) {
+				for state, at := range map[string]timeline{
+					"ready":       from(0, 0, always(1)),
+					"unloading":   between(0, 1, 1, always(0)),
+					"unavailable": from(1, 1, always(0)),
+				} {
+					e.write("llm_server_model_state", s.labels("model_id", "a", "model", "a", "state", state), at)
+				}
+			}
+		}},
+		{name: "the replicas of a pool crash in turn, each every three quarters of an hour", requests: true, build: func(f *fleet) {
+			e := f.exporter("e", up)
+			for _, s := range e.pool("p", 3, ready) {
+				e.write("trtllm_exporter_target_up", s.labels(), up)
+				e.write("trtllm_exporter_target_restarts_total", s.labels(), func(step int) float64 {
+					return float64((step + 65*minute) / (38 * minute))
+				})
+			}
+		}, tickets: []string{"LLMReplicaRestarts"}},
+	}
+}
+
+// small adds pools that lie on one or several of some shards, of which all list all pools.
+func small(f *fleet, shards int, first timeline) {
+	pools := map[string][]int{"a": {0}, "b": {0, 0}, "c": {1}, "d": {1, 2}, "e": {0, 2}}
+	for i := range shards {
+		at := always(1)
+		if i == 0 {
+			at = first
+		}
+		e := f.exporter(fmt.Sprint("s", i), at)
+		e.write("trtllm_exporter_shards", map[string]string{"shard": strconv.Itoa(i)}, always(float64(shards)))
+		for pool, on := range pools {
+			n := 0
+			for j, shard := range on {
+				if shard == i {
+					e.sees(&server{pool: pool, replica: strconv.Itoa(j)}, ready)
+					n++
+				}
+			}
+			e.has(pool, always(float64(n)))
+		}
+	}
+}
+
+// sidecars adds a pool of replicas that have an exporter each, with the life that it sees.
+func (f *fleet) sidecars(pool string, n int, at timeline, l life) {
+	for i := range n {
+		e := f.exporter(fmt.Sprint(pool, "-", i), at)
+		e.has(pool, always(1))
+		e.sees(&server{pool: pool, replica: strconv.Itoa(i)}, l)
+	}
+}
+
+// unseen returns histories of exporters that do not answer, or do not see what they should.
+func unseen() []scenario {
+	up := always(1)
+	evicted := from(5, absent, from(0, 0, up))
+	return []scenario{
+		{name: "all sidecars of a cluster stop answering", build: func(f *fleet) {
+			for _, pool := range []string{"p", "q", "r"} {
+				f.sidecars(pool, 3, from(0, 0, up), ready)
+			}
+		}, pages: map[string]int{"LLMExporterDown": 3}, tickets: []string{"LLMExporterUnhealthy"}},
+		{name: "the nodes of a pool die with their sidecars, which are evicted later", build: func(f *fleet) {
+			f.sidecars("p", 2, evicted, ready)
+			f.sidecars("q", 2, up, ready)
+		}, pages: map[string]int{"LLMPoolUnseen": 8}},
+		{name: "all pods of a pool are deleted with their sidecars", build: func(f *fleet) {
+			f.sidecars("p", 2, from(0, absent, up), ready)
+			f.sidecars("q", 2, up, ready)
+		}, pages: map[string]int{"LLMPoolUnseen": 8}},
+		{name: "a pool of sidecars is scaled to zero, and drains", build: func(f *fleet) {
+			f.sidecars("p", 2, from(2, absent, up), ready.becomes(0, "draining"))
+			f.sidecars("q", 2, up, ready)
+		}},
+		{name: "several pools of sidecars are lost at once", build: func(f *fleet) {
+			for i := range 4 {
+				f.sidecars(fmt.Sprint("p", i), 2, evicted, ready)
+				f.sidecars(fmt.Sprint("q", i), 2, up, ready)
+			}
+		}, pages: map[string]int{"LLMPoolUnseen": 8}},
+		{
+			name:    "a shard that has some pools alone is down",
+			build:   func(f *fleet) { small(f, 3, from(0, 0, up)) },
+			pages:   map[string]int{"LLMShardMissing": 4},
+			tickets: []string{"LLMExporterUnhealthy"},
+		},
+		{
+			name:  "a shard that has some pools alone is deleted",
+			build: func(f *fleet) { small(f, 3, from(0, absent, up)) },
+			pages: map[string]int{"LLMShardMissing": 4},
+		},
+		{name: "an exporter loses the route to a zone, and later a pool elsewhere crashes", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			for i := range 4 {
+				e.pool(fmt.Sprint("zone-a", i), 2, ready.becomes(0, "down"))
+			}
+			for i := range 3 {
+				e.pool(fmt.Sprint("zone-b", i), 2, ready)
+			}
+			e.pool("later", 2, ready.becomes(30, "down"))
+		}, pages: map[string]int{"LLMExporterBlind": 5, "LLMPoolDown": 32}},
+		{name: "an exporter moves to a node without egress", build: func(f *fleet) {
+			for _, instance := range []string{"old", "new"} {
+				at, l := from(0, absent, up), ready
+				if instance == "new" {
+					at, l = from(1, 1, always(absent)), stays("unknown").becomes(21, "down")
+				}
+				e := f.exporter(instance, at)
+				for i := range 4 {
+					e.pool(fmt.Sprint("p", i), 2, l)
+				}
+			}
+		}, pages: map[string]int{"LLMExporterBlind": 6}},
+		{name: "an exporter that is cut off restarts", build: func(f *fleet) {
+			e := f.exporter("e", between(10, 11, 0, up))
+			for i := range 4 {
+				e.pool(fmt.Sprint("p", i), 2, ready.becomes(0, "down").becomes(11, "unknown").becomes(31, "down"))
+			}
+		}, pages: map[string]int{"LLMExporterBlind": 5}},
+		{name: "two pools of an exporter crash half an hour apart", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.pool("p", 1, ready.becomes(0, "down"))
+			e.pool("q", 1, ready.becomes(30, "down"))
+		}, pages: map[string]int{"LLMPoolDown": 2}},
+	}
+}
+
+// failures returns histories of requests that fail, are rejected or are late.
+func failures() []scenario {
+	up := always(1)
+	pool := func(name string, n int, of func(i int) *traffic) func(*fleet) {
+		return func(f *fleet) {
+			e := f.exporter("e", up)
+			for i, s := range e.pool(name, n, ready) {
+				e.asked(s, of(i))
+			}
+		}
+	}
+	all := func(t *traffic) func(int) *traffic { return func(int) *traffic { return t } }
+	return []scenario{
+		{name: "without objectives: 15 of 100 requests fail", requests: true, build: pool("p", 2, all(&traffic{
+			ok:     from(0, 0.85, always(1)),
+			failed: from(0, 0.15, always(0)),
+		})), tickets: []string{"LLMPoolErrors"}},
+		{name: "one of ten fails half of its requests", requests: true, build: pool("p", 10, func(i int) *traffic {
+			if i > 0 {
+				return &traffic{ok: always(2)}
+			}
+			return &traffic{ok: from(0, 1, always(2)), failed: from(0, 0.9, always(0))}
+		}), tickets: []string{"LLMReplicaErrors"}},
+		{name: "all requests for a model fail, one each minute", requests: true, build: func(f *fleet) {
+			e := f.exporter("e", up)
+			s := e.pool("p", 1, ready)[0]
+			e.asked(s, &traffic{model: "often", ok: always(1)})
+			e.asked(s, &traffic{model: "rare", ok: from(0, 0, always(1./75)), failed: from(0, 1./75, always(0))})
+		}, tickets: []string{"LLMPoolErrors"}},
+		{name: "a replica hangs, and half an hour later the others are late", requests: true, build: func(f *fleet) {
+			e := f.exporter("e", up)
+			for _, s := range e.pool("p", 3, ready) {
+				e.asked(s, &traffic{ok: always(1), late: from(25, 1, always(0)), objective: 0.99})
+			}
+			e.sees(&server{pool: "p", replica: "fourth"}, ready.becomes(0, "stalled"))
+		}, pages: map[string]int{"LLMReplicaBroken": 2, "LLMSLOBurnFast": 41}, tickets: []string{"LLMSLOBurnSlow"}},
+		{name: "objective 0.75, 22 of 100 are late, so that it is met", requests: true, build: pool("p", 2, all(&traffic{
+			ok: always(1), late: always(0.22), objective: 0.75,
+		}))},
+		{name: "objective 0.9, 25 of 100 are late for an hour", requests: true, build: pool("p", 2, all(&traffic{
+			ok: always(1), late: between(-15, 45, 0.25, always(0.02)), objective: 0.9,
+		}))},
+		{name: "most requests are rejected, and the others are late", requests: true, build: pool("p", 2, all(&traffic{
+			ok: always(1), refused: between(0, 40, 1.5, always(0)), late: between(0, 40, 1, always(0)), objective: 0.95,
+		})), pages: map[string]int{"LLMPoolRefuses": 12}, tickets: []string{"LLMPoolSaturated", "LLMSLOBurnSlow"}},
+		{name: "most requests fail, and the others are late", requests: true, build: pool("p", 2, all(&traffic{
+			ok: always(1), failed: between(0, 40, 1.5, always(0)), late: between(0, 40, 1, always(0)), objective: 0.95,
+		})), pages: map[string]int{"LLMPoolErrors": 8}, tickets: []string{"LLMPoolErrors", "LLMSLOBurnSlow"}},
+		{name: "a pool that is filled on purpose rejects requests, and is slow", requests: true, build: pool("p-batch", 2, all(&traffic{
+			ok: always(1), refused: from(0, 9, always(0)), seconds: always(40),
+		}))},
+		{name: "without objectives: a token takes 0.8 seconds", requests: true, build: pool("p", 2, all(&traffic{
+			ok: always(1), gap: from(0, 0.8, always(0.02)),
+		})), tickets: []string{"LLMPoolSlow"}},
+		{name: "frontends measure an objective, and workers cannot", requests: true, build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.has("p", always(4))
+			front := &server{pool: "p", replica: "front", tier: "frontend"}
+			e.sees(front, ready)
+			e.asked(front, &traffic{ok: always(1), late: always(0), objective: 0.99})
+			for i := range 3 {
+				s := &server{pool: "p", replica: strconv.Itoa(i), tier: "worker"}
+				e.sees(s, ready)
+				e.write("llm_server_slo_measured", s.labels("slo", "ttft"), always(0))
+			}
+		}},
+		{name: "a release is tried on one of ten replicas", requests: true, build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.has("p", always(10))
+			e.write("llm_server_pool_skew", map[string]string{"pool_id": "p", "fact": "config_hash"}, from(-40, 1, always(0)))
+			for i := range 10 {
+				s := &server{pool: "p", replica: strconv.Itoa(i), engine: "vllm", version: "0.32.0"}
+				at := always(1)
+				if i == 0 {
+					s.version, at = "0.33.0", from(-40, 1, always(absent))
+				}
+				e.sees(s, ready)
+				e.write("llm_server_info", s.labels(), at)
+			}
+		}},
+		{name: "a suspicion comes and goes", requests: true, build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.pool("p", 3, ready)
+			e.suspects(&server{pool: "p", replica: "fourth"}, func(step int) float64 {
+				if step >= 0 && step%(20*minute) < 13*minute {
+					return 1
+				}
+				return 0
+			})
+		}, tickets: []string{"LLMReplicaSuspected"}},
+	}
+}
