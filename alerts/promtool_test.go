@@ -39,6 +39,15 @@ func TestQuantitiesComeFromOneTier(t *testing.T) {
 	check(t, rendered(t), "15s", tests)
 }
 
+// TestCostsCountEachReplicaOnce has exporters that watch the same replicas, and exporters that share them.
+func TestCostsCountEachReplicaOnce(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("testdata/cost.yaml")
+	require.NoError(t, err)
+	_, tests, _ := strings.Cut(string(text), "tests:\n")
+	check(t, rendered(t), "15s", tests)
+}
+
 func TestAlertmanagerRouting(t *testing.T) {
 	t.Parallel()
 	amtool := fixture.Program(t, "amtool")

@@ -151,6 +151,7 @@ func capacity() Dashboard {
 					graph("Prompt tokens", "Prefilled tokens per second. Growing without more requests: prompts "+
 						"became longer, which slows decoding.",
 						tokens, []query{{pool("prompt_tokens:rate"), "{{pool_id}} {{model_id}}"}}))),
+			cost(),
 		},
 	}
 }
@@ -175,6 +176,24 @@ func headroom() row {
 				"admits, which Triton does not expose; estimated from request durations. Rough while the load "+
 				"changes; above zero for minutes: add replicas.",
 				"short", []query{{sum("queue_hidden_requests_estimate"), "{{pool_id}} {{model_id}}"}})))
+}
+
+// cost is about what pools cost, as far as it is declared.
+func cost() row {
+	declared := func(rule string) string { return "pool:llm_server_" + rule + "{" + poolMatchers + "}" }
+	return section("Cost",
+		sideBySide(9, graph("Cost per hour", "What the replicas of a pool cost, as declared by key cost of the "+
+			"configuration, whether they work or not.",
+			"none", []query{{declared("cost_per_hour:sum"), "{{pool_id}} {{currency}}"}}, stepLines),
+			graph("Cost per million generated tokens", "Of the last hour and the last day, idle replicas included. "+
+				"It rises as load falls: scale in, or give the pool more to do.",
+				"none", []query{
+					{declared("cost_per_million_tokens:1h"), "{{pool_id}} {{currency}} hour"},
+					{declared("cost_per_million_tokens:1d"), "{{pool_id}} {{currency}} day"},
+				}),
+			graph("Idle replicas", "Share of the replicas in which nothing runs, those that are down included. "+
+				"They cost as much as the others: scale in.",
+				ratio, []query{{declared("replicas_idle:ratio"), "{{pool_id}}"}}, atMost(1))))
 }
 
 // servingEngines selects serving replicas, except frontends of pools whose workers are scraped.

@@ -131,6 +131,10 @@ var noDataTexts = []struct{ pattern, text string }{
 			"module, vLLM with --disable-log-stats. doctor shows which flags help.",
 	},
 	{
+		`cost_per|replicas_idle`,
+		"No cost is declared: key cost of the pool says what a replica costs. Or Prometheus has not loaded the rules.",
+	},
+	{
 		`pinned_memory|host_`,
 		"Not exposed: only Triton has it, with --allow-cpu-metrics (host) and since 24.03 (pinned memory).",
 	},
