@@ -24,4 +24,4 @@ pids="$pids $!"
 "$PROMETHEUS" --config.file="$work/prometheus.yml" --storage.tsdb.path="$work/tsdb" --web.listen-address=$prometheus_at --log.level=error 2>/dev/null &
 pids="$pids $!"
 sleep $((show + 15))
-node shot.mjs "http://$prometheus_at" "$show" qwen-7b-chat llama-70b-0 "$out" ../../dashboards/json/*.json
+node shot.mjs "http://$prometheus_at" "$show" qwen-7b-chat llama-70b-2 "$out" ../../dashboards/json/*.json
