@@ -4,13 +4,13 @@ import "regexp"
 
 var (
 	// rule matches a rule with the comments above it, and captures its name.
-	rule = regexp.MustCompile(`(?m)^(?: {6}#.*\n)*^ {6}- (?:record|alert): (\S+)\n(?:^ {8}.*\n)+\n?`)
+	rule = regexp.MustCompile(`(?m)^(?: {6}#.*\n)* {6}- (?:record|alert): (\S+)\n(?: {8}.*\n)+\n?`)
 	// alert matches the beginning of an alert.
 	alert = regexp.MustCompile(`(?m)^ {6}- alert: `)
 	// name matches names in a rule. Other words match too, which only keeps more rules.
 	name = regexp.MustCompile(`[a-zA-Z_:][\w:]*`)
 	// empty matches a group without rules, with the comments above it.
-	empty = regexp.MustCompile(`(?m)^(?: {2}#.*\n)*^ {2}- name: .*\n^ {4}interval: .*\n^ {4}rules:\n+((?: {2}[-#]|\z))`)
+	empty = regexp.MustCompile(`(?m)^(?: {2}#.*\n)* {2}- name: .*\n {4}interval: .*\n {4}rules:\n+((?: {2}[-#]|\z))`)
 )
 
 // WithoutPanels returns rules as [Render] wrote them without records that no alert needs: only

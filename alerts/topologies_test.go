@@ -159,7 +159,7 @@ func cells(t *testing.T, file string) []scenario {
 				f.gap = life.gap
 				build[topology](f, &life)
 			}
-			for _, name := range strings.Split(row[j+1], ", ") {
+			for name := range strings.SplitSeq(row[j+1], ", ") {
 				if page, found := strings.CutPrefix(name, "**"); found {
 					s.pages[strings.TrimSuffix(page, "**")] = 20
 				} else if name != "–" {

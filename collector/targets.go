@@ -92,8 +92,10 @@ func (p targetMaker) found(
 		}
 	}
 	if size > maxFound {
-		return candidate{}, fmt.Errorf("target %.100q has labels of %d bytes, and %d are allowed: shorten them at their source",
-			withoutSecrets(string(lset[model.AddressLabel])), size, maxFound)
+		return candidate{}, fmt.Errorf(
+			"target %.100q has labels of %d bytes, and %d are allowed: shorten them at their source",
+			withoutSecrets(string(lset[model.AddressLabel])), size, maxFound,
+		)
 	}
 	defer func() {
 		if panicked := recover(); panicked != nil { // Rules may make one label of many.

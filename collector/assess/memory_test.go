@@ -242,11 +242,13 @@ func TestSilenceTakesNothingBack(t *testing.T) {
 		{"not ready, then it wants a token", []engine.Health{ready, notReady, refusesUs}, false, assess.NotReady, true},
 		{
 			"not ready for long, then it hangs, nothing moves",
-			[]engine.Health{ready, notReady, notReady, hangs}, true, assess.Stalled, false,
+			[]engine.Health{ready, notReady, notReady, hangs},
+			true, assess.Stalled, false,
 		},
 		{
 			"not ready once, then it hangs, nothing moves",
-			[]engine.Health{ready, notReady, hangs}, true, assess.NotReady, true,
+			[]engine.Health{ready, notReady, hangs},
+			true, assess.NotReady, true,
 		},
 		{"paused, then it hangs", []engine.Health{ready, paused, hangs}, false, assess.Unserved, true},
 		{"draining, then it hangs", []engine.Health{ready, draining, hangs}, false, assess.Draining, true},

@@ -90,58 +90,72 @@ func build(cfg Config, secrets *secret.Store, logger *slog.Logger, wanted func(*
 	mechanisms := map[string]promdiscovery.DiscovererMetrics{}
 	var errs []error
 	for _, b := range cfg.blocks() {
-		if !wanted(&b) {
-			continue
+		if wanted(&b) {
+			errs = append(errs, m.add(&b, mechanisms, refresh))
 		}
-		sent := []any{b.config}
-		if b.inCluster {
-			sent = append(sent, &promconfig.Authorization{CredentialsFile: clusterToken})
-		}
-		s := source{key: b.key, sentFiles: secrets.AddConfig(sent), client: newClientFailures(&b)}
-		m.reports.all = append(m.reports.all, target.Source{Key: b.key})
-		m.sources = append(m.sources, s)
-		last := &m.sources[len(m.sources)-1]
-		logger := m.sourceLogger(len(m.sources)-1, b.key)
-		if c, reads := b.config.(*file.SDConfig); reads {
-			last.read = newFiles(c, logger)
-			last.discoverer = last.read
-			continue
-		}
-		name, registry := b.config.Name(), m.internal
-		if s.client != nil {
-			name, registry = b.key, s.client.registry
-		}
-		if mechanisms[name] == nil {
-			mechanisms[name] = b.config.NewDiscovererMetrics(registry, refresh)
-			if err := mechanisms[name].Register(); err != nil {
-				return nil, fmt.Errorf("%s: registering metrics: %w", b.key, err)
-			}
-		}
-		// Connections are rare, and none must outlive the discovery.
-		options := []promconfig.HTTPClientOption{promconfig.WithKeepAlivesDisabled()}
-		if c, asks := b.config.(*http.SDConfig); asks {
-			overTLS := strings.HasPrefix(c.URL, "https:")
-			options = append(options, promconfig.WithDialContextFunc(limitedDial(overTLS)))
-		}
-		d, err := b.config.NewDiscoverer(promdiscovery.DiscovererOptions{
-			Logger:            logger,
-			Metrics:           mechanisms[name],
-			HTTPClientOptions: options,
-			SetName:           b.key,
-		})
-		switch {
-		case err != nil && b.inCluster:
-			errs = append(errs, fmt.Errorf("%s: %w; run the exporter in the cluster, or set kubeconfig_file or "+
-				"api_server", b.key, err))
-		case err != nil:
-			errs = append(errs, fmt.Errorf("%s: %w", b.key, err))
-		}
-		last.discoverer = d
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
 	return m, nil
+}
+
+// add adds the source of a block. Sources of one mechanism share its metrics.
+func (m *Manager) add(
+	b *block, mechanisms map[string]promdiscovery.DiscovererMetrics, refresh promdiscovery.RefreshMetricsManager,
+) error {
+	sent := []any{b.config}
+	if b.inCluster {
+		sent = append(sent, &promconfig.Authorization{CredentialsFile: clusterToken})
+	}
+	m.reports.all = append(m.reports.all, target.Source{Key: b.key})
+	m.sources = append(m.sources, source{
+		key:       b.key,
+		sentFiles: m.secrets.AddConfig(sent),
+		client:    newClientFailures(b),
+	})
+	s := &m.sources[len(m.sources)-1]
+	logger := m.sourceLogger(len(m.sources)-1, b.key)
+	if c, reads := b.config.(*file.SDConfig); reads {
+		s.read = newFiles(c, logger)
+		s.discoverer = s.read
+		return nil
+	}
+	name, registry := b.config.Name(), m.internal
+	if s.client != nil {
+		name, registry = b.key, s.client.registry
+	}
+	if mechanisms[name] == nil {
+		mechanisms[name] = b.config.NewDiscovererMetrics(registry, refresh)
+		if err := mechanisms[name].Register(); err != nil {
+			return fmt.Errorf("%s: registering metrics: %w", b.key, err)
+		}
+	}
+	d, err := b.config.NewDiscoverer(promdiscovery.DiscovererOptions{
+		Logger:            logger,
+		Metrics:           mechanisms[name],
+		HTTPClientOptions: clientOptions(b),
+		SetName:           b.key,
+	})
+	s.discoverer = d
+	switch {
+	case err != nil && b.inCluster:
+		return fmt.Errorf("%s: %w; run the exporter in the cluster, or set kubeconfig_file or api_server", b.key, err)
+	case err != nil:
+		return fmt.Errorf("%s: %w", b.key, err)
+	}
+	return nil
+}
+
+// clientOptions returns the options of the client that asks a source. Connections are rare, and none must
+// outlive the discovery.
+func clientOptions(b *block) []promconfig.HTTPClientOption {
+	options := []promconfig.HTTPClientOption{promconfig.WithKeepAlivesDisabled()}
+	if c, asks := b.config.(*http.SDConfig); asks {
+		overTLS := strings.HasPrefix(c.URL, "https:")
+		options = append(options, promconfig.WithDialContextFunc(limitedDial(overTLS)))
+	}
+	return options
 }
 
 func (m *Manager) sourceLogger(i int, key string) *slog.Logger {

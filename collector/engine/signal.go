@@ -1,6 +1,9 @@
 package engine
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // Signal is a quantity of a server. Rules read signals instead of the metric names of servers.
 type Signal string
@@ -290,11 +293,9 @@ var types = sync.OnceValue(func() map[Signal]Type {
 
 // IsShare reports whether the signal is a part of a whole, which is at most 1.
 func (s Signal) IsShare() bool {
-	switch s {
-	case KVUtilization, KVHostUtilization, KVHitRatio, KVIterationReuse, GPUUtilization:
-		return true
-	}
-	return false
+	return slices.Contains([]Signal{
+		KVUtilization, KVHostUtilization, KVHitRatio, KVIterationReuse, GPUUtilization,
+	}, s)
 }
 
 // Type returns the type of a signal, zero if pages do not show it.

@@ -117,7 +117,8 @@ func (s *Store) In(text []byte) bool {
 		if end := bytes.IndexByte(text, '\n'); end >= 0 {
 			part = text[:end]
 		}
-		if line.fold(part, false); s.has(line.bytes, minInData) {
+		line.fold(part, false)
+		if s.has(line.bytes, minInData) {
 			return true
 		}
 		text = text[min(len(part)+1, len(text)):]
@@ -156,7 +157,8 @@ func (s *Store) replace(text []byte, minLength int, answer bool) []byte {
 	}
 	f := foldeds.Get().(*folded) // The pool holds nothing else.
 	defer foldeds.Put(f)
-	if f.fold(text, false); !s.has(f.bytes, minLength) {
+	f.fold(text, false)
+	if !s.has(f.bytes, minLength) {
 		return text // As nearly always.
 	}
 	f.fold(text, true)
