@@ -143,8 +143,9 @@ type Question struct {
 	// Overload is true if it was rejected for lack of capacity.
 	Overload bool
 	// SilentSince is when the first of the questions was sent that got no word of an answer in a row up to
-	// this one; zero if this one got one.
+	// this one; zero if this one got one. Cut is true if its connection was cut off.
 	SilentSince time.Time
+	Cut         bool
 	// AwaitedSince is when the question was sent that has no answer yet, or zero.
 	AwaitedSince time.Time
 }
@@ -274,7 +275,7 @@ func (e *Evidence) aboutFailures() Answer {
 func (e *Evidence) aboutStillness() Answer {
 	q := e.latest(e.Still.Entry)
 	said := q.since(e.Still.Since)
-	if said == Failed && e.Still.Stepless && q.silentOnce(e.Still.Since) {
+	if said == Failed && (e.Still.Stepless || q.Cut) && q.silentOnce(e.Still.Since) {
 		return Unheard
 	}
 	return said

@@ -53,7 +53,7 @@ type answer struct {
 // next returns the answer after this one.
 func (a answer) next(report canary.Report) answer {
 	switch {
-	case report.Result != canary.NoFirstToken:
+	case !report.Result.Silent():
 		return answer{Report: report}
 	case a.silent.IsZero():
 		return answer{report, report.Asked}
@@ -187,7 +187,7 @@ func (m *Memory) Asked(now time.Time, entry Entry, c *derive.Conditions) {
 // remembers that its own health check failed is asked until it succeeds.
 func (m *Memory) Answer(report canary.Report, remembered bool) {
 	m.awaited = time.Time{}
-	if report.Result == "" || report.Result == canary.NoFirstToken && m.steps > m.askedSteps {
+	if report.Result == "" || report.Result.Silent() && m.steps > m.askedSteps {
 		return
 	}
 	if m.questions == nil {
@@ -256,5 +256,6 @@ func (m *Memory) recall(entry Entry, last answer) Question {
 		Reason:      last.Reason,
 		Overload:    last.Result == canary.Overload,
 		SilentSince: last.silent,
+		Cut:         last.Result == canary.Connect,
 	}
 }

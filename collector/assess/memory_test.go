@@ -202,6 +202,11 @@ func TestLongRequestInFrontRestartsNothing(t *testing.T) {
 		},
 		{"an answer", []question{silent(31 * time.Second), {91 * time.Second, canary.OK}}, false, true, true},
 		{"an error", []question{{31 * time.Second, canary.HTTPError}}, false, false, false},
+		{"a connection that is cut off", []question{{31 * time.Second, canary.Connect}}, true, false, true},
+		{
+			"a connection that is cut off again",
+			[]question{{31 * time.Second, canary.Connect}, {92 * time.Second, canary.Connect}}, true, false, false,
+		},
 	} {
 		t.Run(c.says, func(t *testing.T) {
 			var m assess.Memory

@@ -123,7 +123,7 @@ func (e *Evidence) proof(state State, w Witnesses, r *Ruling) string {
 	switch {
 	case w.Question == Unheard && r.Live != Fail && state == Stalled:
 		return ", and the exporter's own request failed: " + e.failedQuestion(w.Accusation) +
-			"; one long request would look the same, so that only another question that fails makes live 503"
+			"; that may have another reason, so that only another question that fails makes live 503"
 	case r.Live != Fail:
 		return ""
 	case w.Word == AdmitsFailure && w.Question != Failed:

@@ -40,9 +40,9 @@ const (
 	// Awaited means that the first question after the accusation has no answer yet.
 	Awaited  Answer = "awaited"
 	Answered Answer = "answered"
-	// Unheard means that not a word came of an answer, once, of a server whose page shows no step:
-	// one long request in front looks the same.
-	Unheard Answer = "silent once, and no step shown"
+	// Unheard means that not a word came of an answer, once, and for another reason perhaps: the page shows no
+	// step, so that one long request in front looks the same, or the connection was cut off, as by a proxy.
+	Unheard Answer = "no word, once"
 	// Failed means an answer, or none, that a healthy server does not give. FailedTwice means
 	// twice in a row by a canary request that succeeded before with this process, model and text.
 	Failed      Answer = "failed"

@@ -28,6 +28,9 @@ func (r Result) Late() bool {
 	return r == NoFirstToken || r == Stalled || r == NeverEnded || r == Timeout || r == Overload
 }
 
+// Silent reports whether no word of an answer came.
+func (r Result) Silent() bool { return r == NoFirstToken || r == Connect }
+
 // Answered reports whether the server answered, even if with another text or later than it should.
 func (r Result) Answered() bool { return r == OK || r == Empty || r == Timeout }
 
