@@ -10,7 +10,7 @@ var (
 	// name matches names in a rule. Other words match too, which only keeps more rules.
 	name = regexp.MustCompile(`[a-zA-Z_:][\w:]*`)
 	// empty matches a group without rules, with the comments above it.
-	empty = regexp.MustCompile(`(?m)^(?: {2}#.*\n)* {2}- name: .*\n {4}interval: .*\n {4}rules:\n+((?: {2}[-#]|\z))`)
+	empty = regexp.MustCompile(`(?m)^(?: {2}#.*\n)* {2}- name: .*\n {4}interval: .*\n {4}rules:\n+( {2}[-#]|\z)`)
 )
 
 // WithoutPanels returns rules as [Render] wrote them without records that no alert needs: only

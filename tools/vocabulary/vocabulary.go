@@ -39,7 +39,8 @@ func New() Vocabulary {
 		v.add(name, m.Type, "", m.Labels...)
 	}
 	v.add("up", model.MetricTypeGauge, "")
-	v.add("ALERTS", model.MetricTypeGauge, "", "alertname", "alertstate", "pool_id", "replica_id", "scope", "severity")
+	v.add("ALERTS", model.MetricTypeGauge, "", "alertname", "alertstate", "model_id", "pool_id", "replica_id", "scope",
+		"severity")
 	v.add("scrape_duration_seconds", model.MetricTypeGauge, "")
 	v.add("scrape_samples_scraped", model.MetricTypeGauge, "")
 	return v
