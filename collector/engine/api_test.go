@@ -335,7 +335,7 @@ func (h health) DoBrief(
 
 func TestAskReadyCountsOnlyAnswersOfServer(t *testing.T) {
 	const vllm, triton, base = "http://h:8000/metrics", "http://h:8002/metrics", "http://h:8000"
-	up, down, proxy := response{status: 200}, response{status: 503}, response{status: 503, body: "no upstream"}
+	up, down, proxy := response{status: 200}, response{status: 400}, response{status: 503, body: "no upstream"}
 	for _, c := range []struct {
 		kind                   engine.Name
 		page, found, configure string
@@ -344,7 +344,8 @@ func TestAskReadyCountsOnlyAnswersOfServer(t *testing.T) {
 	}{
 		{engine.VLLM, vllm, "", "", up, true, true},
 		{engine.Triton, triton, "", "", up, false, false},
-		{engine.Triton, triton, base, "", proxy, false, true},
+		{engine.Triton, triton, base, "", proxy, false, false},
+		{engine.Triton, triton, base, "", down, false, true},
 		{engine.Triton, triton, "", base, down, false, true},
 		{engine.Triton, triton, "", base, proxy, false, false},
 	} {

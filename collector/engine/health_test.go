@@ -214,6 +214,9 @@ func TestHealthByStatus(t *testing.T) {
 		},
 	} {
 		for _, kind := range kinds {
+			if kind == engine.Triton && c.want == engine.APINotReady && c.server.status != http.StatusBadRequest {
+				continue // Triton has one answer for that: TestOnlyTritonSaysThatItIsNotReady.
+			}
 			h := engineOf(t, kind).Health(t.Context(), c.server, "http://server")
 			require.Equal(t, c.want, h.API, kind)
 			require.Equal(t, c.server.status, h.Status, kind)
@@ -224,6 +227,46 @@ func TestHealthByStatus(t *testing.T) {
 				require.Equal(t, c.detail, h.Detail, kind)
 			}
 		}
+	}
+}
+
+// TestOnlyTritonSaysThatItIsNotReady asks at the port of an API that was ready, while its page still comes.
+func TestOnlyTritonSaysThatItIsNotReady(t *testing.T) {
+	const tls = "Client sent an HTTP request to an HTTPS server.\n"
+	for _, c := range []struct {
+		name   string
+		server response
+		want   engine.Word
+		detail string
+	}{
+		{"Triton exits", response{status: 400}, engine.WordDraining, "the API answers Bad Request"},
+		{
+			"a mesh wants TLS", response{status: 400, body: tls}, engine.WordUnknown,
+			"the API answers Bad Request to http://10.0.0.1:8000/v2/health/ready, as a proxy does and Triton does not " +
+				"(Client sent an HTTP request to an HTTPS server.)",
+		},
+		{
+			"nginx rejects the request", response{status: 400, body: "<html>400 Bad Request</html>"}, engine.WordUnknown,
+			"(<html>400 Bad Request</html>)",
+		},
+		{
+			"a gateway rejects it in JSON", response{status: 400, body: `{"error":"no route"}`}, engine.WordUnknown,
+			"(no route)",
+		},
+		{
+			"a proxy reaches nothing", response{status: 503, body: "<html>no upstream</html>"}, engine.WordUnknown,
+			"the API answers Service Unavailable to http://10.0.0.1:8000/v2/health/ready, as a proxy does",
+		},
+		{"a proxy reaches nothing and does not say so", response{status: 503}, engine.WordUnknown, "Triton does not"},
+		{"a proxy fails", response{status: 500, body: "oops"}, engine.WordUnknown, "(oops)"},
+		{"a proxy limits requests", response{status: 429}, engine.WordUnknown, "Too Many Requests"},
+	} {
+		up := response{status: 200}
+		word, h := wordOf(t, engine.Triton, up, c.server)
+		require.Equal(t, c.want, word, "%s: %s", c.name, h.Detail)
+		require.Contains(t, h.Detail, c.detail, c.name)
+		require.Equal(t, c.want == engine.WordDraining, h.Ends(), c.name)
+		require.Equal(t, c.want == engine.WordDraining, h.LiveKnown, c.name)
 	}
 }
 
@@ -409,7 +452,7 @@ func TestWords(t *testing.T) {
 			engine.WordNotReady,
 		},
 		{"a NIM without that path", engine.NIM, answers{"/v1/health/ready": absent}, engine.WordUnknown},
-		{"a Triton while a model loads", engine.Triton, answers{"/v2/health/ready": notReady}, engine.WordNotReady},
+		{"a Triton while a model loads", engine.Triton, answers{"/v2/health/ready": denies}, engine.WordNotReady},
 		{
 			"a Triton whose API is closed already", engine.Triton,
 			answers{"/v2/health/ready": refuses},
@@ -477,7 +520,7 @@ func TestFirstWords(t *testing.T) {
 		},
 		{
 			"a Triton that is not live yet", engine.Triton,
-			answers{"/v2/health/ready": notReady, "/v2/health/live": notReady},
+			answers{"/v2/health/ready": denies, "/v2/health/live": denies},
 			engine.WordNotReady,
 		},
 		{"a Triton that nobody found", engine.Triton, answers{"*": refuses}, engine.WordUnknown},

@@ -35,6 +35,8 @@ const (
 	refuses    = "refuses"
 	restricted = "restricted"
 	notReady   = "not ready"
+	// denies is how Triton answers that it is not ready, or not live.
+	denies = "denies"
 )
 
 // Do implements engine.Client.
@@ -57,6 +59,8 @@ func (a answers) Do(ctx context.Context, _, address string, _ []byte, limit int6
 		return 0, nil, nil, fmt.Errorf("dial: %w", syscall.ECONNREFUSED)
 	case text == notReady:
 		return http.StatusServiceUnavailable, http.Header{}, nil, nil
+	case text == denies:
+		return http.StatusBadRequest, http.Header{}, nil, nil
 	case text == restricted:
 		return http.StatusForbidden, http.Header{}, []byte(
 			`{"error":"This API is restricted, expecting header 'admin-key'"}`,

@@ -107,12 +107,13 @@ func tritonStream(version string, _ *Page) (s Stream, reason string) {
 // tritonHealth asks whether the server is live and ready. Triton answers HEAD with 405, so that it
 // sends GET.
 func tritonHealth(ctx context.Context, k *Kind, client Client, address string) Health {
-	h, _ := readiness(ctx, client, address+k.Ready)
+	h := tritonReady(ctx, client, address+k.Ready)
 	if h.API == APIRefused || h.API == APIUnknown {
 		return h
 	}
-	if status, _, _, err := client.Do(ctx, http.MethodGet, address+"/v2/health/live", nil, answerLimit); err == nil {
-		h.Live, h.LiveKnown = status == http.StatusOK, status == http.StatusOK || status == http.StatusBadRequest
+	status, _, body, err := client.Do(ctx, http.MethodGet, address+"/v2/health/live", nil, answerLimit)
+	if err == nil {
+		h.Live, h.LiveKnown = status == http.StatusOK, status == http.StatusOK || tritonDenies(status, body)
 	}
 	if h.LiveKnown && !h.Live {
 		return h // It is shutting down, when the index of 2.36 no longer answers.
@@ -131,6 +132,25 @@ func tritonHealth(ctx context.Context, k *Kind, client Client, address string) H
 	h.Detail += notLoaded(h.Models)
 	return h
 }
+
+// tritonReady asks whether the server is ready. Another refusal than Triton's own is that of a proxy or a
+// mesh in front of it, which says nothing about Triton.
+func tritonReady(ctx context.Context, client Client, url string) Health {
+	status, _, body, err := client.Do(ctx, http.MethodGet, url, nil, answerLimit)
+	h := healthOf(url, status, body, err)
+	if h.API == APINotReady && !tritonDenies(status, body) {
+		h.API, h.FromServer = APIFailed, false
+		h.Detail += " to " + url + ", as a proxy does and Triton does not"
+		if text := short(body); text != "" {
+			h.Detail += " (" + text + ")"
+		}
+	}
+	return h
+}
+
+// tritonDenies reports whether an answer is Triton's own that it is not live or not ready: 400 without a
+// body (server src/http_server.cc, HandleServerHealth).
+func tritonDenies(status int, body []byte) bool { return status == http.StatusBadRequest && len(body) == 0 }
 
 // notLoaded lists the models without a ready version, since a server stays ready after an unload:
 // if there are many, first those with a reason.

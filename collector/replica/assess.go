@@ -145,7 +145,7 @@ func (r *Replica) evidence(failed error) assess.Evidence {
 		e.Pages(&c, r.at)
 	}
 	if failed != nil {
-		r.addFailure(&e.Scrape, failed)
+		r.addFailure(&e.Scrape, &e.API, failed)
 		return e
 	}
 	if r.unconfirmed() {
@@ -156,17 +156,19 @@ func (r *Replica) evidence(failed error) assess.Evidence {
 }
 
 // addFailure adds why there is no page.
-func (r *Replica) addFailure(s *assess.Scrape, failed error) {
+func (r *Replica) addFailure(s *assess.Scrape, api *assess.API, failed error) {
 	reason := scrape.ReasonOf(failed)
 	failure, _ := errors.AsType[*scrape.Error](failed)
 	denied := failure != nil && failure.Class == scrape.ClassDenied // No request was sent.
 	// Gateways answer with these statuses instead of their server.
 	badGateway, gatewayTimeout := answered(failed, http.StatusBadGateway), answered(failed, http.StatusGatewayTimeout)
+	// One that answers so at the API, too, where the server itself would do so otherwise, answers for it here.
+	gateway := failure.ServerError() && api.API == engine.APIFailed && api.Status >= http.StatusInternalServerError
 	// A port that has only ever ended connections is held by somebody.
 	ended := reason == scrape.ReasonReset && !s.Seen
 	s.Error = failed.Error()
 	s.Withheld = failure != nil && failure.Refused()
-	s.Unanswered = reason.Unanswered() && !ended || badGateway || gatewayTimeout
+	s.Unanswered = reason.Unanswered() && !ended || badGateway || gatewayTimeout || gateway
 	s.Refused = badGateway || reason == scrape.ReasonConnect && !denied
 	if answered(failed, http.StatusNotFound) {
 		s.Hint = r.server.Engine.NoPage.Hint

@@ -322,7 +322,7 @@ func TestServerThatWithholdsItsPageIsNoAbsentOne(t *testing.T) {
 
 func TestGatewayAnswersForItsServer(t *testing.T) {
 	for status, state := range map[int]string{
-		429: "blind", 500: "not_ready", 502: "down", 503: "not_ready", 504: "down",
+		429: "blind", 500: "down", 502: "down", 503: "down", 504: "down",
 	} {
 		t.Run(strconv.Itoa(status), bubble(func(t *testing.T) {
 			s := step(t, tritonAnswers(), nil)

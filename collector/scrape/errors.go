@@ -97,6 +97,11 @@ func (r Reason) Unanswered() bool {
 	return r == ReasonConnect || r == ReasonTimeout || r == ReasonReset
 }
 
+// ServerError reports whether the answer had a status that means a failure of the server.
+func (e *Error) ServerError() bool {
+	return e != nil && e.Reason == ReasonHTTPStatus && strings.HasPrefix(e.Class, "5")
+}
+
 // Refused reports whether a server answered the scrape and withheld its page: for want of a
 // credential, a certificate, the right path, port or protocol. A status of the server that may
 // pass, such as 503, is no refusal.
