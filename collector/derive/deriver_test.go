@@ -2,6 +2,8 @@ package derive_test
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/prometheus/prometheus/model/labels"
@@ -117,6 +119,51 @@ func TestDeriveNothingFromUnloadedModel(t *testing.T) {
 	got = b.page(trtllm(5, 5, 0, 64, 30, 120, 1000)...)
 	require.InDelta(t, 5, got.get(t, `requests_running{model_id="ensemble"}`), 0)
 	got.lacks(t, `generation_tokens_per_second{model_id="ensemble"}`, "what went on in between is not known")
+}
+
+// TestDeriveNothingFromVersionThatIsGone has series of another version of the model beside those of the one
+// that is loaded.
+func TestDeriveNothingFromVersionThatIsGone(t *testing.T) {
+	const model = `{model="tensorrt_llm",version="`
+	version := func(v string, running int) []string {
+		return []string{
+			`nv_trt_llm_request_metrics{model="tensorrt_llm",request_type="active",version="` + v + `"} ` +
+				strconv.Itoa(running),
+			`nv_trt_llm_request_metrics{model="tensorrt_llm",request_type="max",version="` + v + `"} 64`,
+			`nv_trt_llm_inflight_batcher_metrics{model="tensorrt_llm",inflight_batcher_specific_metric="` +
+				`total_context_tokens",version="` + v + `"} 0`,
+			`nv_trt_llm_general_metrics{general_type="iteration_counter",model="tensorrt_llm",version="` + v + `"} 9`,
+		}
+	}
+	for _, c := range []struct {
+		name    string
+		counted []string
+		limit   float64
+	}{
+		{"1 gave way to 2", []string{`nv_inference_request_success` + model + `2"} 5`}, 64},
+		{
+			"and 1 once failed",
+			[]string{
+				`nv_inference_request_success` + model + `2"} 5`, `nv_inference_request_failure` + model + `1"} 5`,
+				`nv_inference_request_failure` + model + `2"} 0`,
+			},
+			64,
+		},
+		{
+			"both are loaded",
+			[]string{
+				`nv_inference_request_success` + model + `1"} 5`, `nv_inference_request_success` + model + `2"} 5`,
+			},
+			128,
+		},
+		{"the page counts no versions", []string{`nv_inference_request_success{model="tensorrt_llm"} 5`}, 128},
+	} {
+		b := newBench(t, engine.Triton, "tensorrt_llm")
+		page := slices.Concat(c.counted, version("1", 7), version("2", 3))
+		b.page(page...)
+		got := b.page(page...)
+		require.InDelta(t, c.limit, got.get(t, `requests_limit{model_id="tensorrt_llm"}`), 0, c.name)
+	}
 }
 
 func TestDeriveNothingFromOnlyModelOnceUnloaded(t *testing.T) {

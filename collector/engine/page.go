@@ -48,7 +48,9 @@ type content struct {
 	inside *Kind
 	// loaded holds the counted models, with false if only failures remain.
 	loaded map[string]bool
-	// names and signals exclude series of unloaded models.
+	// versions holds the versions of loaded models, as name and version.
+	versions map[[2]string]bool
+	// names and signals exclude series of unloaded models and versions.
 	names   map[string]bool
 	signals map[Signal]bool
 	// version is the version of TensorRT-LLM on the page.
@@ -74,7 +76,7 @@ type reading struct {
 	meaning *Indexed
 	// series is the index of the watched series.
 	series int32
-	// unloaded is true if the model is not loaded, noModel if it is base.noModel.
+	// unloaded is true if the model, or its version, is not loaded, noModel if it is base.noModel.
 	unloaded, noModel bool
 }
 
@@ -90,7 +92,7 @@ type Source struct {
 	Counter bool
 	// Model and Version are from the labels, empty if the series names no model.
 	Model, Version string
-	// Unloaded is true if the model is not loaded: the series stays on the page, unchanged.
+	// Unloaded is true if the model, or its version, is not loaded: the series stays on the page, unchanged.
 	Unloaded bool
 }
 
@@ -174,7 +176,7 @@ func (p *Page) Sources() []Source {
 			Part:     r.meaning.Part,
 			Counter:  r.meaning.Counter,
 			Model:    p.engine.modelOf(lset),
-			Version:  lset.Get("version"),
+			Version:  lset.Get(versionLabel),
 			Unloaded: r.unloaded,
 		}
 		if r.noModel {

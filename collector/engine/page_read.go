@@ -16,7 +16,7 @@ import (
 // readContent reads the labels of the watched series of a shape.
 func readContent(e *Kind, shape *exposition.Shape, ranks Ranks) *content {
 	c := &content{
-		loaded: make(map[string]bool), names: make(map[string]bool), signals: make(map[Signal]bool),
+		loaded: make(map[string]bool), versions: make(map[[2]string]bool), names: make(map[string]bool), signals: make(map[Signal]bool),
 		buckets: make(map[string]string), valued: make(map[Signal][]int), counts: make(map[string][]int),
 	}
 	index, noModel, modelOf := IndexOf(e), e.noModel, e.modelOf // Labels are those of the server's own page.
@@ -35,7 +35,7 @@ func readContent(e *Kind, shape *exposition.Shape, ranks Ranks) *content {
 	for i, lset := range all {
 		name, modelName := lset.Get(model.MetricNameLabel), modelOf(lset)
 		c.readSeries(e, duplicates.remove(meaningsWith(index[name], c.inside), i), i, modelName, noModel, lset)
-		if c.unloadedModel(modelName) {
+		if c.gone(modelName, lset) {
 			continue
 		}
 		c.names[name] = true
@@ -67,16 +67,35 @@ func (c *content) readModels(
 			if m.Signal == ModelSuccess || m.Signal == ModelFailed {
 				c.loaded[name] = c.loaded[name] || m.Signal == ModelSuccess
 			}
+			if m.Signal == ModelSuccess {
+				c.versions[[2]string{name, lset.Get(versionLabel)}] = true
+			}
 		}
 	}
 	c.modelNames = sorted(byName)
 }
 
-// unloadedModel reports whether only a model's failures count, since its other series are stale.
+// unloadedModel reports whether a model is counted, and only its failures are.
 func (c *content) unloadedModel(name string) bool {
 	loaded, counted := c.loaded[name]
 	return counted && !loaded
 }
+
+// gone reports whether only the failures of a series' model or version count, since its other series are
+// stale.
+func (c *content) gone(name string, lset labels.Labels) bool {
+	return c.unloadedModel(name) || c.loaded[name] && !c.servesVersion(name, lset)
+}
+
+// servesVersion reports whether the version of a loaded model is loaded that a series names, if it names one:
+// another may have taken its place.
+func (c *content) servesVersion(name string, lset labels.Labels) bool {
+	version := lset.Get(versionLabel)
+	return version == "" || c.versions[[2]string{name, version}] || c.versions[[2]string{name, ""}]
+}
+
+// versionLabel names the version of a model that a series belongs to.
+const versionLabel = "version"
 
 // readSeries adds a series with each meaning. Requests for unknown models are only failures.
 func (c *content) readSeries(e *Kind, meanings []Indexed, series int, name, noModel string, lset labels.Labels) {
@@ -87,13 +106,14 @@ func (c *content) readSeries(e *Kind, meanings []Indexed, series int, name, noMo
 		}
 		nameless := name != "" && name == noModel
 		if !nameless || m.Signal == RequestsFailed {
-			unloaded := e.Quirks(nil).SeriesOutliveModels && name != "" && !c.loaded[name]
+			unloaded := e.Quirks(nil).SeriesOutliveModels && name != "" &&
+				!(c.loaded[name] && c.servesVersion(name, lset))
 			c.readings = append(c.readings, reading{m, int32(series), unloaded, nameless})
 		}
 		if m.Signal == StatedVersion {
 			c.readInfo(m.Signal, name, lset) // The software stays the same without the model.
 		}
-		if !c.unloadedModel(name) {
+		if !c.gone(name, lset) {
 			c.readMeaning(e, m, series, name, lset)
 		}
 	}
