@@ -35,6 +35,8 @@ type Facts struct {
 	// Listed is true if the server listed its models; Models are in its order.
 	Listed bool
 	Models []ModelFacts
+	// DataParallel is the number of ranks with requests of their own, 0 if the server did not say.
+	DataParallel int
 	// nextConfig is the number of ready models whose configs were asked for in turn.
 	nextConfig int
 	// Problems lists the failed requests of the last round.
@@ -145,6 +147,7 @@ func (f Facts) WithEarlier(earlier *Facts) *Facts {
 	}
 	f.EngineVersion = cmp.Or(f.EngineVersion, earlier.EngineVersion)
 	f.BuildVersion = cmp.Or(f.BuildVersion, earlier.BuildVersion)
+	f.DataParallel = cmp.Or(f.DataParallel, earlier.DataParallel)
 	if f.TRTLLMVersion == "" && f.EngineVersion == earlier.EngineVersion && !f.answeredAgain(earlier) {
 		f.TRTLLMVersion, f.TRTLLMSource = earlier.TRTLLMVersion, earlier.TRTLLMSource
 	}

@@ -110,6 +110,8 @@ type Kind struct {
 	tierOf func(p *Page) Tier
 	// generation names the set of series that the page shows, with the reason. The page is not nil.
 	generation func(p *Page, f *Facts) (Generation, string)
+	// ranks says how the page shows ranks according to facts, 0 if these do not tell.
+	ranks func(f *Facts) Ranks
 	// arrange sets the roles, ids and treatments of the models. By default series without a model
 	// belong to the only one.
 	arrange func(t *Topology, named NamedModels, facts []ModelFacts)

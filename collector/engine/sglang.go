@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -48,6 +49,7 @@ func sglang() *Kind {
 		pausing:  sglangPauseSeries,
 
 		adapt:    sglangQuirks,
+		ranks:    sglangRanks,
 		failures: []Signal{HTTPAnswers}, // By route and status, including the one with this page.
 
 		judge:  sglangJudge,
@@ -92,12 +94,31 @@ func sglangAsk(ctx context.Context, _ *Kind, client Client, address string, _ Ea
 // sglangAskSchedulers requests what waits for an answer of the schedulers.
 func sglangAskSchedulers(ctx context.Context, q *questions, f *Facts) {
 	var info struct {
-		Version string `json:"version"`
+		Version      string `json:"version"`
+		DataParallel int    `json:"dp_size"`
 	}
 	if _, ok := q.get(ctx, "/server_info", &info); !ok && ctx.Err() == nil {
 		q.get(ctx, "/get_server_info", &info) // For older releases.
 	}
-	f.EngineVersion, f.Problems = plainVersion(info.Version), q.problems
+	f.EngineVersion, f.DataParallel, f.Problems = plainVersion(info.Version), info.DataParallel, q.problems
+}
+
+// sglangRanked is the first release whose gauges have the label dp_rank, sglangOverwrites that since which
+// gauges without it show what one rank wrote last. Before, gauges of requests show the sum, and those of the
+// cache do not (multiprocess_mode in metrics/collector.py).
+const sglangRanked, sglangOverwrites = "0.4.9.post3", "0.4.3.post3"
+
+// sglangRanks says how the page shows data-parallel ranks where their gauges do not name them.
+func sglangRanks(f *Facts) Ranks {
+	switch {
+	case f.DataParallel == 0:
+		return 0
+	case f.DataParallel == 1:
+		return RanksOne
+	case before(sglangOverwrites).Hold(f.EngineVersion):
+		return RanksAdd
+	}
+	return RanksOverwrite
 }
 
 // sglangHealth asks whether the server is live and ready. It does not request /health and
@@ -174,6 +195,16 @@ func sglangOutcomes(p *Page) string {
 func sglangJudge(name string, k *Knowledge) (c target.Check, ok bool) {
 	if name == CanOutcomes && k.Page.Has(HTTPAnswers) {
 		return yes(sglangOutcomes(k.Page)), true
+	}
+	hidden := map[string]Signal{
+		CanRunning: RequestsRunning,
+		CanQueue:   RequestsWaiting,
+		CanStall:   RequestsRunning,
+		CanKVCache: KVUtilization,
+	}
+	if s, ok := hidden[name]; ok && k.Page.hides(s) {
+		return no(fmt.Sprintf("its %d data-parallel ranks write gauges which do not name them: each shows what "+
+			"one rank wrote last", k.Facts.get().DataParallel), "SGLang "+sglangRanked+" or later"), true
 	}
 	return c, false
 }

@@ -394,3 +394,42 @@ func TestPauseIsSaidByPages(t *testing.T) {
 		})
 	}
 }
+
+// TestRanksWithoutLabel reads pages of servers with data-parallel ranks, each of which has requests of its own.
+func TestRanksWithoutLabel(t *testing.T) {
+	const running, waiting, cache = "sglang:num_running_reqs", "sglang:num_queue_reqs", "sglang:token_usage"
+	page := func(labels string) []byte {
+		labels = `{` + labels + `model_name="m"} `
+		return []byte(running + labels + "4\n" + waiting + labels + "1\n" + cache + labels + "0.3\n" +
+			"sglang:generation_tokens_total{model_name=\"m\"} 9\n")
+	}
+	all := []engine.Signal{engine.RequestsRunning, engine.RequestsWaiting, engine.KVUtilization}
+	for _, c := range []struct {
+		name, info, labels string
+		read               []engine.Signal
+	}{
+		{"one rank", `{"version":"0.4.6.post5","dp_size":1}`, "", all},
+		{"a server that does not say", `{"version":"0.4.6.post5"}`, "", all},
+		{"ranks that overwrite each other", `{"version":"0.4.6.post5","dp_size":8}`, "", nil},
+		{"of the last release without label", `{"version":"0.4.9.post2","dp_size":2}`, "", nil},
+		{"of the first release that overwrites", `{"version":"0.4.3.post3","dp_size":2}`, "", nil},
+		{"of the last release that adds", `{"version":"0.4.3.post2","dp_size":2}`, "", all[:2]},
+		{"of a fork", `{"version":"mine","dp_size":2}`, "", nil},
+		{"ranks with a label", `{"version":"0.5.12","dp_size":2}`, `dp_rank="0",`, all},
+	} {
+		e := engineOf(t, engine.SGLang)
+		facts := e.Ask(t.Context(), answers{"/server_info": c.info}, "http://server", engine.Earlier{}).Complete()
+		p := readPage(t, engine.SGLang, page(c.labels))
+		p.LearnRanks(e.RanksBy(&facts))
+		for _, s := range all {
+			require.Equal(t, slices.Contains(c.read, s), p.Has(s), "%s: %s", c.name, s)
+		}
+		require.True(t, p.Has(engine.GenerationTokens), c.name)
+		for _, check := range engine.Capabilities(e, &engine.Knowledge{Page: p, Facts: &facts, Version: facts.EngineVersion}) {
+			if check.Name == engine.CanKVCache && !p.Has(engine.KVUtilization) {
+				require.Contains(t, check.Reason, "data-parallel ranks write gauges which do not name them", c.name)
+				require.Equal(t, "SGLang 0.4.9.post3 or later", check.Cure, c.name)
+			}
+		}
+	}
+}

@@ -25,6 +25,11 @@ const (
 	RanksUnsure
 	// RanksApart means that attention is data parallel: each rank has requests of its own.
 	RanksApart
+	// RanksOverwrite means that ranks with requests of their own write gauges which do not name them: each
+	// shows what one of them wrote last.
+	RanksOverwrite
+	// RanksAdd means the same, but that gauges show the sum where that is what they mean.
+	RanksAdd
 )
 
 // serveBatch is the suffix of the gauge with the batch size of a rank, labelRank its label.
@@ -85,6 +90,8 @@ func readRanks(index Index, all []labels.Labels) rankSet {
 // resolve sets ranks to what the labels prove, or else to the result of comparing batches.
 func (r *rankSet) resolve(compared Ranks) {
 	switch {
+	case compared == RanksOverwrite || compared == RanksAdd:
+		r.ranks = compared
 	case r.stated != 0:
 		r.ranks = r.stated
 	case compared == RanksApart && !r.complete:
@@ -99,7 +106,13 @@ func (r *rankSet) resolve(compared Ranks) {
 // if each rank has its own, and otherwise only whether there are any.
 func (r *rankSet) allows(m *Meaning, lset labels.Labels) bool {
 	batch := strings.HasSuffix(m.Name, serveBatch)
+	gauge := m.Signal.Type().Form == Single && !m.Signal.Type().Counter
+	nameless := gauge && m.Rank != "" && lset.Get(m.Rank) == ""
 	switch {
+	case r.ranks == RanksOverwrite:
+		return !nameless
+	case r.ranks == RanksAdd:
+		return !nameless || m.Combine == Sum
 	case r.ranks == RanksUnseen:
 		return !batch || m.Signal == IterationBatch
 	case m.Signal == EngineRanks:
@@ -118,6 +131,11 @@ func (r *rankSet) allows(m *Meaning, lset labels.Labels) bool {
 		RequestsPrefill, RequestsDecode, RequestsPaused, RequestsLimit, ContextTokens, PrefillOccupancy,
 		BatchLimit, BatchTokensLimit, KVBlocksLimit, KVBlocksUsed, KVBlocksFree,
 	}, m.Signal)
+}
+
+// hides reports whether ranks overwrite each other's values of a signal, so that it is not read.
+func (p *Page) hides(s Signal) bool {
+	return p != nil && (p.ranks == RanksOverwrite || p.ranks == RanksAdd) && !p.Has(s)
 }
 
 // judgeRanks judges the capabilities that depend on whether ranks share requests, false for others;
@@ -167,7 +185,7 @@ func (p *Page) unsureCure(read bool) string {
 	return cureReadStats
 }
 
-// LearnRanks takes what iterations tell about the ranks, 0 if nothing, and reports whether that is new.
+// LearnRanks takes what iterations or facts tell about the ranks, 0 if nothing, and reports whether that is new.
 func (p *Page) LearnRanks(told Ranks) bool {
 	if told == 0 || told == p.comparison.result && p.comparison.told {
 		return false
@@ -177,13 +195,21 @@ func (p *Page) LearnRanks(told Ranks) bool {
 	return true
 }
 
+// RanksBy says how pages show ranks according to facts, 0 if these do not tell.
+func (k *Kind) RanksBy(f *Facts) Ranks {
+	if k.ranks == nil || f == nil {
+		return 0
+	}
+	return k.ranks(f)
+}
+
 // rankComparison finds out whether ranks share requests. Iterations tell, where they are read. Otherwise
 // equal batches prove nothing, since balanced ranks with requests of their own show them too. Different
 // ones that stay while requests end are those of such ranks: tensor-parallel ranks differ for a moment
 // within one iteration, and while they hang there.
 type rankComparison struct {
 	result Ranks
-	// told is true if iterations told the result.
+	// told is true if iterations or facts told the result.
 	told     bool
 	previous []float64
 	// ended is how many requests had ended by the previous page.

@@ -88,6 +88,9 @@ func (r *Replica) setServer(ctx context.Context, s scrape.Server) {
 // whether they changed. Later answers apply to the next page.
 func (r *Replica) updateIdentity(page *engine.Page) bool {
 	r.answers.Reconcile(r.api(), page)
+	if page != nil && page.LearnRanks(r.server.Engine.RanksBy(r.answers.Facts)) {
+		r.published.conclusions = nil
+	}
 	current := r.reader.identity
 	if current != nil && current.Facts == r.answers.Facts && current.Page == page {
 		return false
