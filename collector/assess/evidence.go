@@ -26,6 +26,8 @@ type Evidence struct {
 	API      API
 	// Routes is true for a router, Unrouted if it can send requests for none of the models anywhere.
 	Routes, Unrouted bool
+	// UnroutedModels are those that it can send requests for nowhere.
+	UnroutedModels []string
 	// Unserved explains why a ready server serves none of its models; empty if it may serve one.
 	// Deliberate is true if somebody brought that about.
 	Unserved   string
@@ -194,6 +196,7 @@ func (e *Evidence) Found(f *Findings) {
 	if f == nil {
 		return
 	}
+	e.UnroutedModels = f.Page.UnroutedModels()
 	e.Unrouted, e.RefusedFailed = f.Page.Unrouted(), f.Engine.Quirks(f.Page).RefusedFailed
 	e.Declared = f.Engine.Declared
 	e.Unserved, e.Deliberate, e.Unobservable = f.Unserved, f.Deliberate, f.Unobservable()

@@ -23,7 +23,7 @@ func (e *Evidence) remarks(state State, w Witnesses, r *Ruling) []remark {
 		)
 		all = append(all, remark{text, processesRunbook})
 	}
-	all = append(all, remark{e.Unmet, unmetRunbook})
+	all = append(all, remark{e.Unmet, unmetRunbook}, remark{e.unrouted(), failingRunbook})
 	if r.Look {
 		all = append(all, e.accused(w))
 	}
@@ -34,6 +34,19 @@ func (e *Evidence) remarks(state State, w Witnesses, r *Ruling) []remark {
 		all = append(all, remark{e.Canary.Failed, canaryRunbook})
 	}
 	return all
+}
+
+// unrouted names the models of a router without a worker while others have some; it is empty if all have.
+func (e *Evidence) unrouted() string {
+	const most = 4
+	names, more := e.UnroutedModels, ""
+	if len(names) == 0 || e.Unrouted {
+		return ""
+	}
+	if len(names) > most {
+		names, more = names[:most], fmt.Sprintf(" and %d more", len(names)-most)
+	}
+	return "the page shows no worker for " + strings.Join(names, ", ") + more
 }
 
 // accused returns what is to be said of a ready replica that needs attention.

@@ -639,6 +639,45 @@ func TestRunbookAnchorsExist(t *testing.T) {
 	}
 }
 
+// TestModelsWithoutWorkersAreNamed has a router whose page says for which models it has no worker.
+func TestModelsWithoutWorkersAreNamed(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		models   []string
+		none     bool
+		state    assess.State
+		severity assess.Severity
+		want     string
+	}{
+		{"all have workers", nil, false, assess.Ready, assess.OK, "the API answers 200"},
+		{
+			"one has none", []string{"b"}, false, assess.Ready, assess.Look,
+			"the API answers 200; the page shows no worker for b",
+		},
+		{
+			"many have none", []string{"b", "c", "d", "e", "f", "g"}, false, assess.Ready, assess.Look,
+			"the API answers 200; the page shows no worker for b, c, d, e and 2 more",
+		},
+		{
+			"none has any", []string{"b"}, true, assess.NotReady, assess.Broken,
+			"the page shows no worker for any of its models",
+		},
+	} {
+		v := assess.Judge(&assess.Evidence{
+			Scrape:         assess.Scrape{OK: true},
+			API:            assess.API{Health: engine.Health{API: engine.APIReady, Detail: "the API answers 200"}},
+			Routes:         true,
+			Unrouted:       c.none,
+			UnroutedModels: c.models,
+		})
+		require.Equal(t, c.state, v.State, c.name)
+		require.Equal(t, c.severity, v.Severity, c.name)
+		require.Equal(t, c.want, v.Reason, c.name)
+		require.Equal(t, c.state == assess.Ready, v.Probes.Ready, c.name)
+		require.True(t, v.Probes.Live, c.name)
+	}
+}
+
 func TestStateSeverities(t *testing.T) {
 	severities, order := assess.Severities(), []assess.Severity{assess.Broken, assess.Look, assess.OK}
 	require.Len(t, severities, len(assess.States())+1, "each state once, and that of a rank without a port")

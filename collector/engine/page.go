@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -29,6 +30,8 @@ type Page struct {
 	// of content.counts.
 	values   map[Signal]float64
 	requests map[string]float64
+	// unrouted holds the models that requests cannot be routed for, sorted.
+	unrouted []string
 	// uses counts how often other models came into use.
 	uses int
 	// pause is the evidence so far about whether the server is paused.
@@ -309,6 +312,7 @@ func (p *Page) Models() []string { return sorted(p.get().loaded) }
 func (p *Page) Refresh(b *exposition.Block) bool {
 	changed := p.compareRanks(b)
 	changed = p.pause.watch(&p.pausing, b) || changed
+	changed = p.readRoutes(b) || changed
 	if p.countRequests(b) {
 		changed = true
 		p.uses++
@@ -331,6 +335,25 @@ func (p *Page) Refresh(b *exposition.Block) bool {
 		}
 	}
 	return changed
+}
+
+// readRoutes finds the models that requests cannot be routed for, and reports whether they changed.
+func (p *Page) readRoutes(b *exposition.Block) (changed bool) {
+	series := p.valued[ModelRoutable]
+	if len(series) == 0 {
+		return false
+	}
+	routable := make(map[string]bool, len(series))
+	for _, i := range series {
+		name := p.engine.modelOf(p.shape.WatchedLabels(i))
+		if v, ok := b.WatchedValue(i); ok && !math.IsNaN(v) {
+			routable[name] = routable[name] || v > 0
+		}
+	}
+	maps.DeleteFunc(routable, func(_ string, is bool) bool { return is })
+	before := p.unrouted
+	p.unrouted = sorted(routable)
+	return !slices.Equal(before, p.unrouted)
 }
 
 // countRequests counts the requests of models, and reports whether others have requests now.
@@ -424,6 +447,14 @@ func (p *Page) Paused() bool { return p != nil && p.pause.said() }
 
 // Unrouted reports whether the page lists models but requests for none of them can be routed.
 func (p *Page) Unrouted() bool { return p.Has(ModelRoutable) && p.values[ModelRoutable] <= 0 }
+
+// UnroutedModels returns the models that the page lists and requests cannot be routed for, sorted.
+func (p *Page) UnroutedModels() []string {
+	if p == nil {
+		return nil
+	}
+	return p.unrouted
+}
 
 // ended reports whether any request has ended.
 func (p *Page) ended() bool { return p.values[RequestsFinished] > 0 || p.values[RequestDuration] > 0 }

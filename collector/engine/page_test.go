@@ -207,9 +207,16 @@ func TestFrontendWithoutWorkerIsUnrouted(t *testing.T) {
 	}
 	page := engine.ReadPage(engineOf(t, engine.Dynamo), parse(lines("0", "0")...))
 	require.True(t, page.Unrouted())
+	require.Equal(t, []string{"a", "b"}, page.UnroutedModels())
 	require.True(t, page.Refresh(parse(lines("0", "1")...)))
 	require.False(t, page.Unrouted(), "one model is enough")
-	require.False(t, page.Refresh(parse(lines("1", "1")...)))
+	require.Equal(t, []string{"a"}, page.UnroutedModels())
+	require.False(t, page.Refresh(parse(lines("0", "1")...)))
+	require.Equal(t, []string{"a"}, page.UnroutedModels())
+	require.True(t, page.Refresh(parse(lines("1", "1")...)))
+	require.Empty(t, page.UnroutedModels())
+	require.True(t, page.Refresh(parse(lines("0", "NaN")...)))
+	require.Equal(t, []string{"a"}, page.UnroutedModels())
 	require.True(t, page.Refresh(parse(lines("0", "0")...)))
 	require.True(t, page.Unrouted())
 	require.False(
