@@ -58,7 +58,7 @@ func count(b *Basis, rows []engine.ModelState) map[string]int {
 }
 
 // rows returns the versions of models that get series of their own, and the others. First come those
-// that have requests, the busiest first, then those in trouble, then the rest by the index.
+// that have requests, the busiest version first, then those in trouble, then the rest by the index.
 func (b *Basis) rows() (kept, leftOut []engine.ModelState) {
 	rows := b.versions()
 	if len(rows) <= maxModels {
@@ -66,7 +66,10 @@ func (b *Basis) rows() (kept, leftOut []engine.ModelState) {
 	}
 	inTrouble := func(m engine.ModelState) int { return [...]int{1, 0, 2, 3}[m.Rank()] }
 	slices.SortStableFunc(rows, func(x, y engine.ModelState) int {
-		return cmp.Or(cmp.Compare(b.Page.Requests(y.Name), b.Page.Requests(x.Name)), inTrouble(x)-inTrouble(y))
+		return cmp.Or(
+			cmp.Compare(b.Page.Requests(y.Name, y.Version), b.Page.Requests(x.Name, x.Version)),
+			inTrouble(x)-inTrouble(y),
+		)
 	})
 	return rows[:maxModels], rows[maxModels:]
 }

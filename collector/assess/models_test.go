@@ -47,6 +47,14 @@ func TestModelsBeyondTheLimit(t *testing.T) {
 	unloaded := rows(400, "UNAVAILABLE", "unloaded")
 	failed := rows(300, "UNAVAILABLE", "failed to load")
 	broken := engine.ModelState{Name: "zzz_broken", Version: "1", State: "UNAVAILABLE", Reason: "failed to load"}
+	var versions []engine.ModelState
+	for i := range 400 {
+		versions = append(
+			versions,
+			engine.ModelState{Name: fmt.Sprintf("few%02d", i/20), Version: fmt.Sprint(1 + i%20), State: "READY"},
+		)
+	}
+	versions = append(versions, broken)
 	for _, c := range []struct {
 		name    string
 		index   []engine.ModelState
@@ -97,6 +105,11 @@ func TestModelsBeyondTheLimit(t *testing.T) {
 			"unknown 2, ready 65, unavailable 7",
 		},
 		{
+			"many versions of few models", versions, nil, []string{"few19"},
+			map[string]string{"few19": "ready", "zzz_broken": "unavailable", "few01": "ready", "few18": ""},
+			"ready 145",
+		},
+		{
 			"all fit", append(ready[:255:255], broken), nil, nil,
 			map[string]string{"ready0254": "ready", "zzz_broken": "unavailable"},
 			"",
@@ -110,7 +123,9 @@ func TestModelsBeyondTheLimit(t *testing.T) {
 					if strings.Contains(strings.Join(c.busy, " "), row.Name) {
 						requests = 5
 					}
-					fmt.Fprintf(&page, "nv_inference_request_success{model=%q,version=\"1\"} %d\n", row.Name, requests)
+					fmt.Fprintf(
+						&page, "nv_inference_request_success{model=%q,version=%q} %d\n", row.Name, row.Version, requests,
+					)
 				}
 			}
 			f := after(t, func(b *assess.Basis) {

@@ -29,7 +29,7 @@ type Page struct {
 	// values holds the latest values of the signals in content.valued, requests the latest counts
 	// of content.counts.
 	values   map[Signal]float64
-	requests map[string]float64
+	requests map[[2]string]float64
 	// unrouted holds the models that requests cannot be routed for, sorted.
 	unrouted []string
 	// uses counts how often other models came into use.
@@ -65,8 +65,8 @@ type content struct {
 	buckets map[string]string
 	// valued holds the series whose values are read here, by signal.
 	valued map[Signal][]int
-	// counts holds the series that count requests of the loaded models, if there are many.
-	counts map[string][]int
+	// counts holds the series that count requests of the loaded models by name and version, if there are many.
+	counts map[[2]string][]int
 	// pausing holds the series that show whether the server is paused.
 	pausing pauseSeries
 	// starts holds the series with the start time of the process, processIDs its names in labels.
@@ -123,7 +123,7 @@ func ReadPage(e *Kind, b *exposition.Block) *Page { return ReadNext(e, b, nil) }
 func ReadNext(e *Kind, b *exposition.Block, previous *Page) *Page {
 	p := &Page{
 		engine: e, shape: b.Shape(), comparison: newRankComparison(),
-		values: make(map[Signal]float64), requests: make(map[string]float64),
+		values: make(map[Signal]float64), requests: make(map[[2]string]float64),
 	}
 	if previous != nil {
 		p.comparison, p.pause = previous.comparison, previous.pause
@@ -358,46 +358,55 @@ func (p *Page) readRoutes(b *exposition.Block) (changed bool) {
 
 // countRequests counts the requests of models, and reports whether others have requests now.
 func (p *Page) countRequests(b *exposition.Block) (changed bool) {
-	for name, series := range p.counts {
+	for version, series := range p.counts {
 		n := 0.0
 		for _, i := range series {
 			if v, ok := b.WatchedValue(i); ok && v > 0 {
 				n += v
 			}
 		}
-		changed = changed || n > 0 != (p.requests[name] > 0)
-		p.requests[name] = n
+		changed = changed || n > 0 != (p.requests[version] > 0)
+		p.requests[version] = n
 	}
 	return changed
 }
 
 // Busy returns the models that have requests, the busiest first, if the page has many models.
 func (p *Page) Busy() (names []string) {
-	for name := range p.get().counts {
-		if p.requests[name] > 0 {
-			names = append(names, name)
-		}
+	requests := make(map[string]float64)
+	for version := range p.get().counts {
+		requests[version[0]] += p.requests[version]
 	}
-	slices.SortFunc(names, func(a, b string) int {
-		return cmp.Or(cmp.Compare(p.requests[b], p.requests[a]), strings.Compare(a, b))
+	maps.DeleteFunc(requests, func(_ string, n float64) bool { return n == 0 })
+	return slices.SortedFunc(maps.Keys(requests), func(a, b string) int {
+		return cmp.Or(cmp.Compare(requests[b], requests[a]), strings.Compare(a, b))
 	})
-	return names
 }
 
 // Uses is a number that differs once other models have requests, if the page has many models.
 func (p *Page) Uses() int { return p.uses }
 
-// Requests returns how many requests of a model ended. A loaded model of a page without many counts
-// as in use.
-func (p *Page) Requests(name string) float64 {
-	loaded, _ := p.Loaded(name)
+// Requests returns how many requests of a version of a model ended, empty for all of them. A loaded one on a
+// page without many counts as in use.
+func (p *Page) Requests(name, version string) (n float64) {
+	if loaded, _ := p.Loaded(name); !loaded {
+		return 0
+	}
+	named, nameless := [2]string{name, version}, [2]string{name, ""}
 	switch {
-	case !loaded:
+	case version != "" && !p.versions[named] && !p.versions[nameless]:
 		return 0
 	case len(p.counts) == 0:
 		return 1
+	case version != "":
+		return p.requests[named] + p.requests[nameless]
 	}
-	return p.requests[name]
+	for counted, requests := range p.requests {
+		if counted[0] == name {
+			n += requests
+		}
+	}
+	return n
 }
 
 // compareRanks compares the batches of ranks, and reports whether this revealed anything new.

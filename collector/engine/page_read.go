@@ -17,7 +17,7 @@ import (
 func readContent(e *Kind, shape *exposition.Shape, ranks Ranks) *content {
 	c := &content{
 		loaded: make(map[string]bool), versions: make(map[[2]string]bool), names: make(map[string]bool), signals: make(map[Signal]bool),
-		buckets: make(map[string]string), valued: make(map[Signal][]int), counts: make(map[string][]int),
+		buckets: make(map[string]string), valued: make(map[Signal][]int), counts: make(map[[2]string][]int),
 	}
 	index, noModel, modelOf := IndexOf(e), e.noModel, e.modelOf // Labels are those of the server's own page.
 	all := make([]labels.Labels, shape.Watched())
@@ -121,8 +121,9 @@ func (c *content) readSeries(e *Kind, meanings []Indexed, series int, name, noMo
 
 // readMeaning adds a series of a loaded model with one of its meanings.
 func (c *content) readMeaning(e *Kind, m *Indexed, series int, name string, lset labels.Labels) {
-	if (m.Signal == ModelSuccess || m.Signal == ModelFailed) && len(c.loaded) > maxConfigs {
-		c.counts[name] = append(c.counts[name], series)
+	if (m.Signal == ModelSuccess || m.Signal == ModelFailed) && max(len(c.loaded), len(c.versions)) > maxConfigs {
+		key := [2]string{name, lset.Get(versionLabel)}
+		c.counts[key] = append(c.counts[key], series)
 	}
 	if m.Part != PartSum && m.Part != PartCount {
 		// A distribution needs its buckets or quantiles.

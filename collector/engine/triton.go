@@ -123,7 +123,7 @@ func tritonHealth(ctx context.Context, k *Kind, client Client, address string) H
 	if _, ok := q.put(ctx, http.MethodPost, "/v2/repository/index", &index); ok {
 		// Models that were never loaded have no state.
 		index = slices.DeleteFunc(index, func(m ModelState) bool { return m.State == "" || plainText(m.Name) == "" })
-		rows, leftOut := worthiest(index, modelsLimit, ModelState.Rank)
+		rows, leftOut := worthiest(index, modelsLimit, rankReason, ModelState.Rank)
 		h.Models, h.LeftOut = rows, make(map[string]int)
 		for _, m := range leftOut {
 			h.LeftOut[m.State]++
@@ -150,7 +150,9 @@ func tritonReady(ctx context.Context, client Client, url string) Health {
 
 // tritonDenies reports whether an answer is Triton's own that it is not live or not ready: 400 without a
 // body (server src/http_server.cc, HandleServerHealth).
-func tritonDenies(status int, body []byte) bool { return status == http.StatusBadRequest && len(body) == 0 }
+func tritonDenies(status int, body []byte) bool {
+	return status == http.StatusBadRequest && len(body) == 0
+}
 
 // notLoaded lists the models without a ready version, since a server stays ready after an unload:
 // if there are many, first those with a reason.
@@ -170,7 +172,7 @@ func notLoaded(models []ModelState) string {
 	if len(missing) == 0 {
 		return ""
 	}
-	named, others := worthiest(missing, limit, ModelState.Rank)
+	named, others := worthiest(missing, limit, rankReady, ModelState.Rank)
 	names := make([]string, len(named))
 	for i, m := range named {
 		reason := strings.ToLower(m.State)

@@ -118,15 +118,15 @@ func (c *configQueue) mark(f *Facts) {
 }
 
 // worthiest returns at most limit rows, those of the lowest rank first, and the rows that are left
-// out. Of rows of rank 0 it returns up to readyLimit. The order stays if none is left out.
-func worthiest[T any](rows []T, limit int, rank func(row T) int) (kept, leftOut []T) {
+// out. Of rows up to the rank worth it returns up to readyLimit. The order stays if none is left out.
+func worthiest[T any](rows []T, limit, worth int, rank func(row T) int) (kept, leftOut []T) {
 	if len(rows) <= limit {
 		return rows, nil
 	}
 	rows = slices.Clone(rows)
 	slices.SortStableFunc(rows, func(a, b T) int { return rank(a) - rank(b) })
 	n := limit
-	for n < min(len(rows), readyLimit) && rank(rows[n]) == 0 {
+	for n < min(len(rows), readyLimit) && rank(rows[n]) <= worth {
 		n++
 	}
 	return rows[:n], rows[n:]
@@ -137,11 +137,19 @@ func worthiest[T any](rows []T, limit int, rank func(row T) int) (kept, leftOut 
 func (m ModelState) Rank() int {
 	switch {
 	case m.State == ModelReady:
-		return 0
+		return rankReady
 	case m.State == "":
-		return 3
-	case m.State == ModelUnavailable && (m.Reason == "" || m.Reason == "unloaded"):
-		return 2
+		return rankNever
+	case m.State == ModelUnavailable && (m.Reason == "" || m.Reason == unloaded):
+		return rankUnloaded
 	}
-	return 1
+	return rankReason
 }
+
+// Ranks of models.
+const (
+	rankReady = iota
+	rankReason
+	rankUnloaded
+	rankNever
+)

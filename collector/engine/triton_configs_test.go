@@ -194,8 +194,8 @@ func TestReadyModelsOfLargeIndexAreKept(t *testing.T) {
 	require.Len(t, r.facts.Models, 1101)
 	require.NotNil(t, r.facts.Model("zz_pipeline"))
 	h := engineOf(t, engine.Triton).Health(t.Context(), r.answers, "http://server")
-	require.Len(t, h.Models, 1101, "the ready ones alone are more than the limit")
-	require.Equal(t, map[string]int{"UNAVAILABLE": 2001}, h.LeftOut)
+	require.Len(t, h.Models, 1102, "the ready ones and that with a reason alone are more than the limit")
+	require.Equal(t, map[string]int{"UNAVAILABLE": 2000}, h.LeftOut)
 }
 
 func TestRolesOfTooManyModelsStayUnknown(t *testing.T) {
@@ -265,15 +265,31 @@ func TestModelsInUseOfLargePage(t *testing.T) {
 	require.Equal(t, []string{"m98", "m97"}, p.Busy())
 	require.True(t, p.Refresh(parse(page(map[string]int{"m98": 15, "m97": 9}, map[string]int{"m50": 20})...)))
 	require.Equal(t, []string{"m50", "m98", "m97"}, p.Busy())
-	require.Equal(t, 20.0, p.Requests("m50"))
-	require.Zero(t, p.Requests("m00"))
+	require.Equal(t, 20.0, p.Requests("m50", "1"))
+	require.Zero(t, p.Requests("m00", ""))
 	few := engine.ReadPage(
 		engineOf(t, engine.Triton),
 		pages(t, engine.Triton)(`nv_inference_request_success{model="m",version="1"} 0`),
 	)
 	require.Empty(t, few.Busy())
-	require.Positive(t, few.Requests("m"), "among few models each counts as in use")
-	require.Zero(t, few.Requests("other"))
+	require.Positive(t, few.Requests("m", ""), "among few models each counts as in use")
+	require.Zero(t, few.Requests("other", ""))
+}
+
+// TestVersionsInUseOfLargePage reads a page of few models with many versions.
+func TestVersionsInUseOfLargePage(t *testing.T) {
+	var lines []string
+	for i := range 100 {
+		lines = append(lines, fmt.Sprintf(`nv_inference_request_success{model="m",version="%d"} %d`, i, i%2*i))
+	}
+	lines = append(lines, `nv_inference_request_success{model="idle",version="1"} 0`)
+	p := engine.ReadPage(engineOf(t, engine.Triton), pages(t, engine.Triton)(lines...))
+	require.Equal(t, []string{"m"}, p.Busy())
+	require.Equal(t, 99.0, p.Requests("m", "99"))
+	require.Zero(t, p.Requests("m", "98"))
+	require.Zero(t, p.Requests("m", "100"), "it is not loaded")
+	require.Equal(t, 2500.0, p.Requests("m", ""))
+	require.Zero(t, p.Requests("idle", "1"))
 }
 
 func TestModelWhoseConfigIsNotAnsweredStaysUnknown(t *testing.T) {

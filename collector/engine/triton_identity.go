@@ -209,7 +209,7 @@ func listed(index []ModelState) []ModelFacts {
 		}
 	}
 	rank := func(m ModelFacts) int { return ModelState{State: m.State}.Rank() }
-	kept, _ := worthiest(append(models, never...), modelsLimit, rank)
+	kept, _ := worthiest(append(models, never...), modelsLimit, rankReady, rank)
 	return kept
 }
 
