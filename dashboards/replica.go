@@ -82,6 +82,7 @@ func modelStates() []MappedValue {
 		{Text: "ready", Color: "green"},
 		{Text: "loading", Color: "blue"},
 		{Text: "unloading", Color: "purple"},
+		{Text: "unloaded", Color: "purple"},
 		{Text: "unavailable", Color: "red"},
 	}
 }

@@ -205,7 +205,8 @@ func TestLongRequestInFrontRestartsNothing(t *testing.T) {
 		{"a connection that is cut off", []question{{31 * time.Second, canary.Connect}}, true, false, true},
 		{
 			"a connection that is cut off again",
-			[]question{{31 * time.Second, canary.Connect}, {92 * time.Second, canary.Connect}}, true, false, false,
+			[]question{{31 * time.Second, canary.Connect}, {92 * time.Second, canary.Connect}},
+			true, false, false,
 		},
 	} {
 		t.Run(c.says, func(t *testing.T) {

@@ -12,16 +12,25 @@ import (
 // maxModels limits the models of a replica that have series of their own.
 const maxModels = 256
 
-func modelStates() []string { return []string{"ready", "loading", "unloading", "unavailable"} }
+// unloaded is the state of a model that somebody unloaded, which is no trouble.
+const unloaded = "unloaded"
 
-// modelState combines the state in the repository index with whether the page shows counters.
-func modelState(index string, loaded, known bool) string {
+func modelStates() []string {
+	return []string{"ready", "loading", "unloading", unloaded, "unavailable"}
+}
+
+// modelState combines a row of the repository index with whether the page shows counters.
+func modelState(row *engine.ModelState, loaded, known bool) string {
+	index := row.State
 	switch {
 	case index == engine.ModelLoading:
 	case known && !loaded:
 		index = engine.ModelUnavailable
 	case known && index != engine.ModelUnavailable && index != engine.ModelUnloading:
 		index = engine.ModelReady
+	}
+	if index == engine.ModelUnavailable && row.Unloaded() {
+		return unloaded
 	}
 	if state := strings.ToLower(index); slices.Contains(modelStates(), state) {
 		return state
@@ -36,7 +45,7 @@ func describe(b *Basis, rows []engine.ModelState) (all []target.Model) {
 		return nil
 	}
 	for _, row := range rows {
-		all = append(all, b.model(row.Name, row.Version, row.State))
+		all = append(all, b.model(&row))
 	}
 	slices.SortFunc(all, func(x, y target.Model) int {
 		return cmp.Or(strings.Compare(x.Name, y.Name), strings.Compare(x.Version, y.Version))
@@ -48,11 +57,11 @@ func describe(b *Basis, rows []engine.ModelState) (all []target.Model) {
 func count(b *Basis, rows []engine.ModelState) map[string]int {
 	states := make(map[string]int)
 	for state, n := range b.Health.LeftOut {
-		states[modelState(state, false, false)] += n
+		states[modelState(&engine.ModelState{State: state}, false, false)] += n
 	}
 	for _, row := range rows {
 		loaded, known := b.Page.Loaded(row.Name)
-		states[modelState(row.State, loaded, known)]++
+		states[modelState(&row, loaded, known)]++
 	}
 	return states
 }
@@ -105,19 +114,19 @@ func (b *Basis) versions() (all []engine.ModelState) {
 	return all
 }
 
-func (b *Basis) model(name, version, index string) target.Model {
-	loaded, known := b.Page.Loaded(name)
+func (b *Basis) model(row *engine.ModelState) target.Model {
+	loaded, known := b.Page.Loaded(row.Name)
 	m := target.Model{
-		Name:    name,
-		Version: version,
-		ModelID: b.Topology.ModelID(name),
-		Role:    string(b.Topology.Role(name)),
-		State:   modelState(index, loaded, known),
+		Name:    row.Name,
+		Version: row.Version,
+		ModelID: b.Topology.ModelID(row.Name),
+		Role:    string(b.Topology.Role(row.Name)),
+		State:   modelState(row, loaded, known),
 	}
 	if b.Facts == nil {
 		return m
 	}
-	if f := b.Facts.Model(name); f != nil && f.Configured {
+	if f := b.Facts.Model(row.Name); f != nil && f.Configured {
 		m.Backend, m.Platform = f.Backend, f.Platform
 		m.MaxBatchSize, m.Decoupled, m.Batching = new(f.MaxBatchSize), new(f.Decoupled), new(f.Batching != nil)
 		if n := f.InstanceCount(); n > 0 {

@@ -2,6 +2,7 @@ package assess_test
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -51,7 +52,7 @@ func TestModelsBeyondTheLimit(t *testing.T) {
 	for i := range 400 {
 		versions = append(
 			versions,
-			engine.ModelState{Name: fmt.Sprintf("few%02d", i/20), Version: fmt.Sprint(1 + i%20), State: "READY"},
+			engine.ModelState{Name: fmt.Sprintf("few%02d", i/20), Version: strconv.Itoa(1 + i%20), State: "READY"},
 		)
 	}
 	versions = append(versions, broken)
@@ -87,9 +88,9 @@ func TestModelsBeyondTheLimit(t *testing.T) {
 			"most are unloaded", append(unloaded[:400:400], ready[:10]...), nil,
 			[]string{"ready0009"},
 			map[string]string{
-				"ready0009": "ready", "ready0000": "ready", "unavailable0000": "unavailable", "unavailable0399": "",
+				"ready0009": "ready", "ready0000": "ready", "unavailable0000": "unloaded", "unavailable0399": "",
 			},
-			"unavailable 154",
+			"unloaded 154",
 		},
 		{
 			"more failed than fit", append(failed[:300:300], ready[:10]...), nil,
@@ -105,7 +106,8 @@ func TestModelsBeyondTheLimit(t *testing.T) {
 			"unknown 2, ready 65, unavailable 7",
 		},
 		{
-			"many versions of few models", versions, nil, []string{"few19"},
+			"many versions of few models", versions, nil,
+			[]string{"few19"},
 			map[string]string{"few19": "ready", "zzz_broken": "unavailable", "few01": "ready", "few18": ""},
 			"ready 145",
 		},

@@ -651,15 +651,21 @@ func TestModelsWithoutWorkersAreNamed(t *testing.T) {
 	}{
 		{"all have workers", nil, false, assess.Ready, assess.OK, "the API answers 200"},
 		{
-			"one has none", []string{"b"}, false, assess.Ready, assess.Look,
+			"one has none",
+			[]string{"b"},
+			false, assess.Ready, assess.Look,
 			"the API answers 200; the page shows no worker for b",
 		},
 		{
-			"many have none", []string{"b", "c", "d", "e", "f", "g"}, false, assess.Ready, assess.Look,
+			"many have none",
+			[]string{"b", "c", "d", "e", "f", "g"},
+			false, assess.Ready, assess.Look,
 			"the API answers 200; the page shows no worker for b, c, d, e and 2 more",
 		},
 		{
-			"none has any", []string{"b"}, true, assess.NotReady, assess.Broken,
+			"none has any",
+			[]string{"b"},
+			true, assess.NotReady, assess.Broken,
 			"the page shows no worker for any of its models",
 		},
 	} {

@@ -241,20 +241,28 @@ func TestOnlyTritonSaysThatItIsNotReady(t *testing.T) {
 	}{
 		{"Triton exits", response{status: 400}, engine.WordDraining, "the API answers Bad Request"},
 		{
-			"a mesh wants TLS", response{status: 400, body: tls}, engine.WordUnknown,
+			"a mesh wants TLS",
+			response{status: 400, body: tls},
+			engine.WordUnknown,
 			"the API answers Bad Request to http://10.0.0.1:8000/v2/health/ready, as a proxy does and Triton does not " +
 				"(Client sent an HTTP request to an HTTPS server.)",
 		},
 		{
-			"nginx rejects the request", response{status: 400, body: "<html>400 Bad Request</html>"}, engine.WordUnknown,
+			"nginx rejects the request",
+			response{status: 400, body: "<html>400 Bad Request</html>"},
+			engine.WordUnknown,
 			"(<html>400 Bad Request</html>)",
 		},
 		{
-			"a gateway rejects it in JSON", response{status: 400, body: `{"error":"no route"}`}, engine.WordUnknown,
+			"a gateway rejects it in JSON",
+			response{status: 400, body: `{"error":"no route"}`},
+			engine.WordUnknown,
 			"(no route)",
 		},
 		{
-			"a proxy reaches nothing", response{status: 503, body: "<html>no upstream</html>"}, engine.WordUnknown,
+			"a proxy reaches nothing",
+			response{status: 503, body: "<html>no upstream</html>"},
+			engine.WordUnknown,
 			"the API answers Service Unavailable to http://10.0.0.1:8000/v2/health/ready, as a proxy does",
 		},
 		{"a proxy reaches nothing and does not say so", response{status: 503}, engine.WordUnknown, "Triton does not"},

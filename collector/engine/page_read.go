@@ -16,8 +16,11 @@ import (
 // readContent reads the labels of the watched series of a shape.
 func readContent(e *Kind, shape *exposition.Shape, ranks Ranks) *content {
 	c := &content{
-		loaded: make(map[string]bool), versions: make(map[[2]string]bool), names: make(map[string]bool), signals: make(map[Signal]bool),
-		buckets: make(map[string]string), valued: make(map[Signal][]int), counts: make(map[[2]string][]int),
+		loaded:   make(map[string]bool),
+		versions: make(map[[2]string]bool),
+		names:    make(map[string]bool),
+		signals:  make(map[Signal]bool),
+		buckets:  make(map[string]string), valued: make(map[Signal][]int), counts: make(map[[2]string][]int),
 	}
 	index, noModel, modelOf := IndexOf(e), e.noModel, e.modelOf // Labels are those of the server's own page.
 	all := make([]labels.Labels, shape.Watched())
@@ -107,7 +110,7 @@ func (c *content) readSeries(e *Kind, meanings []Indexed, series int, name, noMo
 		nameless := name != "" && name == noModel
 		if !nameless || m.Signal == RequestsFailed {
 			unloaded := e.Quirks(nil).SeriesOutliveModels && name != "" &&
-				!(c.loaded[name] && c.servesVersion(name, lset))
+				(!c.loaded[name] || !c.servesVersion(name, lset))
 			c.readings = append(c.readings, reading{m, int32(series), unloaded, nameless})
 		}
 		if m.Signal == StatedVersion {

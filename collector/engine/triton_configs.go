@@ -140,11 +140,14 @@ func (m ModelState) Rank() int {
 		return rankReady
 	case m.State == "":
 		return rankNever
-	case m.State == ModelUnavailable && (m.Reason == "" || m.Reason == unloaded):
+	case m.State == ModelUnavailable && m.Reason == "", m.Unloaded():
 		return rankUnloaded
 	}
 	return rankReason
 }
+
+// Unloaded reports whether somebody unloaded the model.
+func (m ModelState) Unloaded() bool { return m.State == ModelUnavailable && m.Reason == unloaded }
 
 // Ranks of models.
 const (
