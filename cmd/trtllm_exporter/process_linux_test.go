@@ -120,7 +120,7 @@ func tritonPool(global string, addresses ...string) string {
 	fmt.Fprintf(&b, "global: { %s }\npools:\n  - pool_id: p\n    engine: triton\n    metrics_path: /metrics\n    "+
 		"api_port: 1\n    static_configs:\n", global)
 	for i, address := range addresses {
-		fmt.Fprintf(&b, "      - { targets: [%q], labels: { replica_id: r%d } }\n", address, i)
+		fmt.Fprintf(&b, "      - { targets: [%q], labels: { replica_id: r%[2]d, __param_replica: r%[2]d } }\n", address, i)
 	}
 	return b.String()
 }
