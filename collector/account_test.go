@@ -358,13 +358,13 @@ func TestAccountsNameSeveralProcesses(t *testing.T) {
 		one.Advance(time.Minute)
 		r := startRecording(t, account.Options{}, one)
 		turn := 0
-		r.scraper.page = func(string) (string, error) {
+		r.scraper.changePages(func(string) (string, error) {
 			turn++
 			if turn%2 == 0 {
 				return string(one.Page()), nil
 			}
 			return string(other.Page()), nil
-		}
+		})
 		r.pass(time.Minute)
 		a := r.recorder.Account()
 		require.Equal(t, "p/r0", causesOf(a)[account.Processes])

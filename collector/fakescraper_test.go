@@ -42,7 +42,7 @@ func (p *fakeScraper) Scrape(ctx context.Context, page string, buf []byte) (scra
 		p.started = make(map[string][]time.Time)
 	}
 	p.started[page] = append(p.started[page], time.Now())
-	n := len(p.started[page])
+	n, write := len(p.started[page]), p.page
 	p.mu.Unlock()
 	if p.duration != nil {
 		timer := time.NewTimer(p.duration(page, n))
@@ -54,8 +54,8 @@ func (p *fakeScraper) Scrape(ctx context.Context, page string, buf []byte) (scra
 		}
 	}
 	text, err := tritonPage, error(nil)
-	if p.page != nil {
-		text, err = p.page(page)
+	if write != nil {
+		text, err = write(page)
 	}
 	return scrape.Page{Body: append(buf[:0], text...), ContentType: "text/plain"}, err
 }
@@ -112,6 +112,13 @@ func (*fakeScraper) CloseIdle() {}
 
 // Close implements scrape.Scraper.
 func (*fakeScraper) Close() {}
+
+// changePages changes what pages contain from now on.
+func (p *fakeScraper) changePages(page func(page string) (string, error)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.page = page
+}
 
 // times returns when a page was requested.
 func (p *fakeScraper) times(page string) []time.Time {
