@@ -17,6 +17,7 @@ import (
 // reference, with the reason.
 func expectedEmpty() map[string]string {
 	const sole = "no server here has two versions of a model"
+	const free = "no pool here says what its replicas cost"
 	return map[string]string{
 		"trtllm-versions / Difference in failed requests / A":      sole,
 		"trtllm-versions / Difference in failed requests / B":      sole,
@@ -25,6 +26,10 @@ func expectedEmpty() map[string]string {
 		"trtllm-versions / Difference in time to first token / A":  sole,
 		"trtllm-versions / Difference in time to first token / B":  sole,
 		"trtllm-versions / Worse than the previous version / A":    sole,
+		"trtllm-capacity / Cost per hour / A":                      free,
+		"trtllm-capacity / Cost per million generated tokens / A":  free,
+		"trtllm-capacity / Cost per million generated tokens / B":  free,
+		"trtllm-capacity / Idle replicas / A":                      free,
 		"trtllm-exporter / Dropped series by reason / A":           "no server breaks a limit here",
 		"trtllm-replica / Disaggregated transfers / A":             "no server here is disaggregated",
 		"trtllm-latency / Time between tokens, percentiles / K":    "no pool here has that objective",

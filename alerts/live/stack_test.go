@@ -219,11 +219,8 @@ func values(t *testing.T) alerts.Values {
 	for key, value := range map[string]string{
 		"scrape_interval":        "2500ms",
 		"saturation_window":      "10s",
-		"kv_window":              "10s",
-		"gpu_idle_window":        "10s",
 		"scrape_failures_window": "15s",
 		"replica_suspected_for":  "1m",
-		"dropped_window":         "15s",
 		"skew_window":            "5s",
 		"slo_fast_new":           "5s",
 		"slo_new_window":         "30s",
