@@ -82,7 +82,6 @@ func modelStates() []MappedValue {
 		{Text: "ready", Color: "green"},
 		{Text: "loading", Color: "blue"},
 		{Text: "unloading", Color: "purple"},
-		{Text: "unloaded", Color: "purple"},
 		{Text: "unavailable", Color: "red"},
 	}
 }

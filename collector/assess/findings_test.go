@@ -355,12 +355,10 @@ func TestReplicaSeries(t *testing.T) {
 model_state{model="gone", model_id="gone", pool_id="p", state="ready"} 0
 model_state{model="gone", model_id="gone", pool_id="p", state="loading"} 0
 model_state{model="gone", model_id="gone", pool_id="p", state="unloading"} 0
-model_state{model="gone", model_id="gone", pool_id="p", state="unloaded"} 0
 model_state{model="gone", model_id="gone", pool_id="p", state="unavailable"} 1
 model_state{model="llm", model_id="llm", pool_id="p", state="ready", version="1"} 1
 model_state{model="llm", model_id="llm", pool_id="p", state="loading", version="1"} 0
 model_state{model="llm", model_id="llm", pool_id="p", state="unloading", version="1"} 0
-model_state{model="llm", model_id="llm", pool_id="p", state="unloaded", version="1"} 0
 model_state{model="llm", model_id="llm", pool_id="p", state="unavailable", version="1"} 0
 model_info{model="gone", model_id="gone", pool_id="p", role="single"} 1
 model_info{backend="tensorrtllm", decoupled="true", dynamic_batching="true", instance_count="1", max_batch_size="8", model="llm", model_id="llm", pool_id="p", role="single", version="1"} 1

@@ -12,25 +12,16 @@ import (
 // maxModels limits the models of a replica that have series of their own.
 const maxModels = 256
 
-// unloaded is the state of a model that somebody unloaded, which is no trouble.
-const unloaded = "unloaded"
+func modelStates() []string { return []string{"ready", "loading", "unloading", "unavailable"} }
 
-func modelStates() []string {
-	return []string{"ready", "loading", "unloading", unloaded, "unavailable"}
-}
-
-// modelState combines a row of the repository index with whether the page shows counters.
-func modelState(row *engine.ModelState, loaded, known bool) string {
-	index := row.State
+// modelState combines the state in the repository index with whether the page shows counters.
+func modelState(index string, loaded, known bool) string {
 	switch {
 	case index == engine.ModelLoading:
 	case known && !loaded:
 		index = engine.ModelUnavailable
 	case known && index != engine.ModelUnavailable && index != engine.ModelUnloading:
 		index = engine.ModelReady
-	}
-	if index == engine.ModelUnavailable && row.Unloaded() {
-		return unloaded
 	}
 	if state := strings.ToLower(index); slices.Contains(modelStates(), state) {
 		return state
@@ -57,11 +48,11 @@ func describe(b *Basis, rows []engine.ModelState) (all []target.Model) {
 func count(b *Basis, rows []engine.ModelState) map[string]int {
 	states := make(map[string]int)
 	for state, n := range b.Health.LeftOut {
-		states[modelState(&engine.ModelState{State: state}, false, false)] += n
+		states[modelState(state, false, false)] += n
 	}
 	for _, row := range rows {
 		loaded, known := b.Page.Loaded(row.Name)
-		states[modelState(&row, loaded, known)]++
+		states[modelState(row.State, loaded, known)]++
 	}
 	return states
 }
@@ -121,7 +112,7 @@ func (b *Basis) model(row *engine.ModelState) target.Model {
 		Version: row.Version,
 		ModelID: b.Topology.ModelID(row.Name),
 		Role:    string(b.Topology.Role(row.Name)),
-		State:   modelState(row, loaded, known),
+		State:   modelState(row.State, loaded, known),
 	}
 	if b.Facts == nil {
 		return m

@@ -4,8 +4,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
 func TestModelStateFromIndexAndPage(t *testing.T) {
@@ -13,23 +11,19 @@ func TestModelStateFromIndexAndPage(t *testing.T) {
 		name, index   string
 		loaded, known bool
 		want          string
-		reason        string
 	}{
-		{"index and page agree", "READY", true, true, "ready", ""},
-		{"the page is not known", "READY", false, false, "ready", ""},
-		{"the page lost its core series", "READY", false, true, "unavailable", ""},
-		{"it loads, so the page has none yet", "LOADING", false, true, "loading", ""},
-		{"it unloads, with all its series", "UNLOADING", true, true, "unloading", ""},
-		{"removed, with an older page", "UNAVAILABLE", true, true, "unavailable", ""},
-		{"unloaded", "UNAVAILABLE", false, true, "unloaded", "unloaded"},
-		{"unloaded, with an older page", "UNAVAILABLE", true, true, "unloaded", "unloaded"},
-		{"it failed to load", "UNAVAILABLE", false, true, "unavailable", "failed to load"},
-		{"only the page speaks", "", true, true, "ready", ""},
-		{"only on the page", "", false, true, "unavailable", ""},
-		{"nothing is known", "", false, false, "", ""},
+		{"index and page agree", "READY", true, true, "ready"},
+		{"the page is not known", "READY", false, false, "ready"},
+		{"the page lost its core series", "READY", false, true, "unavailable"},
+		{"it loads, so the page has none yet", "LOADING", false, true, "loading"},
+		{"it unloads, with all its series", "UNLOADING", true, true, "unloading"},
+		{"removed, with an older page", "UNAVAILABLE", true, true, "unavailable"},
+		{"only the page speaks", "", true, true, "ready"},
+		{"only on the page", "", false, true, "unavailable"},
+		{"nothing is known", "", false, false, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			require.Equal(t, c.want, modelState(&engine.ModelState{State: c.index, Reason: c.reason}, c.loaded, c.known))
+			require.Equal(t, c.want, modelState(c.index, c.loaded, c.known))
 		})
 	}
 }

@@ -88,9 +88,9 @@ func TestModelsBeyondTheLimit(t *testing.T) {
 			"most are unloaded", append(unloaded[:400:400], ready[:10]...), nil,
 			[]string{"ready0009"},
 			map[string]string{
-				"ready0009": "ready", "ready0000": "ready", "unavailable0000": "unloaded", "unavailable0399": "",
+				"ready0009": "ready", "ready0000": "ready", "unavailable0000": "unavailable", "unavailable0399": "",
 			},
-			"unloaded 154",
+			"unavailable 154",
 		},
 		{
 			"more failed than fit", append(failed[:300:300], ready[:10]...), nil,

@@ -140,14 +140,11 @@ func (m ModelState) Rank() int {
 		return rankReady
 	case m.State == "":
 		return rankNever
-	case m.State == ModelUnavailable && m.Reason == "", m.Unloaded():
+	case m.State == ModelUnavailable && (m.Reason == "" || m.Reason == unloaded):
 		return rankUnloaded
 	}
 	return rankReason
 }
-
-// Unloaded reports whether somebody unloaded the model.
-func (m ModelState) Unloaded() bool { return m.State == ModelUnavailable && m.Reason == unloaded }
 
 // Ranks of models.
 const (

@@ -248,8 +248,8 @@ func reloads(l *life, s *tritonServer) []step {
 				indexed(s, "tensorrt_llm", "UNAVAILABLE unloaded"),
 				indexed(s, "ensemble", "UNAVAILABLE unloaded"),
 				models(detected, map[string]string{
-					"ensemble":         "unloaded",
-					"tensorrt_llm":     "unloaded",
+					"ensemble":         "unavailable",
+					"tensorrt_llm":     "unavailable",
 					"preprocessing":    "ready",
 					"tensorrt_llm_bls": "ready",
 				}),
