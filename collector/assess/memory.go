@@ -15,8 +15,8 @@ type Memory struct {
 	// Canary is the record of the canary.
 	Canary canary.Record
 	// notReadySince is when the API began to answer that the server is not ready, denied its last answer, at
-	// deniedAt, if the server does not serve by that. FailedScrapes counts the failed scrapes in a row, the first of which
-	// failed at noPageSince.
+	// deniedAt, if the server does not serve by that. failedScrapes counts the failed scrapes in a row, the
+	// first of which failed at noPageSince.
 	notReadySince time.Time
 	denied        *engine.Health
 	deniedAt      time.Time
@@ -24,14 +24,14 @@ type Memory struct {
 	noPageSince   time.Time
 	// accused is since when a question could tell more about what the pages say.
 	accused time.Time
-	// questions holds the last answers to such questions by what they were about, see [Question], canary that
-	// to the canary's requests, which has no report here.
+	// questions holds the last answers to such questions by what they were about, see [Question].
+	// canarySilent is what answer.silent is of a question, for the canary's requests.
 	// awaited is when the one was sent that has no answer yet, asked when the last one was sent, and about
 	// which entry. again is true if it must be repeated until it is answered, whatever the pages say, and
 	// at once when work moves that stood still when it was asked; movements and served are what had moved
 	// and ended then.
 	questions      map[Entry]answer
-	canary         answer
+	canarySilent   time.Time
 	awaited, asked time.Time
 	about          Entry
 	again, stood   bool
@@ -50,15 +50,16 @@ type answer struct {
 	silent time.Time
 }
 
-// next returns the answer after this one.
-func (a answer) next(report canary.Report) answer {
+// silentSince returns since when questions get no word, after one more; before is what it returned for the
+// last one.
+func silentSince(before time.Time, report *canary.Report) time.Time {
 	switch {
 	case !report.Result.Silent():
-		return answer{Report: report}
-	case a.silent.IsZero():
-		return answer{report, report.Asked}
+		return time.Time{}
+	case before.IsZero():
+		return report.Asked
 	}
-	return answer{report, a.silent}
+	return before
 }
 
 // others follows the requests of others since the canary's request was sent, or the first of those
@@ -133,7 +134,7 @@ func (m *Memory) Health(now time.Time, h *engine.Health) {
 func (m *Memory) NewProcess() {
 	m.notReadySince, m.awaited, m.accused = time.Time{}, time.Time{}, time.Time{}
 	m.denied = nil
-	m.questions, m.canary, m.again = nil, answer{}, false
+	m.questions, m.canarySilent, m.again = nil, time.Time{}, false
 	m.others = others{}
 	m.Canary.NewProcess()
 }
@@ -193,7 +194,7 @@ func (m *Memory) Answer(report canary.Report, remembered bool) {
 	if m.questions == nil {
 		m.questions = make(map[Entry]answer)
 	}
-	m.questions[m.about] = m.questions[m.about].next(report)
+	m.questions[m.about] = answer{report, silentSince(m.questions[m.about].silent, &report)}
 	m.again = remembered && !report.Result.Answered()
 }
 
@@ -207,7 +208,7 @@ func (m *Memory) CanaryAsked(now time.Time) {
 // CanaryAnswered notes that a request of the canary ended and was recorded.
 func (m *Memory) CanaryAnswered() {
 	if s := m.Canary.Last(); s != nil {
-		m.canary = m.canary.next(s.Last)
+		m.canarySilent = silentSince(m.canarySilent, &s.Last)
 	}
 	if m.others.acquit() {
 		m.Canary.Acquit()
@@ -236,7 +237,7 @@ func (m *Memory) recallQuestions() []Question {
 		all = append(all, m.recall(entry, last))
 	}
 	if s := m.Canary.Last(); s != nil {
-		all = append(all, m.recall(Entry{}, answer{s.Last, m.canary.silent}))
+		all = append(all, m.recall(Entry{}, answer{s.Last, m.canarySilent}))
 	}
 	return all
 }

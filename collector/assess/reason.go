@@ -115,7 +115,7 @@ func (e *Evidence) reason(state State, w Witnesses, r *Ruling) string {
 	case Starting, Silent:
 	}
 	if state == Failing || state == Stalled || state == NotReady {
-		text += e.proof(state, w, r)
+		text += e.proof(w, r)
 	}
 	return text
 }
@@ -132,9 +132,9 @@ func (e *Evidence) unknown() string {
 }
 
 // proof says what joined an accusation, empty if nothing did.
-func (e *Evidence) proof(state State, w Witnesses, r *Ruling) string {
+func (e *Evidence) proof(w Witnesses, r *Ruling) string {
 	switch {
-	case w.Question == Unheard && r.Live != Fail && state == Stalled:
+	case w.Question == Unheard && r.State == Stalled:
 		return ", and the exporter's own request failed: " + e.failedQuestion(w.Accusation) +
 			"; that may have another reason, so that only another question that fails makes live 503"
 	case r.Live != Fail:
