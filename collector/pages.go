@@ -23,16 +23,17 @@ type candidate struct {
 // from one page would count twice. It records the others as dropped. A pod that is being deleted may
 // have the address of its successor, and registries list a server that was renamed under both names.
 func onePerPage(all []candidate, s *target.PoolDiscovery) (kept []*target.Target) {
-	chosen := make(map[string]*candidate, len(all))
+	pages, chosen := make([]string, len(all)), make(map[string]*candidate, len(all))
 	for i := range all {
 		c := &all[i]
-		if other := chosen[c.page()]; other == nil || c.precedes(other) {
-			chosen[c.page()] = c
+		pages[i] = c.page()
+		if other := chosen[pages[i]]; other == nil || c.precedes(other) {
+			chosen[pages[i]] = c
 		}
 	}
 	for i := range all {
 		c := &all[i]
-		if one := chosen[c.page()]; one != c {
+		if one := chosen[pages[i]]; one != c {
 			address := withoutSecrets(c.labels.Get(model.AddressLabel))
 			s.Drop(c.source, address, fmt.Sprintf("%s has the same page as %s", c.ReplicaID, one.ReplicaID))
 			continue

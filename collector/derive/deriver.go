@@ -173,9 +173,13 @@ func (d *Deriver) Unmapped(block *exposition.Block) *exposition.Block {
 
 // repeated returns which values of the page a derived series has, among those that are written.
 func (d *Deriver) repeated() map[exposition.ValueIndex]bool {
+	lines := make([]int, d.series.Lines())
+	for i := range lines {
+		lines[i] = i
+	}
 	written := make(map[exposition.ValueIndex]bool)
-	for line := range d.series.Lines() {
-		written[d.series.ValueIndexes([]int{line})[0]] = true
+	for _, value := range d.series.ValueIndexes(lines) {
+		written[value] = true
 	}
 	values := make(map[exposition.ValueIndex]bool)
 	for _, r := range d.index.repeated {

@@ -80,7 +80,7 @@ func requestsTotal(v *View, version *Model, out *Out) {
 	trusted := v.Trust(version, frozenCounters, survivedFailures)
 	for _, class := range o.shown {
 		t := o.tally(class)
-		if class == engine.ClassOK && version.name != "" && !o.complete {
+		if class == engine.ClassOK && !o.trusted(version) {
 			class = engine.ClassUnknown
 		}
 		n, ok := v.window.totals(t.columns)
