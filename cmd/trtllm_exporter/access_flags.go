@@ -34,6 +34,21 @@ func (f *accessFlags) declare(cmd *kingpin.CmdClause) {
 
 func (f *accessFlags) given() bool { return *f != accessFlags{} }
 
+// checkBeside also checks what only goes with a configuration file, or only without one: its name, a pool of
+// it, and files of kinds, each empty if it is not given.
+func (f *accessFlags) checkBeside(file, poolID string, kindsFiles []string) error {
+	switch {
+	case file == "" && poolID != "":
+		return errors.New("--pool-id names a pool of a file; give --config.file FILE too")
+	case file != "" && f.given():
+		return errors.New("--config.file and flags for TLS or credentials are both given; the pools of the file " +
+			"have these as keys")
+	case file != "" && len(kindsFiles) > 0:
+		return errors.New("--config.file and --kinds-file are both given; set kinds_file in the file")
+	}
+	return f.check()
+}
+
 func (f *accessFlags) check() error {
 	switch {
 	case (f.cert == "") != (f.key == ""):

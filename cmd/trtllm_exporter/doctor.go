@@ -75,17 +75,10 @@ func (f *doctorFlags) check() error {
 	case len(f.urls) == 0 && (f.poolID != "" || f.apiPort != 0 || f.apiPath != ""):
 		return errors.New("--pool-id, --api-port and --api-path are for servers that are named; name one by its " +
 			"url or host:port, or leave them out")
-	case f.file == "" && f.poolID != "":
-		return errors.New("--pool-id names a pool of a file; give --config.file FILE too")
-	case f.file != "" && f.access.given():
-		return errors.New("--config.file and flags for TLS or credentials are both given; the pool of the file has " +
-			"these as keys")
-	case f.file != "" && len(f.kindsFiles) > 0:
-		return errors.New("--config.file and --kinds-file are both given; set kinds_file in the file")
 	case f.timeout <= 0:
 		return errors.New("--timeout must be longer than 0")
 	}
-	return f.access.check()
+	return f.access.checkBeside(f.file, f.poolID, f.kindsFiles)
 }
 
 // loadUnsharded loads a file with the targets of all shards, unless the file itself sets the

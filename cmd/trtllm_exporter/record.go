@@ -96,13 +96,6 @@ func (f *recordFlags) check() error {
 	case len(f.targets) == 0 && f.file == "":
 		return errors.New("no server is named; give --target URL (repeatable) or --config.file FILE, like: " +
 			"trtllm_exporter record --for 5m --target localhost:8002")
-	case f.file == "" && f.poolID != "":
-		return errors.New("--pool-id names a pool of a file; give --config.file FILE too")
-	case f.file != "" && f.access.given():
-		return errors.New("--config.file and flags for TLS or credentials are both given; the pools of the file have " +
-			"these as keys")
-	case f.file != "" && len(f.kindsFiles) > 0:
-		return errors.New("--config.file and --kinds-file are both given; set kinds_file in the file")
 	case len(f.command) > 0 && f.length != 0:
 		return errors.New("--for and a command are both given; the command ends the recording, so leave --for out")
 	case f.length < 0 || f.skip < 0:
@@ -117,7 +110,7 @@ func (f *recordFlags) check() error {
 			return fmt.Errorf("the command cannot be run: %w", err)
 		}
 	}
-	return f.access.check()
+	return f.access.checkBeside(f.file, f.poolID, f.kindsFiles)
 }
 
 // load returns the configuration of the servers. Nothing is sent to their models: no request of the
@@ -236,7 +229,7 @@ func (r *recording) begin(ctx context.Context) error {
 	return nil
 }
 
-// stretch waits for the end of the command, or of the time. The error is that of the command.
+// stretch waits until the command or the time ends. It returns the command's error.
 func (r *recording) stretch(ctx context.Context) error {
 	if len(r.command) == 0 {
 		r.until(ctx, cmp.Or(r.length, 1<<62), func() bool { return false })

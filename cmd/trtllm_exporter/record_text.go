@@ -118,7 +118,7 @@ func writeFigures(p *textTable, f *account.Figures) {
 	writeAbsent(p, f.Absent)
 }
 
-// steadiness says whether the queue still grew.
+// steadiness returns a sentence about whether the queue was still growing.
 func steadiness(f *account.Figures) string {
 	switch {
 	case f.Steady == nil:

@@ -62,16 +62,13 @@ func (f *topFlags) check() error {
 	switch {
 	case len(f.targets) > 0 && f.file != "":
 		return errors.New("--config.file and --target are both given; name targets in the file, or leave the file out")
-	case f.file != "" && f.access.given():
-		return errors.New("--config.file and flags for TLS or credentials are both given; the pools of the file " +
-			"have these as keys")
 	case f.direct() && f.url != "http://"+defaultAddress:
 		return errors.New("an exporter and servers are both named; leave the URL of the exporter out, or --target " +
 			"and --config.file")
 	case f.interval < 100*time.Millisecond:
 		return errors.New("--every must be 100ms or more")
 	}
-	return f.access.check()
+	return f.access.checkBeside(f.file, "", nil)
 }
 
 // direct reports whether servers are queried instead of an exporter.
