@@ -31,21 +31,21 @@ func TestPromtoolAcceptsRulesAndConfiguration(t *testing.T) {
 	fixture.Run(t, dir, promtool, "check", "config", "--lint=all", "prometheus.yml")
 }
 
-func TestQuantitiesComeFromOneTier(t *testing.T) {
+// TestRecords plays files of promtool tests through the shipped rules.
+func TestRecords(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("testdata/tiers.yaml")
-	require.NoError(t, err)
-	_, tests, _ := strings.Cut(string(text), "tests:\n")
-	check(t, rendered(t), "15s", tests)
-}
-
-// TestCostsCountEachReplicaOnce has exporters that watch the same replicas, and exporters that share them.
-func TestCostsCountEachReplicaOnce(t *testing.T) {
-	t.Parallel()
-	text, err := os.ReadFile("testdata/cost.yaml")
-	require.NoError(t, err)
-	_, tests, _ := strings.Cut(string(text), "tests:\n")
-	check(t, rendered(t), "15s", tests)
+	for name, file := range map[string]string{
+		"quantities come from one tier":                                      "tiers.yaml",
+		"costs count each replica once, whether exporters share them or not": "cost.yaml",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			text, err := os.ReadFile(filepath.Join("testdata", file))
+			require.NoError(t, err)
+			_, tests, _ := strings.Cut(string(text), "tests:\n")
+			check(t, rendered(t), "15s", tests)
+		})
+	}
 }
 
 func TestAlertmanagerRouting(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 // watched is a pool of four replicas whose first ones live as given, and its exporter.
 type watched struct {
 	name string
-	// lives are those of the replicas; asleep is set if they sleep from the event on.
+	// lives says how each replica fares; asleep is true if all sleep after the event.
 	lives  [4]life
 	asleep bool
 	// exporter is up as given.

@@ -31,7 +31,7 @@ type Replica struct {
 	Engine    string `json:"engine,omitempty"`
 	Version   string `json:"engine_version,omitempty"`
 	Tier      string `json:"tier,omitempty"`
-	// State and Reason are those of the last page.
+	// State and Reason are what the last page showed.
 	State  string `json:"state,omitempty"`
 	Reason string `json:"state_reason,omitempty"`
 	// Pages and Failed count scrapes in the stretch with and without a page.
@@ -55,7 +55,7 @@ type Figures struct {
 	Requests     map[engine.Class]float64 `json:"requests,omitempty"`
 	RequestSpeed *float64                 `json:"requests_per_second,omitempty"`
 	Prompt       *float64                 `json:"prompt_tokens,omitempty"`
-	// Generated tokens are those of ended requests unless the server counts them as they come.
+	// Generated counts tokens of requests that ended, or all tokens if the server counts each at once.
 	Generated       *float64 `json:"generated_tokens,omitempty"`
 	PromptSpeed     *float64 `json:"prompt_tokens_per_second,omitempty"`
 	GenerationSpeed *float64 `json:"generated_tokens_per_second,omitempty"`
@@ -74,7 +74,7 @@ type Figures struct {
 	Cache       *Level   `json:"kv_cache_ratio,omitempty"`
 	Reused      *float64 `json:"reuse_ratio,omitempty"`
 	Preemptions *float64 `json:"preemptions,omitempty"`
-	// Energy is that of the GPUs of the servers, whatever used them.
+	// Energy is what the servers' GPUs consumed, whatever used them.
 	Energy         *float64 `json:"energy_joules,omitempty"`
 	EnergyPerToken *float64 `json:"energy_joules_per_token,omitempty"`
 	// Steady is false if the queue still grew at its highest point: then the rates are no capacity.

@@ -9,5 +9,5 @@
 // sums. Requests at once are sampled by the pages. Percentiles are the bounds of the bucket that
 // they fall into.
 //
-// Begin reading at [Recorder.Add] or, for the result, at [Account].
+// Start reading at [Recorder.Add]; [Account] is the result.
 package account

@@ -99,11 +99,7 @@ func TestNoRateExceedsWhatHappened(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(3, 5))
 	for range 300 {
-		moves := make([]byte, 3*(2+rng.IntN(60)))
-		for i := range moves {
-			moves[i] = byte(rng.IntN(256))
-		}
-		checkLate(t, moves)
+		checkLate(t, randomMoves(rng))
 	}
 }
 

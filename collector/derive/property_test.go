@@ -174,12 +174,17 @@ func TestRatesUseWholeSpans(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(7, 11))
 	for range 150 {
-		moves := make([]byte, 3*(2+rng.IntN(60)))
-		for i := range moves {
-			moves[i] = byte(rng.IntN(256))
-		}
-		checkHistory(t, moves)
+		checkHistory(t, randomMoves(rng))
 	}
+}
+
+// randomMoves returns a history of up to 61 pages, of three bytes each.
+func randomMoves(rng *rand.Rand) []byte {
+	moves := make([]byte, 3*(2+rng.IntN(60)))
+	for i := range moves {
+		moves[i] = byte(rng.IntN(256))
+	}
+	return moves
 }
 
 func FuzzRatesUseWholeSpans(f *testing.F) {
