@@ -108,7 +108,7 @@ func (ix *index) check(source int) {
 // readRow reads the columns. Invalid values become NaN and are counted.
 func (ix *index) readRow(page *exposition.Block, row []float64, stats *Stats) {
 	page.Numbers(ix.places, row)
-	if !page.NonNegative() {
+	if !page.Plausible() {
 		ix.countInvalid(page, row, stats)
 	}
 	for i := range ix.scaled {
@@ -133,20 +133,20 @@ func (ix *index) readRow(page *exposition.Block, row []float64, stats *Stats) {
 	}
 }
 
-// countInvalid counts invalid values and removes negative ones from the row: nothing that servers count
-// or measure is less than 0.
+// countInvalid counts invalid values and removes impossible ones from the row: nothing that servers count
+// or measure is less than 0, and a number without a sign that falls below it is larger than any other.
 func (c *columns) countInvalid(page *exposition.Block, row []float64, stats *Stats) {
 	for i := range c.samples {
 		s := &c.samples[i]
 		switch v := page.Number(s.place); {
 		case v != v && !s.quantile:
 			stats.NonFinite++
-		case v < 0:
+		case finite(v) && !possible(v):
 			stats.Impossible++
 		}
 	}
 	for i := range row {
-		if row[i] < 0 {
+		if !possible(row[i]) {
 			row[i] = math.NaN()
 		}
 	}

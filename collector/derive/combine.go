@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
 // combined combines the newest values of columns into one.
@@ -77,6 +78,9 @@ func sumOf(row []float64, columns []int) (sum float64) {
 
 // finite reports whether a value is neither NaN nor infinite.
 func finite(v float64) bool { return v-v == 0 }
+
+// possible reports whether a server may count or measure a value.
+func possible(v float64) bool { return v >= 0 && v < exposition.Overflow }
 
 // flag returns 1 or 0.
 func flag(on bool) float64 {

@@ -114,11 +114,11 @@ func (g *group) valid(page *exposition.Block) bool {
 	return finite(g.sum.onPage(page)) && finite(count) && count >= previous
 }
 
-// onPage returns the sum of the numbers on a page, or NaN if any is negative.
+// onPage returns the sum of the numbers on a page, or NaN if any is impossible.
 func (n *part) onPage(page *exposition.Block) (sum float64) {
 	for _, place := range n.places {
 		v := page.Number(place)
-		if v < 0 {
+		if !possible(v) {
 			return math.NaN()
 		}
 		sum += v

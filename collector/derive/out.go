@@ -114,7 +114,7 @@ func (o *Out) copy(g *group, numbers *numbers, shift int) {
 
 func (c *copiedNumber) copy(n, shift int, page, block *exposition.Block) {
 	switch v := page.Number(c.place); {
-	case v != v || v < 0 || v == 0 && c.notZero || c.share && v/math.Pow10(shift) > 1:
+	case !possible(v) || v == 0 && c.notZero || c.share && v/math.Pow10(shift) > 1:
 	case shift == 0:
 		block.CopyText(n, page, c.place)
 	default:

@@ -130,6 +130,7 @@ func TestImpossibleValuesAreAbsent(t *testing.T) {
 	for _, c := range []struct{ line, absent string }{
 		{`vllm:num_requests_waiting{model_name="m",engine="0"} -1`, "queue_depth"},
 		{`vllm:num_requests_running{model_name="m",engine="0"} -1`, "requests_running"},
+		{`vllm:num_requests_running{model_name="m",engine="0"} 18446744073709551615`, "requests_running"},
 		{`vllm:kv_cache_usage_perc{model_name="m",engine="0"} 1.7`, "kv_cache_utilization_ratio"},
 		{`vllm:kv_cache_usage_perc{model_name="m",engine="0"} -0.1`, "kv_cache_utilization_ratio"},
 	} {
@@ -629,7 +630,7 @@ func TestHistogramsAreSummedOrAbsent(t *testing.T) {
 				`bucket{le="1.0", `:  2,
 				`bucket{le="5.0", `:  6,
 				`bucket{le="+Inf", `: 8,
-				"sum{":               1.7e308,
+				"sum{":               9e18,
 				"count{":             8,
 			},
 		},
@@ -644,7 +645,7 @@ func TestHistogramsAreSummedOrAbsent(t *testing.T) {
 				`bucket{le="1.0", `:  1,
 				`bucket{le="5.0", `:  12,
 				`bucket{le="+Inf", `: 13,
-				"sum{":               1.7e308,
+				"sum{":               9e18,
 				"count{":             13,
 			},
 		},
@@ -653,7 +654,7 @@ func TestHistogramsAreSummedOrAbsent(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b, broken := newBench(t, engine.VLLM, "m"), uint64(1)
-			got := b.page(append(rank("1", "1.7e308", "1", "3", "4"), c.other...)...)
+			got := b.page(append(rank("1", "9e18", "1", "3", "4"), c.other...)...)
 			for series, want := range c.want {
 				broken = 0
 				require.Equal(t, want, got.get(t, `request_duration_seconds_`+series+`model_id="m"}`))

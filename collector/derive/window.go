@@ -48,8 +48,8 @@ type Stats struct {
 	ClockJumps uint64
 	// NonFinite counts values that were NaN or infinite.
 	NonFinite uint64
-	// Impossible counts negative values, and shares above 1, BrokenHistograms incomplete or non-cumulative
-	// histograms.
+	// Impossible counts values below 0 or as large as what fell below it, and shares above 1, BrokenHistograms
+	// incomplete or non-cumulative histograms.
 	Impossible, BrokenHistograms uint64
 }
 

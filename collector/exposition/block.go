@@ -16,8 +16,8 @@ type Block struct {
 	spans []Span
 	// numbers are the parsed values of a page; nil in a computed block.
 	numbers []float64
-	// nonNegative is the result of [Block.NonNegative].
-	nonNegative bool
+	// plausible is the result of [Block.Plausible].
+	plausible bool
 }
 
 // Shape returns the constant part of the block.
@@ -25,14 +25,14 @@ func (b *Block) Shape() *Shape { return b.shape }
 
 func (b *Block) allocate(values, size int) {
 	b.data = make([]byte, 0, size)
-	b.spans, b.numbers, b.nonNegative = make([]Span, values), make([]float64, values), true
+	b.spans, b.numbers, b.plausible = make([]Span, values), make([]float64, values), true
 }
 
 func (b *Block) setParsed(n uint32, text []byte, v float64) {
 	start := uint32(len(b.data))
 	b.data = append(b.data, text...)
 	b.spans[n], b.numbers[n] = Span{start, uint32(len(b.data))}, v
-	b.nonNegative = b.nonNegative && v >= 0 && v <= math.MaxFloat64
+	b.plausible = b.plausible && v >= 0 && v < Overflow
 }
 
 // Text returns the value of a line as written on the page, nil if absent. The bytes
@@ -72,9 +72,12 @@ func (b *Block) Numbers(indexes []ValueIndex, row []float64) {
 	}
 }
 
-// NonNegative reports whether every value of the page is finite and not negative, so that readers
-// need not check each value.
-func (b *Block) NonNegative() bool { return b.nonNegative }
+// Overflow is the least value that nothing reaches but a number of 64 bits that fell below 0.
+const Overflow = 1 << 63
+
+// Plausible reports whether every value of the page is finite, not negative and below [Overflow], so that
+// readers need not check each value.
+func (b *Block) Plausible() bool { return b.plausible }
 
 // CopyText sets series n of a computed block to the text of a value of a page.
 func (b *Block) CopyText(n int, page *Block, i ValueIndex) {
