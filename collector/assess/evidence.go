@@ -26,6 +26,8 @@ type Evidence struct {
 	API      API
 	// Routes is true for a router, Unrouted if it can send requests for none of the models anywhere.
 	Routes, Unrouted bool
+	// ServesNevertheless is true for a router that serves requests which came after it said that it has no worker.
+	ServesNevertheless bool
 	// UnroutedModels are those that it can send requests for nowhere.
 	UnroutedModels []string
 	// Unserved explains why a ready server serves none of its models; empty if it may serve one.
@@ -359,6 +361,9 @@ func (e *Evidence) word(a Accusation) Word {
 	case said == engine.WordStarting, said == engine.WordNotReady && !e.Scrape.OK && !e.Scrape.Seen:
 		return SaysStarting
 	case e.Routes && api.API == engine.APINotReady, e.Scrape.OK && e.Unrouted:
+		if e.ServesNevertheless && a != NothingMoves && e.Processes == 0 {
+			return SaysNoWorkersWrongly
+		}
 		return SaysNoWorkers
 	case api.API == engine.APINotReady && e.admits(a):
 		return AdmitsFailure

@@ -40,6 +40,7 @@ type Memory struct {
 	// steps is how many pages showed steps of the engine, askedSteps when the question was sent.
 	steps, askedSteps int
 	others            others
+	denial            denial
 }
 
 // answer is the last answer to a question. Silent is when the first of the questions was sent that got no
@@ -77,11 +78,34 @@ type others struct {
 	known bool
 }
 
+// denial is what a router serves while it says that it has no worker. Requests in flight when it said so may
+// end well without one; when more do, it got them afterwards.
+type denial struct {
+	// since is when it first said so, or zero. Based is true once a page that was requested afterwards shows
+	// what had ended well, and what was in flight.
+	since            time.Time
+	based            bool
+	served, inFlight float64
+	// wrong is true once such requests ended well: it is not believed until it says something else.
+	wrong bool
+}
+
+func (d *denial) page(requested time.Time, c *derive.Conditions) {
+	switch {
+	case d.since.IsZero() || !requested.After(d.since) || !c.InFlightKnown:
+	case !d.based:
+		d.based, d.served, d.inFlight = true, c.Served, c.InFlight
+	default:
+		d.wrong = d.wrong || c.Served-d.served > d.inFlight
+	}
+}
+
 func (o *others) acquit() bool { return o.ended > 0 || o.moved }
 
 // Page takes a page into account that was requested at a time.
 func (m *Memory) Page(requested time.Time, c *derive.Conditions) {
 	m.failedScrapes, m.steps = 0, c.Steps
+	m.denial.page(requested, c)
 	o := &m.others
 	switch {
 	case o.asked.IsZero() || !requested.After(o.asked):
@@ -130,12 +154,22 @@ func (m *Memory) Health(now time.Time, h *engine.Health) {
 	}
 }
 
+// Heard takes into account what the replica says of itself, by a verdict.
+func (m *Memory) Heard(now time.Time, w Word) {
+	switch {
+	case w != SaysNoWorkers && w != SaysNoWorkersWrongly:
+		m.denial = denial{}
+	case m.denial.since.IsZero():
+		m.denial.since = now
+	}
+}
+
 // NewProcess forgets what was known of the process that answered before.
 func (m *Memory) NewProcess() {
 	m.notReadySince, m.awaited, m.accused = time.Time{}, time.Time{}, time.Time{}
 	m.denied = nil
 	m.questions, m.canarySilent, m.again = nil, time.Time{}, false
-	m.others = others{}
+	m.others, m.denial = others{}, denial{}
 	m.Canary.NewProcess()
 }
 
@@ -219,6 +253,7 @@ func (m *Memory) CanaryAnswered() {
 func (m *Memory) Recall(e *Evidence) {
 	e.Scrape.Again, e.Scrape.Since = m.failedScrapes > 1, m.noPageSince
 	e.API.NotReadySince = m.notReadySince
+	e.ServesNevertheless = m.denial.wrong
 	if m.denied != nil && e.API.Silent() {
 		e.API.Health, e.API.SilentSince = *m.denied, m.deniedAt
 		e.API.Detail += ", and has not said anything since"

@@ -280,3 +280,55 @@ func TestSilenceTakesNothingBack(t *testing.T) {
 		})
 	}
 }
+
+// TestRouterThatServesIsBelieved has a router that says it has no worker. Each page is the requests that ended
+// well so far and those in flight.
+func TestRouterThatServesIsBelieved(t *testing.T) {
+	type page struct{ served, inFlight float64 }
+	nobody := engine.Health{API: engine.APINotReady, LiveKnown: true, Live: true, Detail: "the frontend has no worker"}
+	serves := engine.Health{API: engine.APIReady, LiveKnown: true, Live: true}
+	for _, c := range []struct {
+		name  string
+		pages []page
+		// says is what it says at the end.
+		says engine.Health
+		want assess.State
+	}{
+		{"nobody asks", []page{{10, 0}, {10, 0}, {10, 0}}, nobody, assess.NotReady},
+		{"those in flight end well", []page{{10, 4}, {12, 2}, {14, 0}}, nobody, assess.NotReady},
+		{"others come and wait", []page{{10, 4}, {12, 9}, {14, 12}}, nobody, assess.NotReady},
+		{"others come and end well", []page{{10, 4}, {12, 4}, {15, 4}}, nobody, assess.Ready},
+		{"one page alone", []page{{99, 0}}, nobody, assess.NotReady},
+		{"it has workers again", []page{{10, 0}, {10, 0}}, serves, assess.Ready},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var m assess.Memory
+			judge := func(h engine.Health, at time.Time) assess.Verdict {
+				m.Health(at, &h)
+				e := changed(serving(), func(e *assess.Evidence) {
+					e.Routes = true
+					e.API = assess.API{Health: h, SamePort: true}
+					m.Recall(e)
+				})
+				v := assess.Judge(&e)
+				m.Heard(at, v.Witnesses.Word)
+				return v
+			}
+			require.Equal(t, assess.NotReady, judge(nobody, two).State)
+			for i, p := range c.pages {
+				m.Page(two.Add(time.Duration(i+1)*time.Second), &derive.Conditions{
+					Served:        p.served,
+					InFlight:      p.inFlight,
+					InFlightKnown: true,
+				})
+				judge(nobody, two)
+			}
+			v := judge(c.says, two)
+			require.Equal(t, c.want, v.State, v.Reason)
+			require.Equal(t, c.want == assess.Ready, v.Probes.Ready, v.Reason)
+			require.True(t, v.Probes.Live)
+			judge(serves, two)
+			require.Equal(t, assess.NotReady, judge(nobody, two).State, "what it says anew is believed")
+		})
+	}
+}

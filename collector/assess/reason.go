@@ -72,6 +72,8 @@ func (e *Evidence) accused(w Witnesses) remark {
 		}
 	case w.Accusation == NothingMoves:
 		return remark{e.stands() + "; they may be gone, or take long", suspectedRunbook}
+	case w.Accusation == Nothing && w.Question == NotAsked:
+		return remark{"it says that it has no worker, and serves requests that came since", failingRunbook}
 	case e.Canary.Late && w.Acquitted:
 		const slow = "slow: its canary waited too long, or was rejected, behind other requests, which make progress"
 		return remark{slow, saturatedRunbook}

@@ -61,14 +61,17 @@ const (
 	AdmitsFailure Word = "not ready for stall_after"
 	// SaysNoWorkers means that a router is not ready, which is about its workers.
 	SaysNoWorkers Word = "router, not ready"
-	SaysStarting  Word = "starting"
-	SaysDraining  Word = "draining"
+	// SaysNoWorkersWrongly is SaysNoWorkers since then of a router that serves requests which came after it
+	// said so.
+	SaysNoWorkersWrongly Word = "router, not ready, and serves"
+	SaysStarting         Word = "starting"
+	SaysDraining         Word = "draining"
 	// SaysUnserved means that its models are asleep, paused or not loaded.
 	SaysUnserved Word = "asleep, paused, unloaded"
 )
 
 // Denies reports whether the server says that it does not serve now.
-func (w Word) Denies() bool { return w != SaysNothing && w != SaysReady }
+func (w Word) Denies() bool { return w != SaysNothing && w != SaysReady && w != SaysNoWorkersWrongly }
 
 // Witnesses is everything that decides about a replica.
 type Witnesses struct {
@@ -203,6 +206,7 @@ var rulings = []Ruling{
 	// Nothing but the canary speaks against it.
 	{Acquitted: no, Questions: answers(FailedTwice), State: CanaryFailing, Ready: Fail, Live: Pass},
 	{Questions: failed, State: Ready, Look: true, Ready: Pass, Live: Pass},
+	{Words: words(SaysNoWorkersWrongly), State: Ready, Look: true, Ready: Pass, Live: Pass},
 	{State: Ready, Ready: Pass, Live: Pass},
 }
 

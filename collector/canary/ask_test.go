@@ -374,6 +374,16 @@ func TestEveryResult(t *testing.T) {
 			canary.HTTPError, `answers 500: {"error":["a"],"message":7}`, 0,
 		},
 		{
+			"a gateway that did not reach the server", openAI(),
+			answer(502, "text/html", "<html>bad gateway</html>"),
+			canary.Connect, "answers 502", 0,
+		},
+		{
+			"a gateway that waited in vain", triton(),
+			answer(504, "text/plain", "upstream request timeout"),
+			canary.Connect, "answers 504: upstream request timeout", 0,
+		},
+		{
 			"a truncated error", openAI(),
 			answer(500, "application/json", `{"error":"a`),
 			canary.HTTPError, `answers 500: {"error":"a`, 0,

@@ -66,6 +66,8 @@ func statusResult(status int, byModel bool) Result {
 	switch {
 	case classOf(status) == engine.ClassOverload:
 		return Overload
+	case status == http.StatusBadGateway, status == http.StatusGatewayTimeout:
+		return Connect // A gateway says so of a server that it did not reach, or that cut it off.
 	case status >= http.StatusInternalServerError, byModel:
 		return HTTPError
 	}

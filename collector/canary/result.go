@@ -8,7 +8,7 @@ type Result string
 // Results of requests.
 const (
 	OK           Result = "ok"             // The first token, all others and the end arrived in time.
-	Connect      Result = "connect"        // The connection failed, or ended before the server answered.
+	Connect      Result = "connect"        // No connection, or it ended before an answer, a gateway's too (502, 504).
 	HTTPError    Result = "http_error"     // A status of 500 or more, or an error with which a model of Triton answers.
 	Overload     Result = "overload"       // Status 503, 429 or 529, as from servers whose queue is full.
 	Refused      Result = "refused"        // Another status than 200, which concerns the request.
