@@ -379,6 +379,11 @@ func TestEveryResult(t *testing.T) {
 			canary.Connect, "answers 502", 0,
 		},
 		{
+			"a gateway that fails by a web page", openAI(),
+			answer(500, "text/html", "\n<html>internal error</html>"),
+			canary.Connect, "answers 500", 0,
+		},
+		{
 			"a gateway that waited in vain", triton(),
 			answer(504, "text/plain", "upstream request timeout"),
 			canary.Connect, "answers 504: upstream request timeout", 0,

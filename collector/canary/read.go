@@ -30,10 +30,11 @@ func (a *attempt) read(ctx context.Context, resp *http.Response) *failure {
 	case resp.StatusCode != http.StatusOK:
 		text := readSome(resp.Body)
 		_, event := eventData(text)
-		return &failure{
-			statusResult(resp.StatusCode, a.question.Generate && event),
-			fmt.Sprintf("the server answers %d: %s", resp.StatusCode, errorText(text)),
+		result := statusResult(resp.StatusCode, a.question.Generate && event)
+		if result == HTTPError && strings.HasPrefix(strings.TrimSpace(text), "<") {
+			result = Connect // A web page is a gateway's.
 		}
+		return &failure{result, fmt.Sprintf("the server answers %d: %s", resp.StatusCode, errorText(text))}
 	case kind == "application/json":
 		return notStreamed(readSome(resp.Body))
 	case kind != "text/event-stream":
