@@ -116,16 +116,10 @@ func (ks *Kinds) recognize(ctx context.Context, q *questions, body []byte) Detec
 	return found
 }
 
-// SharePage reports whether both kinds may show the same page.
-func SharePage(a, b Name) bool {
-	pages := func(kind Name) []Name {
-		all := []Name{kind}
-		if e, ok := ByName(string(kind)); ok {
-			all = append(all, e.pagesOf...)
-		}
-		return all
-	}
-	return slices.ContainsFunc(pages(a), func(k Name) bool { return slices.Contains(pages(b), k) })
+// Shows reports whether a kind may show the page of another one, as NIM shows that of the engine inside.
+func Shows(kind, page Name) bool {
+	e, ok := ByName(string(kind))
+	return kind == page || ok && slices.Contains(e.pagesOf, page)
 }
 
 // pageLimit limits a page that is read only for detection, in bytes.
@@ -289,7 +283,7 @@ func pageAt(ctx context.Context, client Client, url string) ([]byte, bool) {
 func hasPage(ctx context.Context, client Client, e *Kind, address string) bool {
 	body, ok := pageAt(ctx, client, address+e.Path)
 	marked := slices.ContainsFunc(e.marks, func(m mark) bool { return m.on(body) })
-	return ok && (marked || SharePage(BuiltIn().FromPage(body).Kind, e.Name))
+	return ok && (marked || Shows(e.Name, BuiltIn().FromPage(body).Kind))
 }
 
 // Hint explains to users what an address without a known page may be. It is empty if unknown.

@@ -110,8 +110,8 @@ func TestUnknownServerGetsNoRequests(t *testing.T) {
 	require.Nil(t, engine.Capabilities(none, &engine.Knowledge{Page: page}))
 }
 
-func TestKindsSharingPageAgree(t *testing.T) {
-	same := map[engine.Name][]engine.Name{
+func TestKindsShowPagesOfOthers(t *testing.T) {
+	others := map[engine.Name][]engine.Name{
 		engine.TritonOpenAI: {engine.Triton},
 		engine.NIM:          {engine.VLLM, engine.SGLang, engine.Dynamo},
 	}
@@ -121,8 +121,8 @@ func TestKindsSharingPageAgree(t *testing.T) {
 	}
 	for _, a := range kinds {
 		for _, b := range kinds {
-			shared := slices.Contains(same[a], b) || slices.Contains(same[b], a)
-			require.Equal(t, a == b || shared, engine.SharePage(a, b), "%s and %s", a, b)
+			want := a == b || slices.Contains(others[a], b)
+			require.Equal(t, want, engine.Shows(a, b), "%s and a page of %s", a, b)
 		}
 	}
 }

@@ -22,6 +22,7 @@ const (
 	tritonPage = "nv_inference_count 1\n"
 	servePage  = "trtllm_request_success_total 1\n"
 	nimPage    = "num_request_max 1\n"
+	vllmPage   = "vllm:num_requests_running 0\n"
 	models     = `{"data":[{"id":"m"}]}`
 	tritonAPI  = `{"name":"triton","version":"2.64.0","extensions":["statistics"]}`
 	marker     = "this exporter's own page"

@@ -27,7 +27,7 @@ func (f *Fetcher) moved(ctx context.Context, body []byte, scrapeErr error) bool 
 		f.Server.Uncertain = scrapeErr != nil
 		return false
 	}
-	if kind := f.Kinds.FromPage(body).Kind; kind != engine.Unknown && engine.SharePage(f.Server.Engine.Name, kind) {
+	if kind := f.Kinds.FromPage(body).Kind; kind != engine.Unknown && engine.Shows(f.Server.Engine.Name, kind) {
 		f.Server.Uncertain = false
 		return false
 	}
@@ -63,7 +63,7 @@ func (f *Fetcher) recognize(ctx context.Context, body []byte, scrapeErr error) {
 		return
 	}
 	detected := f.Kinds.FromPage(body)
-	if detected.Within != "" && engine.SharePage(engine.Name(f.Target.Engine), detected.Within) {
+	if detected.Within != "" && engine.Shows(engine.Name(f.Target.Engine), detected.Within) {
 		// A server with such a program inside shows the same, and the operator says that it is one.
 		detected = engine.Detection{Kind: detected.Within}
 	}
@@ -81,7 +81,7 @@ func (f *Fetcher) recognize(ctx context.Context, body []byte, scrapeErr error) {
 		return
 	case kind == engine.Unknown:
 		kind = f.kindByAPI(ctx, body, scrapeErr)
-	case f.Target.Auto() && (retry || !engine.SharePage(f.Server.Engine.Name, kind)):
+	case f.Target.Auto() && (retry || !engine.Shows(f.Server.Engine.Name, kind)):
 		f.Server.detected = time.Now()
 		detected = f.Kinds.Recognize(ctx, f.Scraper, f.base(), body)
 		f.setKind(detected)

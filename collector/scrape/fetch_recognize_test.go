@@ -251,6 +251,14 @@ func TestDetectByPage(t *testing.T) {
 			kind:       engine.TRTLLMServe,
 			mismatch:   "the page looks like that of nim, engine says trtllm-serve",
 		},
+		{
+			name:       "what is configured is an engine that others have inside",
+			configured: "vllm",
+			page:       nimPage,
+			kind:       engine.VLLM,
+			mismatch:   "the page looks like that of nim, engine says vllm",
+		},
+		{name: "after a fault, a server made of it", known: engine.VLLM, page: nimPage, kind: engine.NIM},
 		{name: "what is configured is right", configured: "nim", page: nimPage, kind: engine.NIM},
 		{
 			name:       "what is configured may have such a page",
@@ -276,7 +284,8 @@ func TestDetectByPage(t *testing.T) {
 			require.Equal(t, c.mismatch, f.Server.Mismatch())
 			if c.mismatch != "" {
 				require.Equal(t, engine.NIM, f.Server.PageKind())
-				f.recognize(t.Context(), []byte(servePage), nil)
+				right := map[engine.Name]string{engine.TRTLLMServe: servePage, engine.VLLM: vllmPage}[c.kind]
+				f.recognize(t.Context(), []byte(right), nil)
 				require.Empty(t, f.Server.Mismatch(), "the right page")
 			}
 			require.Equal(t, c.kind, f.Server.PageKind())

@@ -60,7 +60,7 @@ func (f *Fetcher) setKind(detected engine.Detection) bool {
 
 // Mismatch describes how the page contradicts the configured kind of server, empty if it does not.
 func (s *Server) Mismatch() string {
-	if s.pageKind == engine.Unknown || !s.Known() || engine.SharePage(s.Engine.Name, s.pageKind) {
+	if s.pageKind == engine.Unknown || !s.Known() || engine.Shows(s.Engine.Name, s.pageKind) {
 		return ""
 	}
 	return "the page looks like that of " + string(s.pageKind) + ", engine says " + string(s.Engine.Name)
