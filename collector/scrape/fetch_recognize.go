@@ -77,7 +77,12 @@ func (f *Fetcher) recognize(ctx context.Context, body []byte, scrapeErr error) {
 	case detected.Companion != "":
 		// It is not of the configured kind either.
 		f.setKind(detected)
-	case kind == engine.Unknown && (f.Server.Known() || !f.Target.Auto()):
+	case kind == engine.Unknown && !f.Target.Auto():
+		if scrapeErr != nil && misplaced(scrapeErr) || scrapeErr == nil && len(bytes.TrimSpace(body)) == 0 {
+			f.elsewhere(ctx)
+		}
+		return
+	case kind == engine.Unknown && f.Server.Known():
 		return
 	case kind == engine.Unknown:
 		kind = f.kindByAPI(ctx, body, scrapeErr)
@@ -105,6 +110,21 @@ func (f *Fetcher) kindByAPI(ctx context.Context, body []byte, scrapeErr error) e
 	}
 	f.setKind(detected)
 	return detected.Kind
+}
+
+// elsewhere asks what the server of a configured kind is that shows no page at the path of that kind, and
+// remembers it if it is another one.
+func (f *Fetcher) elsewhere(ctx context.Context) {
+	u, err := url.Parse(f.Target.MetricsURL)
+	if err != nil || !pathless(u) || time.Since(f.Server.detected) < f.Patience {
+		return
+	}
+	f.Server.detected = time.Now()
+	detected := f.Kinds.Detect(ctx, f.Scraper, root(u).String(), true)
+	if detected.Kind == engine.Unknown || engine.Shows(f.Server.Engine.Name, detected.Kind) {
+		return
+	}
+	f.Server.pageKind = detected.Kind
 }
 
 // base returns the URL under which the server has both its page and its API: the root of the

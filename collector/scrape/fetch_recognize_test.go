@@ -325,3 +325,39 @@ func TestKindIsProvisionalUntilAPIAnswers(t *testing.T) {
 		}))
 	}
 }
+
+// TestWrongKindWithoutPage uses targets of a configured kind that show no page at the path of that kind.
+func TestWrongKindWithoutPage(t *testing.T) {
+	for _, c := range []struct {
+		name, configured, address string
+		answers                   map[string]string
+		mismatch                  string
+	}{
+		{
+			"another kind has its page elsewhere", "trtllm-serve", "http://a:1",
+			map[string]string{"/metrics": vllmPage},
+			"the page looks like that of vllm, engine says trtllm-serve",
+		},
+		{
+			"no page at any other path", "nim", "http://a:1",
+			map[string]string{"/metrics": tritonPage, "/v1/metrics": "{}"},
+			"the page looks like that of triton, engine says nim",
+		},
+		{
+			"an empty page at any other path", "nim", "http://a:1",
+			map[string]string{"/metrics": tritonPage, "/v1/metrics": ""},
+			"the page looks like that of triton, engine says nim",
+		},
+		{"what may be inside", "nim", "http://a:1", map[string]string{"/metrics": vllmPage}, ""},
+		{"the path is configured too", "trtllm-serve", "http://a:1/own", map[string]string{"/metrics": vllmPage}, ""},
+		{"nothing is known", "trtllm-serve", "http://a:1", nil, ""},
+	} {
+		t.Run(c.name, bubble(func(t *testing.T) {
+			f := fetcher(&server{answers: c.answers}, c.configured, c.address)
+			p := f.Fetch(t.Context(), nil)
+			p.Release()
+			require.Equal(t, c.mismatch, f.Server.Mismatch())
+			require.Equal(t, c.configured, string(f.Server.Engine.Name), "the operator's kind stays")
+		}))
+	}
+}
