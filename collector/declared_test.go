@@ -32,10 +32,23 @@ func declaredExamples(t *testing.T) []string {
 	return files
 }
 
-// declaredPage returns the page of an example's server, and the one after twice as much work.
-func declaredPage(t *testing.T, file string) (page, later string) {
+// declaredPages returns the names of the pages of an example's server: one, or one for each of its releases
+// that mean something else.
+func declaredPages(t *testing.T, file string) (names []string) {
 	t.Helper()
-	name := strings.TrimSuffix(filepath.Base(file), ".yml")
+	kind := strings.TrimSuffix(filepath.Base(file), ".yml")
+	files, err := filepath.Glob(filepath.Join("testdata", "declared", kind+"*.prom"))
+	require.NoError(t, err)
+	require.NotEmpty(t, files, kind)
+	for _, f := range files {
+		names = append(names, strings.TrimSuffix(filepath.Base(f), ".prom"))
+	}
+	return names
+}
+
+// declaredPage returns a page of an example's server, and the one after twice as much work.
+func declaredPage(t *testing.T, name string) (page, later string) {
+	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", "declared", name+".prom"))
 	require.NoError(t, err)
 	return string(text), afterTwice(t, string(text))
@@ -67,18 +80,19 @@ func afterTwice(t *testing.T, page string) string {
 func TestShippedKinds(t *testing.T) {
 	t.Parallel()
 	for _, file := range declaredExamples(t) {
-		name := strings.TrimSuffix(filepath.Base(file), ".yml")
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			kinds, err := config.LoadKinds(file)
-			require.NoError(t, err)
-			page, later := declaredPage(t, file)
-			found := kinds.FromPage([]byte(page))
-			kind, ok := kinds.Named(string(found.Kind))
-			require.True(t, ok, found.Kind)
-			text := fmt.Sprintf("%s: %s\n\n%s", found.Kind, found.Evidence, derived(t, kind, page, later))
-			fixture.RequireFile(t, filepath.Join("testdata", "declared", name+".txt"), text)
-		})
+		for _, name := range declaredPages(t, file) {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				kinds, err := config.LoadKinds(file)
+				require.NoError(t, err)
+				page, later := declaredPage(t, name)
+				found := kinds.FromPage([]byte(page))
+				kind, ok := kinds.Named(string(found.Kind))
+				require.True(t, ok, found.Kind)
+				text := fmt.Sprintf("%s: %s\n\n%s", found.Kind, found.Evidence, derived(t, kind, page, later))
+				fixture.RequireFile(t, filepath.Join("testdata", "declared", name+".txt"), text)
+			})
+		}
 	}
 }
 
@@ -133,7 +147,7 @@ func judged(kind *engine.Kind, page *engine.Page) string {
 // lmdeployServer is a server of a kind that only a file knows.
 func lmdeployServer(t *testing.T) (s *fakeServer, page string) {
 	t.Helper()
-	page, _ = declaredPage(t, "lmdeploy.yml")
+	page, _ = declaredPage(t, "lmdeploy")
 	s = newFakeServer(t)
 	s.setAnswers(map[string]http.HandlerFunc{
 		"/metrics":   body(page),

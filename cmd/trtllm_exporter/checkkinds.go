@@ -94,6 +94,13 @@ func detailsOf(m *engine.Meaning) string {
 			parts = append(parts, "class "+string(class)+" unless said otherwise")
 		}
 	}
+	for _, e := range m.Unless {
+		word := "unless "
+		if e.Lacking {
+			word = "only with "
+		}
+		parts = append(parts, word+e.Name)
+	}
 	if !m.Releases.All() {
 		parts = append(parts, "in "+m.Releases.String())
 	}

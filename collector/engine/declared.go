@@ -65,6 +65,8 @@ type DeclaredSeries struct {
 	StatusCodes bool             `yaml:"status_codes,omitempty"`
 	// Unless lists names that replace the series where the page has them.
 	Unless []string `yaml:"unless,omitempty"`
+	// With lists names without which on the page the series does not mean this.
+	With []string `yaml:"with,omitempty"`
 	// From and Before are the releases in which the series means this.
 	From   string `yaml:"from,omitempty"`
 	Before string `yaml:"before,omitempty"`
@@ -253,7 +255,7 @@ func (s *DeclaredSeries) meaning() Meaning {
 		Name:      s.Name,
 		Signal:    s.Signal,
 		Shift:     s.shift(),
-		Unless:    replacedBy(s.Unless...),
+		Unless:    slices.Concat(replacedBy(s.Unless...), inReleasesWithout(s.With...)),
 		WhenEnded: s.WhenEnded,
 		Outcome:   s.outcome(),
 		Releases:  Releases{From: s.From, Before: s.Before, Decide: true},
@@ -358,7 +360,7 @@ func declaredLacking(k *Kind, name string, known *Knowledge) target.Check {
 	case name == CanLiveTokens && known.Page.Has(GenerationTokens):
 		return no("its file says that tokens count when a request ends (when_ended)", "")
 	case k.knows(name):
-		early := awaits(notYet)
+		early := awaits("the page has no series that its file declares for it; some appear with the first request")
 		return early.on(known.Page)
 	case name == CanOutcomes:
 		return no("its file declares no counter of failed requests", "")

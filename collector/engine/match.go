@@ -77,6 +77,8 @@ type Exception struct {
 	AnyModel bool
 	// Mark is true if the name only marks the releases in which the series has no meaning.
 	Mark bool
+	// Lacking is true if the series has no meaning where the name is not on the page.
+	Lacking bool
 	// Version is the prefix of versions, empty for a name.
 	Version string
 }
@@ -109,6 +111,15 @@ func inReleasesWith(names ...string) []Exception {
 	return all
 }
 
+// inReleasesWithout lists names that only releases show in which the series has the meaning.
+func inReleasesWithout(names ...string) []Exception {
+	all := inReleasesWith(names...)
+	for i := range all {
+		all[i].Lacking = true
+	}
+	return all
+}
+
 // inVersions lists prefixes of versions that count wrongly.
 func inVersions(prefixes ...string) []Exception {
 	all := make([]Exception, len(prefixes))
@@ -123,6 +134,8 @@ func (e Exception) String() string {
 	switch {
 	case e.Version != "":
 		return "version " + e.Version
+	case e.Lacking:
+		return "releases without " + e.Name
 	case e.Mark:
 		return "releases with " + e.Name
 	case e.AnyModel:

@@ -273,8 +273,9 @@ func (d *duplicates) remove(meanings []Indexed, i int) []Indexed {
 	return slices.DeleteFunc(slices.Clone(meanings), repeated)
 }
 
-// shown reports whether a name that replaces others is on the page for a model. Series without a model match any.
+// shown reports whether an exception applies to the series of a model. Series without a model match any.
 func (d *duplicates) shown(e *Exception, modelName string) bool {
 	models := d.models[e.Name]
-	return models[modelName] || models[""] || (e.AnyModel || modelName == "") && len(models) > 0
+	there := models[modelName] || models[""] || (e.AnyModel || modelName == "") && len(models) > 0
+	return there != e.Lacking
 }
