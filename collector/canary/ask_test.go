@@ -369,6 +369,11 @@ func TestEveryResult(t *testing.T) {
 			canary.Refused, "answers 400: too long", 0,
 		},
 		{
+			"a chat with a model that embeds", openAI(),
+			answer(501, "application/json", `{"error":{"message":"The model does not support Chat Completions API"}}`),
+			canary.Refused, "answers 501: The model does not support Chat Completions API", 0,
+		},
+		{
 			"an error of unknown format", openAI(),
 			answer(500, "application/json", `{"error":["a"],"message":7}`),
 			canary.HTTPError, `answers 500: {"error":["a"],"message":7}`, 0,

@@ -64,12 +64,12 @@ func (a *attempt) read(ctx context.Context, resp *http.Response) *failure {
 // InferResponseComplete: 400, or the code of an error that was freed before). A request that is rejected before a
 // model gets it is answered with an object.
 func statusResult(status int, byModel bool) Result {
-	switch {
-	case classOf(status) == engine.ClassOverload:
+	switch class := classOf(status); {
+	case class == engine.ClassOverload:
 		return Overload
 	case status == http.StatusBadGateway, status == http.StatusGatewayTimeout:
 		return Connect // A gateway says so of a server that it did not reach, or that cut it off.
-	case status >= http.StatusInternalServerError, byModel:
+	case class == engine.ClassServer, byModel:
 		return HTTPError
 	}
 	return Refused

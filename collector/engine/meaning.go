@@ -232,7 +232,7 @@ func classOfCode(code string) Class {
 		return ClassOverload
 	case code == "499":
 		return ClassCanceled
-	case code != "" && code[0] == '4':
+	case code != "" && code[0] == '4', code == "501", code == "505": // What the server does not implement.
 		return ClassClient
 	case code != "" && (code[0] == '2' || code[0] == '3'):
 		return ClassOK

@@ -39,6 +39,8 @@ func TestOutcomes(t *testing.T) {
 			"529": engine.ClassOverload,
 			"499": engine.ClassCanceled,
 			"500": engine.ClassServer,
+			"501": engine.ClassClient,
+			"505": engine.ClassClient,
 			"502": engine.ClassServer,
 			"5xx": engine.ClassServer,
 			"":    engine.ClassServer,
