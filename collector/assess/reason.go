@@ -251,12 +251,12 @@ func (e *Evidence) allFail() string {
 
 // stands says since when nothing moves.
 func (e *Evidence) stands() string {
-	if e.Still.Left {
-		return fmt.Sprintf(
-			"%g requests were given up, and nothing has moved since %s", e.Still.InFlight, clock(e.Still.Since),
-		)
+	requests, are, nothing := "requests", "are in flight, but", "nothing"
+	if name := e.Still.Entry.name(); name != "" {
+		requests, nothing = "requests to "+name, "nothing there"
 	}
-	return fmt.Sprintf(
-		"%g requests are in flight, but nothing has moved since %s", e.Still.InFlight, clock(e.Still.Since),
-	)
+	if e.Still.Left {
+		are = "were given up, and"
+	}
+	return fmt.Sprintf("%g %s %s %s has moved since %s", e.Still.InFlight, requests, are, nothing, clock(e.Still.Since))
 }

@@ -563,6 +563,14 @@ func TestSeverity(t *testing.T) {
 			"the API answers 200; 42 requests are in flight, but nothing has moved since 13:59 UTC; they " +
 				"may be gone, or take long",
 		},
+		{
+			"one model suspected", changed(serving(), func(e *assess.Evidence) {
+				e.Still = hung()
+				e.Still.Entry, e.Still.Partly = assess.Entry{Model: "llama"}, true
+			}), assess.Look, "LLMReplicaSuspected",
+			"the API answers 200; 42 requests to llama are in flight, but nothing there has moved since 13:59 UTC; " +
+				"they may be gone, or take long",
+		},
 		{"also known not to be ready", changed(serving(), func(e *assess.Evidence) {
 			e.API.API, e.API.Detail, e.Still = engine.APINotReady, "it is not ready", hung()
 		}), assess.Broken, "LLMReplicaNotUp", "it is not ready"},
