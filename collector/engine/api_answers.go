@@ -196,8 +196,12 @@ func (a *Answers) reconcileHealth(p *Endpoint, page *Page) {
 	case a.Unconfirmed || h.API == APINotReady && !confirmed && page != nil && !h.FromServer:
 		h = Health{Detail: a.whyUnconfirmed(p), Duration: h.Duration}
 	}
-	if h.API == APIReady && h.PausedByPage && page.Paused() {
+	switch {
+	case h.API != APIReady:
+	case h.PausedByPage && page.Paused():
 		h.pause()
+	case page.Updates():
+		h.Paused, h.Detail = true, "it takes new weights"
 	}
 	h.Found = previous.Found || h.API == APIReady || h.API == APINotReady && h.FromServer ||
 		a.agreement == Yes && h.Status != 0

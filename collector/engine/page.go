@@ -454,6 +454,9 @@ func unitOf(timestamp float64) float64 {
 // Paused reports whether the pages say that somebody paused the server, and nobody continued it since.
 func (p *Page) Paused() bool { return p != nil && p.pause.said() }
 
+// Updates reports whether the pages say that requests wait until somebody has replaced the weights.
+func (p *Page) Updates() bool { return p != nil && p.pause.updating }
+
 // Unrouted reports whether the page lists models but requests for none of them can be routed.
 func (p *Page) Unrouted() bool { return p.Has(ModelRoutable) && p.values[ModelRoutable] <= 0 }
 

@@ -436,7 +436,12 @@ func sglangHTTP() []Meaning {
 		})
 	}
 	asked := slices.Concat(begins("method", "P"), except("endpoint", sglangAsksNoModel()...)) // PUT on some routes.
-	all = append(all, Meaning{Name: "http_requests_active", Where: asked, Signal: RequestsOpen})
+	loading := slices.Concat(begins("method", "P"), begins("endpoint", "/update_weights_from_"))
+	all = append(
+		all,
+		Meaning{Name: "http_requests_active", Where: asked, Signal: RequestsOpen},
+		Meaning{Name: "http_requests_active", Where: loading, Signal: WeightUpdates},
+	)
 	for _, class := range []string{"4", "5"} {
 		all = append(all, Meaning{
 			Name:    sglangAnswers,

@@ -10,9 +10,9 @@ import (
 type pauseSeries struct {
 	// paused and continued count the answers to who paused and who continued it.
 	paused, continued []int
-	// held is the number of requests that wait for it, open that of all that it has, steps counts what the
-	// engine did.
-	held, open, steps []int
+	// held is the number of requests that wait for it, open that of all that it has, updates that of the
+	// requests that replace its weights, steps counts what the engine did.
+	held, open, updates, steps []int
 }
 
 // sglangPauseSeries adds a series. Answers are counted by route since 0.5.6.post2.
@@ -30,6 +30,8 @@ func sglangPauseSeries(s *pauseSeries, m *Meaning, series int, lset labels.Label
 		s.held = append(s.held, series)
 	case m.Signal == RequestsOpen:
 		s.open = append(s.open, series)
+	case m.Signal == WeightUpdates:
+		s.updates = append(s.updates, series)
 	case m.Signal == EngineIterations, m.Signal == GenerationTokensLive:
 		s.steps = append(s.steps, series)
 	}
@@ -44,6 +46,8 @@ type pauseWatch struct {
 	// commanded is true if it was paused last, unsure if that cannot be told. holding is true if requests seem to
 	// wait for that.
 	commanded, unsure, holding bool
+	// updating is true if requests seem to wait for new weights.
+	updating bool
 }
 
 // watch reads another page.
@@ -57,6 +61,9 @@ type pauseWatch struct {
 // The gauge of paused requests stays at 0 in all releases, which reset it and never count (scheduler.py and
 // metrics_reporter.py of 0.5.2 to 0.5.23). Where a server was changed so that it counts them, it may keep
 // its value. What is not sure counts while requests are open and the engine stands still.
+//
+// Whoever replaces the weights need not pause it: requests wait until that is done, those for its own health
+// check too (tokenizer_manager.py, model_update_lock; the scheduler loads them between two steps).
 func (w *pauseWatch) watch(s *pauseSeries, b *exposition.Block) (changed bool) {
 	previous := *w
 	w.paused, w.continued, w.steps = sum(b, s.paused), sum(b, s.continued), sum(b, s.steps)
@@ -73,7 +80,8 @@ func (w *pauseWatch) watch(s *pauseSeries, b *exposition.Block) (changed bool) {
 	}
 	still := known && len(s.steps) > 0 && w.steps == previous.steps && sum(b, s.open) > 0
 	w.holding = still && (w.unsure || sum(b, s.held) > 0)
-	return w.said() != previous.said()
+	w.updating = still && sum(b, s.updates) > 0
+	return w.said() != previous.said() || w.updating != previous.updating
 }
 
 // balance returns how much more often the server was paused than continued.

@@ -395,6 +395,49 @@ func TestPauseIsSaidByPages(t *testing.T) {
 	}
 }
 
+// TestNewWeightsAreAPause has successive pages of a server whose weights are replaced by somebody who does not
+// pause it: neither requests nor its own health check are answered meanwhile.
+func TestNewWeightsAreAPause(t *testing.T) {
+	active := func(path string, n int) string {
+		return fmt.Sprintf("sglang:http_requests_active{endpoint=%q,method=\"POST\"} %d\n", path, n)
+	}
+	const update, flush = "/update_weights_from_disk", "/flush_cache"
+	steps := func(n int) string {
+		return fmt.Sprintf("sglang:cuda_graph_passes_total{mode=\"decode_none\"} %d\n", n)
+	}
+	page := func(step, requests int, path string, n int) string {
+		return steps(step) + active("/generate", requests) + active(path, n)
+	}
+	for _, c := range []struct {
+		says  string
+		pages []string
+		want  bool
+	}{
+		{"requests wait for it", []string{page(5, 4, update, 0), page(5, 4, update, 1)}, true},
+		{"it is done", []string{page(5, 4, update, 1), page(5, 4, update, 1), page(5, 4, update, 0)}, false},
+		{"nobody waits", []string{page(5, 0, update, 1), page(5, 0, update, 1)}, false},
+		{"the engine works beside it", []string{page(5, 4, update, 1), page(6, 4, update, 1)}, false},
+		{"the first page", []string{page(5, 4, update, 1)}, false},
+		{"somebody else wants another thing", []string{page(5, 4, flush, 1), page(5, 4, flush, 1)}, false},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			page := readPages(t, engine.SGLang, c.pages...)
+			for name, more := range map[string]answers{
+				"an API that does not say so": nil, "an API that says that it is ready": {"/ready": ""},
+			} {
+				server := answers{"/v1/models": `{"data":[{"id":"m","owned_by":"sglang"}]}`, "/ping": ""}
+				maps.Copy(server, more)
+				var a engine.Answers
+				var l engine.Locator
+				a.AddHealth(engineOf(t, engine.SGLang).Health(t.Context(), server, "http://10.0.0.1:30000"))
+				at := &target.Target{MetricsURL: "http://10.0.0.1:30000/metrics"}
+				a.Reconcile(l.Locate(nil, at, engineOf(t, engine.SGLang), false), page)
+				require.Equal(t, c.want, a.Health.Word() == engine.WordPaused, name)
+			}
+		})
+	}
+}
+
 // TestRanksWithoutLabel reads pages of servers with data-parallel ranks, each of which has requests of its own.
 func TestRanksWithoutLabel(t *testing.T) {
 	const running, waiting, cache = "sglang:num_running_reqs", "sglang:num_queue_reqs", "sglang:token_usage"

@@ -238,7 +238,7 @@ var types = sync.OnceValue(func() map[Signal]Type {
 			KVHostUtilization, KVHitRatio, KVIterationReuse, EngineHeartbeat, StatedVersion, DecodedAverage,
 			IterationBatch, BatchLimit, BatchTokensLimit, SpecLength, SpecOverhead, WorkerRequestsLimit,
 			WorkerKVBlocks, WorkerKVBlocksUsed, EngineRanks, EngineAwake, AdaptersWritten, ModelRoutable,
-			ModelConfig, ParallelConfig, SpeculativeConfig, CacheConfig, HTTPAnswers,
+			ModelConfig, ParallelConfig, SpeculativeConfig, CacheConfig, HTTPAnswers, WeightUpdates,
 		},
 		{Form: Single, Scope: OfEngine, Executor: true}: {
 			RequestsActive, RequestsRunning, RequestsWaiting, RequestsPrefill, RequestsDecode, RequestsPaused,
@@ -337,6 +337,9 @@ const (
 	ProcessStarted Signal = "process_started_timestamp_seconds"
 	ProcessUptime  Signal = "process_uptime_seconds"
 )
+
+// WeightUpdates are requests, not yet answered, that replace the weights of the model.
+const WeightUpdates Signal = "weight_updates"
 
 // HTTPAnswers counts answers of an API by route and status: those of the routes that ask a model are
 // counted too, as soon as there are any.
