@@ -48,6 +48,16 @@ func ask(t *testing.T, kind engine.Name, server engine.Client) (f engine.Facts) 
 	return f
 }
 
+// TestNIMWithoutVersion asks a NIM that serves embeddings, which has no path for its version.
+func TestNIMWithoutVersion(t *testing.T) {
+	server := answers{"/v1/models": `{"data":[{"id":"nvidia/embed","owned_by":"system"}]}`}
+	require.False(t, ask(t, engine.NIM, server).Confirmed)
+	server["/v1/metadata"] = `{"modelInfo":[],"assetInfo":[],"version":"1.5.0"}`
+	require.True(t, ask(t, engine.NIM, server).Confirmed)
+	server["/v1/metadata"] = `{"name":"another"}`
+	require.False(t, ask(t, engine.NIM, server).Confirmed)
+}
+
 func TestTritonModelConfig(t *testing.T) {
 	f := ask(t, engine.Triton, tritonServer())
 	require.True(t, f.Listed)

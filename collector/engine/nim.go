@@ -34,6 +34,7 @@ func nim() *Kind {
 		stream: Stream{},
 
 		identify: nimIdentify,
+		ask:      nimAsk,
 
 		generation: nimGeneration,
 		mayBeEmpty: true, // With Dynamo inside.
@@ -59,13 +60,31 @@ func nimIdentify(ctx context.Context, q *questions) string {
 	if release := q.text(ctx, nimVersionPath, nimVersionKey); release != "" {
 		return "/v1/version names a release of NIM"
 	}
-	// The keys are from 1.x; 2.x was not seen. Without any of them it is not NIM.
-	var about struct{ ModelInfo, AssetInfo, LicenseInfo json.RawMessage }
-	if _, ok := q.get(ctx, "/v1/metadata", &about); ok &&
-		(about.ModelInfo != nil || about.AssetInfo != nil || about.LicenseInfo != nil) {
-		return "/v1/metadata describes the container"
+	if nimDescribed(ctx, q) {
+		return nimMetadata + " describes the container"
 	}
 	return ""
+}
+
+const nimMetadata = "/v1/metadata"
+
+// nimDescribed reports whether the server describes its container. The keys are from 1.x; 2.x was not seen.
+// Without any of them it is not NIM.
+func nimDescribed(ctx context.Context, q *questions) bool {
+	var about struct{ ModelInfo, AssetInfo, LicenseInfo json.RawMessage }
+	_, ok := q.get(ctx, nimMetadata, &about)
+	return ok && (about.ModelInfo != nil || about.AssetInfo != nil || about.LicenseInfo != nil)
+}
+
+// nimAsk asks who the server is. Those of other kinds of models have no version.
+func nimAsk(ctx context.Context, k *Kind, client Client, address string, _ Earlier) Round {
+	return func(yield func(Facts, bool) bool) {
+		f := k.askOpenAI(ctx, client, address)
+		if !f.Confirmed {
+			f.Confirmed = nimDescribed(ctx, &questions{client: client, base: address})
+		}
+		yield(f, true)
+	}
 }
 
 func nimGeneration(p *Page, _ *Facts) (Generation, string) {
