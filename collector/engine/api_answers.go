@@ -200,6 +200,8 @@ func (a *Answers) reconcileHealth(p *Endpoint, page *Page) {
 	case h.API != APIReady:
 	case h.PausedByPage && page.Paused():
 		h.pause()
+	case page.MemoryTaken():
+		h.Paused, h.Detail = true, "its memory was released, as for training, until it is resumed"
 	case page.Updates():
 		h.Paused, h.Detail = true, "it takes new weights"
 	}

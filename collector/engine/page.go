@@ -454,6 +454,10 @@ func unitOf(timestamp float64) float64 {
 // Paused reports whether the pages say that somebody paused the server, and nobody continued it since.
 func (p *Page) Paused() bool { return p != nil && p.pause.said() }
 
+// MemoryTaken reports whether the pages say that somebody took the memory of the model away, and did not give it
+// back since.
+func (p *Page) MemoryTaken() bool { return p != nil && p.pause.memoryTaken() }
+
 // Updates reports whether the pages say that requests wait until somebody has replaced the weights.
 func (p *Page) Updates() bool { return p != nil && p.pause.updating }
 

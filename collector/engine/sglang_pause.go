@@ -8,12 +8,24 @@ import (
 
 // pauseSeries holds the series of a page that show whether somebody paused the server, by index.
 type pauseSeries struct {
-	// paused and continued count the answers to who paused and who continued it.
-	paused, continued []int
+	// stopped and started count the answers to who stopped and who started it, by the index of the routes.
+	stopped, started [len(sglangStops)][]int
 	// held is the number of requests that wait for it, open that of all that it has, updates that of the
 	// requests that replace its weights, steps counts what the engine did.
 	held, open, updates, steps []int
 }
+
+// sglangStops are the routes that stop the server, and those that start it again: it is paused, or its memory
+// is taken away, as for training.
+//
+//nolint:gochecknoglobals // constant data.
+var sglangStops = [...][2]string{
+	stopPause:  {"/pause_generation", "/continue_generation"},
+	stopMemory: {"/release_memory_occupation", "/resume_memory_occupation"},
+}
+
+// Indices of [sglangStops].
+const stopPause, stopMemory = 0, 1
 
 // sglangPauseSeries adds a series. Answers are counted by route since 0.5.6.post2.
 func sglangPauseSeries(s *pauseSeries, m *Meaning, series int, lset labels.Labels) {
@@ -21,18 +33,22 @@ func sglangPauseSeries(s *pauseSeries, m *Meaning, series int, lset labels.Label
 	if m.Signal == HTTPAnswers && lset.Get("status_code") == "200" {
 		route = lset.Get("endpoint")
 	}
-	switch {
-	case route == "/pause_generation":
-		s.paused = append(s.paused, series)
-	case route == "/continue_generation":
-		s.continued = append(s.continued, series)
-	case m.Signal == RequestsPaused:
+	for i, routes := range sglangStops {
+		switch route {
+		case routes[0]:
+			s.stopped[i] = append(s.stopped[i], series)
+		case routes[1]:
+			s.started[i] = append(s.started[i], series)
+		}
+	}
+	switch m.Signal { //nolint:exhaustive // Others say nothing.
+	case RequestsPaused:
 		s.held = append(s.held, series)
-	case m.Signal == RequestsOpen:
+	case RequestsOpen:
 		s.open = append(s.open, series)
-	case m.Signal == WeightUpdates:
+	case WeightUpdates:
 		s.updates = append(s.updates, series)
-	case m.Signal == EngineIterations, m.Signal == GenerationTokensLive:
+	case EngineIterations, GenerationTokensLive:
 		s.steps = append(s.steps, series)
 	}
 }
@@ -40,23 +56,56 @@ func sglangPauseSeries(s *pauseSeries, m *Meaning, series int, lset labels.Label
 // pauseWatch is what successive pages say about whether the server is paused. A server that is not must
 // never be taken for one that is.
 type pauseWatch struct {
-	// seen is true after the first page, the others are sums of the latest.
-	seen                     bool
-	paused, continued, steps float64
-	// commanded is true if it was paused last, unsure if that cannot be told. holding is true if requests seem to
-	// wait for that.
-	commanded, unsure, holding bool
+	// seen is true after the first page, steps is what the latest shows.
+	seen  bool
+	steps float64
+	// stops holds what is known of each way to stop it. holding is true if requests seem to wait because it is
+	// paused.
+	stops   [len(sglangStops)]stopWatch
+	holding bool
 	// updating is true if requests seem to wait for new weights.
 	updating bool
 }
 
-// watch reads another page.
+// stopWatch is what successive pages say about one way to stop the server.
+type stopWatch struct {
+	// stopped and started are sums of the latest page.
+	stopped, started float64
+	// commanded is true if it was stopped last, unsure if that cannot be told.
+	commanded, unsure bool
+}
+
+// watch reads another page of a server whose engine works if it made steps since the last one; seen is false for
+// the first page.
 //
-// Who paused the server, continues it: it is paused once the pauses grow by more than the continuations, and works
-// once they grow by less. If they grow alike, it was continued and paused again, or the reverse, and is as it was.
-// At first sight it is paused if nobody ever continued it. More pauses than continuations may be one that was
-// paused twice, until it works. An engine that works is not paused, whoever continued it; but its last step may be
-// on the page after the one with the pause.
+// Who stops the server, starts it again: it is stopped once the stops grow by more than the starts, and works
+// once they grow by less. If they grow alike, it was started and stopped again, or the reverse, and is as it was.
+// At first sight it is stopped if nobody ever started it. More stops than starts may be one that was
+// stopped twice, until it works. An engine that works is not stopped, whoever started it; but its last step may be
+// on the page after the one with the stop.
+func (w *stopWatch) watch(stopped, started float64, seen, works bool) {
+	previous := *w
+	w.stopped, w.started = stopped, started
+	switch more := w.balance() - previous.balance(); {
+	case !seen || w.fell(&previous):
+		w.commanded = w.stopped > 0 && w.started == 0
+		w.unsure = !w.commanded && w.balance() > 0
+	case more != 0:
+		w.commanded, w.unsure = more > 0, false
+	case w.stopped == previous.stopped && works:
+		w.commanded, w.unsure = false, previous.commanded
+	}
+}
+
+// fell reports whether another process answers, which counted less.
+func (w *stopWatch) fell(previous *stopWatch) bool {
+	return w.stopped < previous.stopped || w.started < previous.started
+}
+
+// balance returns how much more often the server was stopped than started.
+func (w *stopWatch) balance() float64 { return w.stopped - w.started }
+
+// watch reads another page.
 //
 // The gauge of paused requests stays at 0 in all releases, which reset it and never count (scheduler.py and
 // metrics_reporter.py of 0.5.2 to 0.5.23). Where a server was changed so that it counts them, it may keep
@@ -66,29 +115,24 @@ type pauseWatch struct {
 // check too (tokenizer_manager.py, model_update_lock; the scheduler loads them between two steps).
 func (w *pauseWatch) watch(s *pauseSeries, b *exposition.Block) (changed bool) {
 	previous := *w
-	w.paused, w.continued, w.steps = sum(b, s.paused), sum(b, s.continued), sum(b, s.steps)
-	w.seen = true
-	known := previous.seen && w.paused >= previous.paused && w.continued >= previous.continued
-	switch more := w.balance() - previous.balance(); {
-	case !known:
-		w.commanded = w.paused > 0 && w.continued == 0
-		w.unsure = !w.commanded && w.balance() > 0
-	case more != 0:
-		w.commanded, w.unsure = more > 0, false
-	case w.paused == previous.paused && w.steps > previous.steps:
-		w.commanded, w.unsure = false, previous.commanded
+	w.seen, w.steps = true, sum(b, s.steps)
+	still := previous.seen && len(s.steps) > 0 && w.steps == previous.steps && sum(b, s.open) > 0
+	for i := range w.stops {
+		stop := &w.stops[i]
+		stop.watch(sum(b, s.stopped[i]), sum(b, s.started[i]), previous.seen, w.steps > previous.steps)
+		still = still && !stop.fell(&previous.stops[i])
 	}
-	still := known && len(s.steps) > 0 && w.steps == previous.steps && sum(b, s.open) > 0
-	w.holding = still && (w.unsure || sum(b, s.held) > 0)
+	w.holding = still && (w.stops[stopPause].unsure || sum(b, s.held) > 0)
 	w.updating = still && sum(b, s.updates) > 0
-	return w.said() != previous.said() || w.updating != previous.updating
+	return w.said() != previous.said() || w.memoryTaken() != previous.memoryTaken() || w.updating != previous.updating
 }
 
-// balance returns how much more often the server was paused than continued.
-func (w *pauseWatch) balance() float64 { return w.paused - w.continued }
-
 // said reports whether the pages say that the server is paused.
-func (w *pauseWatch) said() bool { return w.commanded || w.holding }
+func (w *pauseWatch) said() bool { return w.stops[stopPause].commanded || w.holding }
+
+// memoryTaken reports whether the pages say that its memory was taken away. Requests break it then; its API says
+// nothing about that (weight_updater.py, release_memory_occupation).
+func (w *pauseWatch) memoryTaken() bool { return w.stops[stopMemory].commanded }
 
 // sum adds up the values of series.
 func sum(b *exposition.Block, series []int) (total float64) {

@@ -395,6 +395,51 @@ func TestPauseIsSaidByPages(t *testing.T) {
 	}
 }
 
+// TestTakenMemoryIsAPause has successive pages of a server whose memory was given to a training, whatever its
+// API says about itself. It must get no request then, not even ours.
+func TestTakenMemoryIsAPause(t *testing.T) {
+	counted := func(path string, n int) string {
+		return fmt.Sprintf("sglang:http_responses_total{endpoint=%q,method=\"POST\",status_code=\"200\"} %d\n", path, n)
+	}
+	page := func(released, resumed int) string {
+		text := "sglang:cuda_graph_passes_total{mode=\"decode_none\"} 5\n" + counted("/generate", 5)
+		if released > 0 {
+			text += counted("/release_memory_occupation", released)
+		}
+		if resumed > 0 {
+			text += counted("/resume_memory_occupation", resumed)
+		}
+		return text
+	}
+	for _, c := range []struct {
+		says  string
+		pages []string
+		want  bool
+	}{
+		{"nobody took it", []string{page(0, 0), page(0, 0)}, false},
+		{"it was taken", []string{page(0, 0), page(1, 0)}, true},
+		{"it was given back", []string{page(1, 0), page(1, 1)}, false},
+		{"it was taken again", []string{page(1, 1), page(2, 1)}, true},
+		{"it was taken in two parts and given back at once", []string{page(2, 0), page(2, 1)}, false},
+		{"it had been taken when it was seen first", []string{page(1, 0)}, true},
+		{"it was given back while it is paused", []string{
+			page(1, 0) + counted("/pause_generation", 1), page(1, 1) + counted("/pause_generation", 1),
+		}, false},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			page := readPages(t, engine.SGLang, c.pages...)
+			require.Equal(t, c.want, page.MemoryTaken())
+			server := answers{"/v1/models": `{"data":[{"id":"m","owned_by":"sglang"}]}`, "/ping": "", "/ready": ""}
+			var a engine.Answers
+			var l engine.Locator
+			a.AddHealth(engineOf(t, engine.SGLang).Health(t.Context(), server, "http://10.0.0.1:30000"))
+			at := &target.Target{MetricsURL: "http://10.0.0.1:30000/metrics"}
+			a.Reconcile(l.Locate(nil, at, engineOf(t, engine.SGLang), false), page)
+			require.Equal(t, c.want, a.Health.Word() == engine.WordPaused)
+		})
+	}
+}
+
 // TestNewWeightsAreAPause has successive pages of a server whose weights are replaced by somebody who does not
 // pause it: neither requests nor its own health check are answered meanwhile.
 func TestNewWeightsAreAPause(t *testing.T) {
