@@ -51,6 +51,9 @@ func (b *shapeBuilder) sort() {
 	slices.SortStableFunc(b.series, func(x, y series) int {
 		return cmp.Or(b.ranks[x.family]-b.ranks[y.family], labels.Compare(x.order, y.order))
 	})
+	for i := range b.series {
+		b.series[i].order = labels.EmptyLabels() // They take as much memory as the lines.
+	}
 }
 
 // build returns the shape. Families without series are dropped.
@@ -76,6 +79,7 @@ func (b *shapeBuilder) build() *Shape {
 			s.lines = append(s.lines, text.add(sr.prefix))
 			s.indexes = append(s.indexes, uint32(sr.value))
 			s.utf8 = s.utf8 || needsUTF8(sr.prefix)
+			sr.prefix = "" // What is built takes the place of what it is built from.
 		}
 		f.end = i
 		f.text = text.family()

@@ -50,7 +50,8 @@ type pageReader struct {
 }
 
 // add labels and renders a page. The new shape and pattern replace the cached ones only if there
-// is no error.
+// is no error. The pattern of a large page takes as much memory as the page: one that changed has none
+// until it comes again.
 func (c *Cache) add(r *pageReader) (*Block, error) {
 	renderer := &seriesRenderer{opts: &c.opts}
 	if r.secret == nil {
@@ -66,10 +67,15 @@ func (c *Cache) add(r *pageReader) (*Block, error) {
 	if err != nil {
 		return nil, err
 	}
-	if previous := c.pattern.shape; previous != nil && b.shape.equal(previous) {
+	previous := c.pattern.shape
+	again := previous != nil && b.shape.equal(previous)
+	if again {
 		b.shape = previous
 	}
-	c.pattern, c.series = r.pattern(b.shape), renderer.current
+	c.pattern, c.series = pattern{shape: b.shape}, renderer.current
+	if previous == nil || again || len(r.body) <= largePageBytes {
+		c.pattern = r.pattern(b.shape)
+	}
 	return b, nil
 }
 
