@@ -112,7 +112,7 @@ fuzz: ## Run every fuzz test for FUZZTIME each (20s).
 	@tools/ci/fuzz.sh $(FUZZTIME) '$(FUZZ_NOT)' $(PACKAGES)
 
 # The tests that docs/dev/faults.md names, and a check for leaks after them. `race` runs the short ones too.
-FAULTS_IN := collector collector/exposition collector/replica collector/scrape collector/web relabel cmd/trtllm_exporter
+FAULTS_IN := collector collector/discovery collector/exposition collector/replica collector/scrape collector/web relabel cmd/trtllm_exporter
 
 faults: ## Run every case of docs/dev/faults.md (Linux).
 	@tests=$$(grep -o '`[a-z_]*\.Test[A-Za-z0-9]*`' docs/dev/faults.md | sed 's/.*\.//; s/`//' | sort -u | paste -sd '|' -); \

@@ -4,15 +4,22 @@ package discovery_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"runtime/debug"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	_ "github.com/prometheus/prometheus/discovery/kubernetes" // As in the program.
 	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
 // cluster answers list and watch requests for pods in one namespace like an API server: a watch
@@ -138,4 +145,71 @@ kubernetes_sd_configs:
 	require.Eventually(t, func() bool { return len(s.last()) == 2 }, time.Minute, 5*time.Millisecond)
 	c.change("DELETED", pod("triton-0", "10.2.0.7", "3"))
 	s.wait(t, "10.2.0.8:8002{}")
+}
+
+// An API server whose list never ends, by pages, in one page or by events, takes no more memory than it may.
+// The source says why, and lists again when the server is well.
+func TestListsWithoutEndAreRefused(t *testing.T) {
+	page := make([]any, 100)
+	for i := range page {
+		page[i] = pod(fmt.Sprintf("triton-%d-%s", i, strings.Repeat("x", 10_000)), "10.2.0.7", "1")
+	}
+	list, err := json.Marshal(map[string]any{
+		"apiVersion": "v1", "kind": "PodList", "items": page,
+		"metadata": map[string]any{"resourceVersion": "1", "continue": "more"},
+	})
+	require.NoError(t, err)
+	event, err := json.Marshal(map[string]any{"type": "ADDED", "object": page[0]})
+	require.NoError(t, err)
+	endless := func(w io.Writer, text []byte) {
+		for err := error(nil); err == nil; {
+			_, err = w.Write(text)
+		}
+	}
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(64 << 20))
+	well := &cluster{
+		pods:     map[string]map[string]any{"triton-0": pod("triton-0", "10.2.0.7", "1")},
+		watchers: map[chan map[string]any]bool{},
+	}
+	var healed atomic.Bool
+	var sent atomic.Int64
+	server := func(streams bool, answer func(w io.Writer)) string {
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if healed.Load() || !streams && r.URL.Query().Get("sendInitialEvents") == "true" {
+				well.ServeHTTP(w, r)
+				return
+			}
+			w.Header().Set("Content-Type", "application/json")
+			answer(&counted{w, &sent})
+		}))
+		t.Cleanup(srv.Close)
+		return srv.URL
+	}
+	m := watchCluster(t, clientLogger, []string{"pod"},
+		server(false, func(w io.Writer) { _, _ = w.Write(list) }), // By pages.
+		server(false, func(w io.Writer) { endless(w, list[:len(list)/2]) }),
+		server(true, func(w io.Writer) { endless(w, event) }))
+	all := func(holds func(s *target.Source) bool) func() bool {
+		return func() bool {
+			return !slices.ContainsFunc(m.Sources(), func(s target.Source) bool { return !holds(&s) })
+		}
+	}
+	require.Eventually(t, all(func(s *target.Source) bool {
+		return strings.Contains(s.LastError, "the list has more than 4194304 bytes")
+	}), time.Minute, 5*time.Millisecond)
+	require.Less(t, sent.Load(), int64(100<<20), "bytes that were read")
+	healed.Store(true)
+	require.Eventually(t, all(func(s *target.Source) bool { return s.Targets == 1 }), time.Minute, 10*time.Millisecond)
+}
+
+// counted counts what is written.
+type counted struct {
+	io.Writer
+
+	bytes *atomic.Int64
+}
+
+func (c *counted) Write(p []byte) (int, error) {
+	c.bytes.Add(int64(len(p)))
+	return c.Writer.Write(p)
 }

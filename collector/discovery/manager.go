@@ -138,6 +138,9 @@ func (m *Manager) add(
 		SetName:           b.key,
 	})
 	s.discoverer = d
+	if err == nil && s.client != nil {
+		err = limitLists(d, func(err error) { logger.Error("List is not read to its end", "err", err) })
+	}
 	switch {
 	case err != nil && b.inCluster:
 		return fmt.Errorf("%s: %w; run the exporter in the cluster, or set kubeconfig_file or api_server", b.key, err)

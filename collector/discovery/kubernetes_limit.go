@@ -1,0 +1,151 @@
+package discovery
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"reflect"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	promdiscovery "github.com/prometheus/prometheus/discovery"
+)
+
+// A list of an API server may take one in listShare of the memory limit, because its objects take many
+// times their size, but at least minList and at most maxList bytes.
+const listShare, minList, maxList = 16, 4 << 20, 256 << 20
+
+// listPause is how long a list is not requested after it was too large. For one that is streamed, the client
+// itself makes no pause.
+const listPause = 10 * time.Second
+
+// limitLists limits what the lists of a source in Kubernetes take. Its client keeps all objects of a list,
+// however many an API server sends. It says why a list fails, except one that is streamed: then refused is called.
+func limitLists(d promdiscovery.Discoverer, refused func(error)) error {
+	client := clientOf(d)
+	if client == nil || client.Transport == nil {
+		return errors.New("its client cannot be limited")
+	}
+	client.Transport = &listLimiter{
+		RoundTripper: client.Transport,
+		limit:        min(max(debug.SetMemoryLimit(-1)/listShare, minList), maxList),
+		refused:      refused,
+	}
+	return nil
+}
+
+// clientOf returns the client that Prometheus made for a source in Kubernetes, nil if there is none. It is
+// made of the configuration alone, and what holds it is not exported.
+func clientOf(d promdiscovery.Discoverer) *http.Client {
+	held := reflect.Indirect(reflect.ValueOf(d)).FieldByName("client")
+	if !held.IsValid() {
+		return nil
+	}
+	held = reflect.NewAt(held.Type(), held.Addr().UnsafePointer()).Elem().Elem()
+	core := held.MethodByName("CoreV1").Call(nil)[0].Elem()
+	rest := core.MethodByName("RESTClient").Call(nil)[0].Elem().Elem()
+	client, _ := reflect.TypeAssert[*http.Client](rest.FieldByName("Client"))
+	return client
+}
+
+// listLimiter limits the lists that a client requests. It is safe for concurrent use.
+type listLimiter struct {
+	http.RoundTripper
+
+	limit   int64
+	refused func(error)
+	// lists holds what is known of each list, by path.
+	lists sync.Map
+}
+
+// list is what is known of a list.
+type list struct {
+	// taken is the size of its parts so far, notBefore when it may be requested again.
+	taken     atomic.Int64
+	notBefore atomic.Pointer[time.Time]
+}
+
+// RoundTrip implements http.RoundTripper. An answer that streams the changes to a list may be of any size.
+func (l *listLimiter) RoundTrip(r *http.Request) (*http.Response, error) {
+	found, _ := l.lists.LoadOrStore(r.URL.Path, new(list))
+	of := found.(*list) // The map holds nothing else.
+	if err := of.wait(r.Context()); err != nil {
+		return nil, err
+	}
+	resp, err := l.RoundTripper.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	query := r.URL.Query()
+	watches, begins := query.Get("watch") != "", query.Get("sendInitialEvents") == "true"
+	if watches && !begins && resp.StatusCode == http.StatusOK {
+		return resp, nil
+	}
+	if query.Get("continue") == "" {
+		of.taken.Store(0)
+	}
+	resp.Body = &listBody{ReadCloser: resp.Body, limiter: l, list: of, watches: watches}
+	return resp, nil
+}
+
+// wait waits until the list may be requested.
+func (l *list) wait(ctx context.Context) error {
+	until := l.notBefore.Load()
+	if until == nil {
+		return nil
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(time.Until(*until)):
+		return nil
+	}
+}
+
+// listBody is a part of a list. One that watches goes on with changes.
+type listBody struct {
+	io.ReadCloser
+
+	limiter *listLimiter
+	list    *list
+	watches bool
+	// complete is true once all objects of a list came that goes on, last what came last before.
+	complete bool
+	last     []byte
+}
+
+func (b *listBody) Read(into []byte) (int, error) {
+	if !b.complete && b.list.taken.Load() > b.limiter.limit {
+		return 0, b.refuse() // Alone, because a decoder forgets an error that comes with the end of a value.
+	}
+	n, err := b.ReadCloser.Read(into)
+	b.list.taken.Add(int64(n))
+	if b.watches && !b.complete {
+		b.lookForEnd(into[:n])
+	}
+	return n, err
+}
+
+func (b *listBody) refuse() error {
+	err := fmt.Errorf("the list has more than %d bytes, which is all that the memory limit allows for; name "+
+		"namespaces or selectors, or raise the memory limit", b.limiter.limit)
+	b.list.notBefore.Store(new(time.Now().Add(listPause)))
+	if b.watches {
+		b.limiter.refused(err)
+	}
+	return err
+}
+
+// endOfList is in the event with which the changes begin.
+const endOfList = "k8s.io/initial-events-end"
+
+func (b *listBody) lookForEnd(came []byte) {
+	b.last = append(b.last, came...)
+	b.complete = bytes.Contains(b.last, []byte(endOfList))
+	b.last = bytes.Clone(b.last[max(0, len(b.last)-len(endOfList)):])
+}
