@@ -52,6 +52,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	defer log.close()
 	app, actions, out := commandLine(stdout, stderr)
 	out.log.Writer, out.dropped = log, &log.dropped
+	out.secrets.AddArguments(args)
 	terminated := false
 	app.Terminate(func(int) { terminated = true })
 	chosen, err := app.Parse(args)

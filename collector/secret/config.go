@@ -22,6 +22,16 @@ func (s *Store) AddConfig(config any) Files {
 	return files
 }
 
+// AddArguments adds what may be secret in the URLs of a command line.
+func (s *Store) AddArguments(args []string) {
+	for _, arg := range args {
+		if flag, value, found := strings.Cut(arg, "="); found && strings.HasPrefix(flag, "--") {
+			arg = value
+		}
+		s.AddConfig(arg)
+	}
+}
+
 // Sounds reports whether a header or parameter of that name is treated as a secret.
 func Sounds(name string) bool { return secretName.MatchString(name) }
 

@@ -127,18 +127,23 @@ func escape(text, into []byte) (size int, decoded []byte) {
 	case 'x':
 		return hexadecimal(text, 2, 2, into)
 	case 'u':
+		if end := slices.Index(text[:min(len(text), maxEscape)], '}'); end > 3 && text[2] == '{' {
+			size, decoded = hexadecimal(text, 3, end-3, into)
+			return size + min(size, 1), decoded
+		}
 		return hexadecimal(text, 2, 4, into)
 	case 'U':
 		return hexadecimal(text, 2, 8, into)
 	case 'a', 'b', 'f', 'n', 'r', 't', 'v':
 		return 2, into // A control, which separates.
-	case '\\', '"', '\'', '/':
-		return 2, append(into, text[1])
 	}
-	return 0, nil
+	if octal, err := strconv.ParseUint(string(text[1:min(len(text), 4)]), 8, 8); err == nil && len(text) >= 4 {
+		return 4, append(into, byte(octal))
+	}
+	return 2, append(into, text[1])
 }
 
-// hexadecimal decodes a prefix and digits: a byte if there are two, else a character.
+// hexadecimal decodes a prefix and digits: a byte after \x and %, else a character.
 func hexadecimal(text []byte, prefix, digits int, into []byte) (size int, decoded []byte) {
 	if size = prefix + digits; size > len(text) {
 		return 0, nil
@@ -147,17 +152,17 @@ func hexadecimal(text []byte, prefix, digits int, into []byte) (size int, decode
 	switch {
 	case err != nil:
 		return 0, nil
-	case digits == 2:
+	case text[prefix-1] == 'x' || text[prefix-1] == '%':
 		return size, append(into, byte(code))
 	}
 	return size, utf8.AppendRune(into, rune(code))
 }
 
-// maxEntity is the length of the longest entity that is decoded.
-const maxEntity = 10
+// maxEscape is the length of the longest escape with an end of its own that is decoded.
+const maxEscape = 12
 
 func entity(text, into []byte) (size int, decoded []byte) {
-	end := slices.Index(text[:min(len(text), maxEntity)], ';')
+	end := slices.Index(text[:min(len(text), maxEscape)], ';')
 	if end < 0 {
 		return 0, nil
 	}

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/base64"
 	"encoding/binary"
+	"encoding/hex"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,7 +34,9 @@ type Store struct {
 	// configured are known for ever, noted until newer ones take their place, the oldest first.
 	configured map[string]bool
 	noted      []string
-	index      atomic.Pointer[index]
+	// spelled holds how each of them may be spelled.
+	spelled map[string][]known
+	index   atomic.Pointer[index]
 }
 
 // Add adds secrets of the configuration.
@@ -86,7 +89,16 @@ func (s *Store) build() {
 	for text := range s.configured {
 		all = append(all, text)
 	}
-	s.index.Store(newIndex(all))
+	before := s.spelled
+	s.spelled = make(map[string][]known, len(all))
+	for _, text := range all {
+		spelled, ok := before[text]
+		if !ok {
+			spelled = spellings(text[:min(len(text), maxLength)])
+		}
+		s.spelled[text] = spelled
+	}
+	s.index.Store(newIndex(s.spelled))
 }
 
 // Hide replaces the secrets in a message.
@@ -218,15 +230,13 @@ type known struct {
 	number bool
 }
 
-func newIndex(secrets []string) *index {
-	x := &index{by: make(map[uint32][]known)}
-	for _, secret := range secrets {
-		secret = secret[:min(len(secret), maxLength)]
-		x.add(secret)
-		if len(secret) >= minInText {
-			// The last characters depend on what follows.
-			encoded := base64.RawStdEncoding.EncodeToString([]byte(secret))
-			x.add(encoded[:len(encoded)-len(encoded)%4])
+func newIndex(spelled map[string][]known) *index {
+	x := &index{by: make(map[uint32][]known, 8*len(spelled))}
+	for _, all := range spelled {
+		for _, k := range all {
+			first := binary.BigEndian.Uint32(k.text)
+			x.by[first] = append(x.by[first], k)
+			x.may[hash(first)/64] |= 1 << (hash(first) % 64)
 		}
 	}
 	for _, all := range x.by {
@@ -235,16 +245,33 @@ func newIndex(secrets []string) *index {
 	return x
 }
 
-func (x *index) add(secret string) {
-	var f folded
-	f.fold([]byte(secret), false)
-	if len(f.bytes) < minInText {
-		return
+// spellings returns the spellings of a secret that decoding escapes does not undo, folded: as it is, in
+// hexadecimal, and in both alphabets of base64 after none, one and two other bytes. Of the last, the
+// characters that depend on what is beside it are left out.
+func spellings(secret string) (all []known) {
+	if len(secret) < minInText {
+		return nil
 	}
+	texts := []string{secret, hex.EncodeToString([]byte(secret))}
+	for _, alphabet := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+		for before := range 3 {
+			text := alphabet.EncodeToString([]byte("##"[:before] + secret))
+			const perByte, perCharacter = 8, 6
+			first := (before*perByte + perCharacter - 1) / perCharacter
+			texts = append(texts, text[first:(before+len(secret))*perByte/perCharacter])
+		}
+	}
+	slices.Sort(texts[1:])
+	texts = slices.Compact(texts)
 	_, err := strconv.ParseFloat(secret, 64)
-	first := binary.BigEndian.Uint32(f.bytes)
-	x.by[first] = append(x.by[first], known{f.bytes, err == nil})
-	x.may[hash(first)/64] |= 1 << (hash(first) % 64)
+	for i, text := range texts {
+		var f folded
+		f.fold([]byte(text), false)
+		if len(f.bytes) >= minInText {
+			all = append(all, known{bytes.Clone(f.bytes), i == 0 && err == nil})
+		}
+	}
+	return all
 }
 
 // hash returns 16 bits.

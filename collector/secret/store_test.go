@@ -24,7 +24,7 @@ func storeOf(secrets ...string) *secret.Store {
 }
 
 func TestHide(t *testing.T) {
-	s := storeOf("hunter2hunter2", `quo"ted\secret`, "pin4", "hünter2hünter2", "a%41b%20c")
+	s := storeOf("hunter2hunter2", `quo"ted\secret`, "pin4", "hünter2hünter2", "a%41b%20c", "~~~???>>>x")
 	for _, c := range []struct{ name, text, want string }{
 		{"nothing of it", "no such model: 100% of & \\ \\u00", "no such model: 100% of & \\ \\u00"},
 		{"plain", "no hunter2hunter2, sorry", "no <secret>, sorry"},
@@ -38,7 +38,14 @@ func TestHide(t *testing.T) {
 		{"HTML", "&#104;unter2hunter2 &amp;", "<secret> &amp;"},
 		{"over a folded header", "hunter2\r\n hunter2 x", "<secret> x"},
 		{"a line break in JSON", `hunter2\nhunter2 x`, "<secret> x"},
-		{"base64", "aHVudGVyMmh1bnRlcjI= x", "<secret>cjI= x"},
+		{"base64", "aHVudGVyMmh1bnRlcjI= x", "<secret>I= x"},
+		{"base64 behind something else", "QmVhcmVyIGh1bnRlcjJodW50ZXIy", "QmVhcmVyIG<secret>"},
+		{"base64 of URLs", "fn5-Pz8_Pj4-eA fn5+Pz8/Pj4+eA", "<secret>A <secret>A"},
+		{"hexadecimal as a whole", "68756E7465723268756e74657232", "<secret>"},
+		{"hexadecimal in groups", "68 75 6e 74 65 72 32 68 75 6e 74 65 72 32", "<secret>"},
+		{"octal", `\150unter2hunter\062`, "<secret>"},
+		{"a character in braces", `\u{68}unter2hunter2 \u{`, "<secret> \\u{"},
+		{"a character that needs no escape", `no hunter2\hunter2`, `no <secret>`},
 		{"quotes", `no quo\"ted\\secret.`, "no <secret>."},
 		{"quotes in quotes", `no quo\\\"ted\\\\secret.`, "no <secret>."},
 		{"another alphabet", `h\u00fcnter2h\u00fcnter2`, "<secret>"},
@@ -68,10 +75,10 @@ func TestNumbersInAnswersStay(t *testing.T) {
 
 func TestLatestOfManyTokensAreKnown(t *testing.T) {
 	s := storeOf("configured")
-	for i := range 5000 {
+	for i := range 2000 {
 		s.Note(fmt.Sprintf("token-%06d", i))
 	}
-	require.Equal(t, "<secret> <secret> token-000001", s.Hide("configured token-004999 token-000001"))
+	require.Equal(t, "<secret> <secret> token-000001", s.Hide("configured token-001999 token-000001"))
 }
 
 func TestSecretsOfConfigurations(t *testing.T) {
@@ -108,6 +115,12 @@ kubeconfig_file: %s
 	} {
 		require.Equal(t, text, s.Hide(text))
 	}
+}
+
+func TestSecretsOfCommandLines(t *testing.T) {
+	s := new(secret.Store)
+	s.AddArguments([]string{"top", "--target=http://a:hunter1hunter1@visible-host:1", "http://visible-host/?token=hunter2hunter2"})
+	require.Equal(t, "top visible-host <secret> <secret>", s.Hide("top visible-host hunter1hunter1 hunter2hunter2"))
 }
 
 func TestFilesAreReadAgain(t *testing.T) {
