@@ -14,6 +14,8 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"syscall"
+	"time"
 	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
@@ -68,16 +70,26 @@ func Load(path string, further ...func(*Pool) error) (*File, error) {
 
 // Read returns the text of a document, up to the first bytes that are too many for one.
 func Read(path string) ([]byte, error) {
-	in, err := os.Open(path)
+	text, err := readFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("configuration: %w; give the name of a readable file", err)
-	}
-	defer func() { _ = in.Close() }()
-	text, err := io.ReadAll(io.LimitReader(in, maxFileSize+1))
-	if err != nil {
-		return nil, fmt.Errorf("configuration %s: %w", path, err)
+		return nil, fmt.Errorf("configuration: %w", err)
 	}
 	return text, nil
+}
+
+// maxReadTime is how long the writer of a pipe, such as a program that generates the document, may take.
+const maxReadTime = 5 * time.Second
+
+// readFile returns the text of a file, up to the first bytes that are too many for a document. It does not
+// wait for a pipe that nobody writes.
+func readFile(name string) ([]byte, error) {
+	in, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, fmt.Errorf("%w; give the name of a readable file", err)
+	}
+	defer func() { _ = in.Close() }()                   // Nothing was written.
+	_ = in.SetReadDeadline(time.Now().Add(maxReadTime)) // An ordinary file has none, and needs none.
+	return io.ReadAll(io.LimitReader(in, maxFileSize+1))
 }
 
 // Parse reads and validates a document. Errors begin with name, and relative file names in the

@@ -3,8 +3,6 @@ package config
 import (
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"reflect"
 	"strconv"
@@ -106,16 +104,6 @@ func readKinds(
 	return doc, check, nil
 }
 
-// readFile returns the text of a file that is not too large for a document.
-func readFile(name string) ([]byte, error) {
-	in, err := os.Open(name)
-	if err != nil {
-		return nil, fmt.Errorf("%w; give the name of a readable file", err)
-	}
-	defer func() { _ = in.Close() }()
-	return io.ReadAll(io.LimitReader(in, maxFileSize+1))
-}
-
 // locateKind adds an error whose key has the index of a kind among those of all files to the file with
 // that kind, where it has the index of the file.
 func locateKind(files []kindsFile, err error) {
@@ -173,7 +161,7 @@ func DeclaresKinds(text []byte) bool {
 // Contents returns the text of a document and of the files with kinds that it names, nil if one of them
 // cannot be read.
 func Contents(name string) []byte {
-	text, err := os.ReadFile(name)
+	text, err := readFile(name)
 	if err != nil {
 		return nil
 	}
@@ -194,7 +182,7 @@ func Contents(name string) []byte {
 		if !filepath.IsAbs(kinds) {
 			kinds = filepath.Join(filepath.Dir(name), kinds)
 		}
-		more, err := os.ReadFile(kinds)
+		more, err := readFile(kinds)
 		if err != nil {
 			return nil
 		}

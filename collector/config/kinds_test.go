@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -138,4 +139,23 @@ func TestContentsChangeWithFilesOfKinds(t *testing.T) {
 	require.NotEqual(t, before, config.Contents(file))
 	require.NoError(t, os.Remove(kinds))
 	require.Nil(t, config.Contents(file))
+}
+
+// A document, or a file with kinds, may be a pipe that nobody writes or a device without end.
+func TestDocumentsWithoutEndAreRefused(t *testing.T) {
+	folder := written(t, map[string]string{
+		"pipe.yml":   "kinds_file: pipe\n" + pools,
+		"device.yml": "kinds_file: /dev/zero\n" + pools,
+	})
+	require.NoError(t, syscall.Mkfifo(filepath.Join(folder, "pipe"), 0o600))
+	for name, want := range map[string]string{
+		filepath.Join(folder, "pipe"):       "pipe: the file is empty; it needs at least pools",
+		filepath.Join(folder, "pipe.yml"):   "pipe: the file is empty; it needs at least kinds",
+		filepath.Join(folder, "device.yml"): "/dev/zero: the file is larger than 16 MiB",
+		"/dev/zero":                         "/dev/zero: the file is larger than 16 MiB",
+	} {
+		_, err := config.Load(name)
+		require.ErrorContains(t, err, want, name)
+		config.Contents(name)
+	}
 }

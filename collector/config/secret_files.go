@@ -50,7 +50,7 @@ func validateFilesBelow(n *yaml.Node, path, key string) error {
 				fmt.Errorf("%s: secret stores are not supported; use %s_file", path, strings.TrimSuffix(key, "_ref")),
 			)
 		case strings.HasSuffix(key, "_file") || isHeaderFile:
-			errs = append(errs, checkFile(path, n.Value))
+			errs = append(errs, checkFile(path, key, n.Value))
 		}
 	default:
 	}
@@ -60,7 +60,9 @@ func validateFilesBelow(n *yaml.Node, path, key string) error {
 // maxSecretFile is the size of the largest file with certificates or a secret.
 const maxSecretFile = 8 << 20
 
-func checkFile(path, name string) error {
+// checkFile checks the file of a key. Those with credentials are read anew for each request, within its time
+// and up to the size above, others once and to their end.
+func checkFile(path, key, name string) error {
 	info, err := os.Stat(name)
 	switch {
 	case err != nil:
@@ -70,6 +72,8 @@ func checkFile(path, name string) error {
 	case info.Size() > maxSecretFile:
 		return fmt.Errorf("%s: %s has %d bytes, and at most %d are read; name the right file", path, name,
 			info.Size(), maxSecretFile)
+	case !info.Mode().IsRegular() && slices.Contains([]string{"ca_file", "cert_file", "key_file", "kubeconfig_file"}, key):
+		return fmt.Errorf("%s: %s is a pipe or device, which may have no end; name a file", path, name)
 	case !info.Mode().IsRegular():
 		return nil
 	}

@@ -121,6 +121,7 @@ func TestInvalidOptions(t *testing.T) {
 	for want, change := range map[string]func(o *web.Options){
 		"no address":                             func(o *web.Options) { o.ListenAddresses = nil },
 		"web configuration testdata/missing.yml": func(o *web.Options) { o.WebConfigFile = "testdata/missing.yml" },
+		"web configuration /dev/zero":            func(o *web.Options) { o.WebConfigFile = "/dev/zero" },
 		"metrics of the web server": func(o *web.Options) {
 			o.Registry.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{
 				Name: "trtllm_exporter_page_bytes",

@@ -66,7 +66,10 @@ type Server struct {
 // served before Run. A caller that does not call Run must call Close.
 func New(ctx context.Context, opts Options) (*Server, error) {
 	authenticated, err := hasUsers(opts.WebConfigFile)
-	if err := cmp.Or(toolkit.Validate(opts.WebConfigFile), err); err != nil {
+	if err == nil {
+		err = toolkit.Validate(opts.WebConfigFile)
+	}
+	if err != nil {
 		// Errors of the YAML package have several lines.
 		reason := strings.Join(strings.Fields(err.Error()), " ")
 		return nil, fmt.Errorf("web configuration %s: %s; see --web.config.file", opts.WebConfigFile, reason)
@@ -222,6 +225,9 @@ func (s *Server) drain(ctx context.Context, server *http.Server) {
 func hasUsers(file string) (bool, error) {
 	if file == "" {
 		return false, nil
+	}
+	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
+		return false, cmp.Or(err, errors.New("it is a folder, pipe or device, which may have no end; name a file"))
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
