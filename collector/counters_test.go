@@ -62,11 +62,11 @@ func TestDisabledVocabularies(t *testing.T) {
 	for _, test := range []struct {
 		name       string
 		raw        exposition.Raw
-		normalised bool
+		normalised exposition.Groups
 	}{
-		{"both", exposition.RawAll, true},
-		{"raw alone", exposition.RawAll, false},
-		{"normalised alone", exposition.RawNone, true},
+		{"both", exposition.RawAll, exposition.EveryGroup()},
+		{"raw alone", exposition.RawAll, 0},
+		{"normalised alone", exposition.RawNone, exposition.EveryGroup()},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -75,7 +75,7 @@ func TestDisabledVocabularies(t *testing.T) {
 			})
 			requireText(t, text, `trtllm_exporter_target_up{pool_id="p",replica_id="r"} 1`)
 			require.Equal(t, test.raw == exposition.RawAll, rawLines(text, "p") != "")
-			require.Equal(t, test.normalised, strings.Contains(text, "llm_server_requests_total{"))
+			require.Equal(t, test.normalised != 0, strings.Contains(text, "llm_server_requests_total{"))
 		})
 	}
 }

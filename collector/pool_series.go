@@ -28,14 +28,17 @@ type poolSeries struct {
 // and about differences within pools, by family.
 func (c *Collector) allPoolSeries() []poolSeries {
 	var all []poolSeries
+	var off exposition.Groups
 	replicas := c.replicasByPool()
 	c.mu.Lock()
 	for _, id := range slices.Sorted(maps.Keys(c.running)) {
+		off = c.running[id].shared.Page.Off() // All pools have the same.
 		all = append(all, poolConfigSeries(&c.running[id].cfg)...)
 		all = append(all, poolCostSeries(&c.running[id].cfg, replicas[id])...)
 	}
 	c.mu.Unlock()
 	all = append(all, c.skewSeries()...)
+	all = slices.DeleteFunc(all, func(s poolSeries) bool { return off.Has(assess.GroupOf(derive.Prefix + s.family)) })
 	slices.SortStableFunc(all, func(a, b poolSeries) int { return strings.Compare(a.family, b.family) })
 	return all
 }

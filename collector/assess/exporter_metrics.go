@@ -106,13 +106,13 @@ var (
 	MetricTargetLastSuccess = gauge("target_last_success_timestamp_seconds", "Timestamp of the end of the "+
 		"last successful scrape of the target.")
 	MetricTargetLabelCollisions = counter("target_label_collisions_total", "Labels of the target's series that "+
-		"were renamed to exported_<name> because the exporter sets the same label.")
+		"were renamed to exported_<name> because the exporter sets the same label; absent if none was.")
 	MetricTargetTimestampsStripped = counter(
 		"target_timestamps_stripped_total",
-		"Samples of the target whose own timestamps were removed.",
+		"Samples of the target whose own timestamps were removed; absent if none had one.",
 	)
 	MetricTargetTypeConflicts = counter("target_type_conflicts_total", "Families for which the target's own "+
-		"page declares two types.")
+		"page declares two types; absent if there are none.")
 	MetricTargetShapeChanges = counter("target_shape_changes_total", "Pages of the target that differed from "+
 		"the previous one in more than values.")
 	MetricTargetCounterResets = counter("target_counter_resets_total", "Counters of the target that decreased "+

@@ -43,47 +43,68 @@ type Situation struct {
 // ReplicaSeries renders series that outlast failed scrapes. It is not safe for concurrent use.
 type ReplicaSeries struct {
 	values exposition.Values
+	// off lists the groups whose series are left out.
+	off exposition.Groups
 	// cached is the number of series from findings with labels. They are the first ones.
 	cached   int
 	labels   labels.Labels
 	findings *Findings
 }
 
-// NewReplicaSeries returns the series of one replica; the labeler may be nil.
-func NewReplicaSeries(label exposition.Labeler) ReplicaSeries {
-	return ReplicaSeries{values: exposition.NewValues(label)}
+// NewReplicaSeries returns the series of one replica without those of some groups; the labeler may be nil.
+func NewReplicaSeries(label exposition.Labeler, off exposition.Groups) ReplicaSeries {
+	return ReplicaSeries{values: exposition.NewValues(label), off: off}
 }
 
 // Block renders the series, except those that equal a series of the existing shapes.
 func (a *ReplicaSeries) Block(now *Situation, existing ...*exposition.Shape) *exposition.Block {
-	metadata := Metadata()
 	if a.findings != now.Findings || !labels.Equal(a.labels, now.Labels) {
 		a.findings, a.labels, a.cached = now.Findings, now.Labels, 0
 		now.Findings.series(func(family string, v float64, pairs []labels.Label) {
-			a.values.Add(metadata[family], v, now.Labels, pairs...)
-			a.cached++
+			if a.add(family, v, now.Labels, pairs...) {
+				a.cached++
+			}
 		})
 	} else {
 		a.values.Repeat(a.cached)
 	}
-	if state := metadata[derive.Prefix+"state"]; now.State != Silent {
+	if now.State != Silent {
 		for _, s := range States() {
-			a.values.Add(state, flag(s == now.State), now.Labels, labels.Label{Name: "state", Value: string(s)})
+			a.add(stateFamily, flag(s == now.State), now.Labels, labels.Label{Name: "state", Value: string(s)})
 		}
 	}
 	for i := range moments() {
 		m := &moments()[i]
 		if v, ok := m.value(now); ok {
-			a.values.Add(metadata[m.Name], v, now.Labels)
+			a.add(m.Name, v, now.Labels)
 		}
 	}
 	now.Canary.Series(func(family, modelID, result string, v float64) {
-		a.values.Add(
-			metadata[derive.Prefix+family], v, now.Labels, labels.Label{Name: relabel.LabelModelID, Value: modelID},
+		a.add(
+			derive.Prefix+family, v, now.Labels, labels.Label{Name: relabel.LabelModelID, Value: modelID},
 			labels.Label{Name: "result", Value: result},
 		)
 	})
 	return a.values.Block(existing...)
+}
+
+// add adds a series and reports whether it is written.
+func (a *ReplicaSeries) add(family string, v float64, lset labels.Labels, pairs ...labels.Label) bool {
+	if a.off != 0 && a.leavesOut(family, v, pairs) {
+		return false
+	}
+	a.values.Add(Metadata()[family], v, lset, pairs...)
+	return true
+}
+
+// leavesOut reports whether the group of a series is off.
+func (a *ReplicaSeries) leavesOut(family string, v float64, pairs []labels.Label) bool {
+	group := GroupOf(family)
+	n := slices.IndexFunc(pairs, func(l labels.Label) bool { return l.Name == "state" })
+	if n >= 0 && isImplied(family, v, pairs[n].Value) {
+		group = exposition.GroupDetails
+	}
+	return a.off.Has(group)
 }
 
 // series adds the series of the findings, without the labels of the replica.

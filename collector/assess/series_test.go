@@ -190,7 +190,7 @@ func dropping(name string) exposition.Labeler {
 }
 
 func TestRelabelingOfReplicaSeries(t *testing.T) {
-	k := assess.NewReplicaSeries(dropping("state"))
+	k := assess.NewReplicaSeries(dropping("state"), 0)
 	now := facts("pool_id", "p")
 	now.Answers.Health = &engine.Health{LiveKnown: true, Live: true}
 	require.Equal(t, "x{pool_id=\"p\"} 0\n", shownText(k.Block(now)), "the first of those that are left")

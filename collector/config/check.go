@@ -8,6 +8,8 @@ import (
 	"unicode"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
 // checker reads a parsed document into Go values and records what does not fit, with line and path
@@ -192,13 +194,13 @@ func (c *checker) readItems(n *yaml.Node, v reflect.Value, path string) {
 	}
 }
 
-// readLeaf reads a scalar and reports whether it fits.
+// readLeaf reads a scalar, or what may be a list instead, and reports whether it fits.
 func (c *checker) readLeaf(n *yaml.Node, v reflect.Value, path string) bool {
 	n = resolve(n)
 	t := v.Type()
 	var message string
 	switch {
-	case n.Kind != yaml.ScalarNode:
+	case n.Kind != yaml.ScalarNode && t != reflect.TypeFor[exposition.Groups]():
 		message = fmt.Sprintf("%s must be %s, not %s", path, typeWord(t), kindWord(n))
 	case n.ShortTag() == "!!float" && isWhole(t):
 		message = fmt.Sprintf("%s: %q is not %s", path, n.Value, typeWord(t))
@@ -209,7 +211,7 @@ func (c *checker) readLeaf(n *yaml.Node, v reflect.Value, path string) bool {
 			v.Set(read.Elem())
 			return true
 		}
-		message = path + ": " + decodeMessage(err, n, t)
+		message = path + ": " + decodeMessage(err, n, t) + meant(err)
 	}
 	c.add(n, "%s", message)
 	c.refuse(path)

@@ -80,7 +80,7 @@ func TestEmptyDocumentHasDefaults(t *testing.T) {
 	require.False(t, pool.HonorLabels)
 	require.False(t, pool.HTTP.FollowRedirects)
 	require.Equal(t, exposition.RawAll, f.Exposition.Raw)
-	require.True(t, f.Exposition.Normalised)
+	require.Equal(t, exposition.EveryGroup(), f.Exposition.Normalised)
 	require.Empty(t, f.Exposition.Aliases)
 	require.Equal(t, relabel.VersionsSeries, f.Identity.Versions)
 }

@@ -11,6 +11,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
 // FileNames are names of files: a list, or one name alone.
@@ -191,12 +192,18 @@ func Contents(name string) []byte {
 	return text
 }
 
-// meant returns what an unknown word in a declaration is most likely a typo of, as an end of a sentence.
+// meant returns what an unknown word is most likely a typo of, as an end of a sentence.
 func meant(err error) string {
+	var word string
+	var known []string
 	if unknown, ok := errors.AsType[*engine.UnknownWordError](err); ok {
-		if near := Nearest(unknown.Word, unknown.Known); near != "" {
-			return fmt.Sprintf("; did you mean %q?", near)
-		}
+		word, known = unknown.Word, unknown.Known
+	}
+	if unknown, ok := errors.AsType[*exposition.UnknownGroupError](err); ok {
+		word, known = unknown.Name, exposition.EveryGroup().Names()
+	}
+	if near := Nearest(word, known); near != "" {
+		return fmt.Sprintf("; did you mean %q?", near)
 	}
 	return ""
 }

@@ -119,7 +119,30 @@ var blockMistakes = []mistake{
 	{
 		name: "normalised is text",
 		text: "exposition: { normalised: maybe }",
-		want: `line 1: exposition.normalised: "maybe" is not true or false`,
+		want: `line 1: exposition.normalised: "maybe" is not true, false or a list of groups: core, models, gpu, versions, ` +
+			"windows, details",
+	},
+	{
+		name: "a group that is misspelled",
+		text: "exposition: { normalised: [core, windws] }",
+		want: `line 1: exposition.normalised: unknown group "windws"; use core, models, gpu, versions, windows, details; ` +
+			`did you mean "windows"?`,
+	},
+	{
+		name: "a group that is listed twice",
+		text: "exposition: { normalised: [core, gpu, core] }",
+		want: `line 1: exposition.normalised: "core" is listed twice; name each group once`,
+	},
+	{
+		name: "a list of no groups",
+		text: "exposition: { normalised: [] }",
+		want: "line 1: exposition.normalised: no group is listed; write false for none, or true for all",
+	},
+	{
+		name: "groups as a mapping",
+		text: "exposition: { normalised: { core: true } }",
+		want: "line 1: exposition.normalised: write true, false or a list of groups: core, models, gpu, versions, windows, " +
+			"details",
 	},
 	{
 		name: "nothing left to expose",

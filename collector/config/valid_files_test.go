@@ -229,6 +229,10 @@ exposition:
 		text: "exposition: { raw: unmapped }",
 	},
 	{
+		name: "the lean setting",
+		text: "exposition: { raw: false, normalised: [core] }",
+	},
+	{
 		name: "no gauges over the window",
 		text: "exposition: { window_gauges: false }",
 	},

@@ -58,6 +58,8 @@ type Family struct {
 	Engines  []engine.Name
 	Section  string // The section of the metric reference.
 	InPromQL InPromQL
+	// Group is what exposition.normalised lists to have it on the page.
+	Group exposition.Group
 
 	rule Rule
 }
@@ -118,9 +120,9 @@ var Catalogue = sync.OnceValue(func() (all []Family) {
 		{"Objectives", objectiveFamilies()},
 		{"KV cache", cacheFamilies()},
 		{"Executor", executorFamilies()},
-		{"Versions side by side", versionFamilies()},
-		{"Single models", slices.Concat(modelFamilies(), modelLatencyFamilies())},
-		{"GPU and host", machineFamilies()},
+		{versionSection, versionFamilies()},
+		{modelSection, slices.Concat(modelFamilies(), modelLatencyFamilies())},
+		{machineSection, machineFamilies()},
 		{replicaSection, slices.Concat(replicaFamilies(), configFamilies(), poolFamilies())},
 	} {
 		for _, f := range part.families {
@@ -130,7 +132,13 @@ var Catalogue = sync.OnceValue(func() (all []Family) {
 	return all
 })
 
-const replicaSection = "Replica"
+// Sections whose families are in groups of their own.
+const (
+	versionSection = "Versions side by side"
+	modelSection   = "Single models"
+	machineSection = "GPU and host"
+	replicaSection = "Replica"
+)
 
 // complete sets the fields that follow from the rule and the name.
 func (f Family) complete(section string) Family {
@@ -138,6 +146,7 @@ func (f Family) complete(section string) Family {
 	f.Scope, f.Labels = f.rule.scopeAndLabels()
 	f.Inputs, f.Engines = f.rule.needs, f.rule.needs.kinds()
 	f.InPromQL = InPromQL{f.rule.query, f.rule.why}
+	f.Group = f.group(section)
 	return f
 }
 

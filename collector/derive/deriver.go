@@ -26,6 +26,8 @@ type Options struct {
 	AliasesOnly bool
 	// NoWindowGauges hides the families that PromQL can compute, see [InPromQL].
 	NoWindowGauges bool
+	// Off lists the groups whose series are computed and not written.
+	Off exposition.Groups
 	// RawHidden is true if the server's own series are not exposed.
 	RawHidden bool
 	// Stats continues the counts of an earlier deriver; if nil, they start at 0.

@@ -18,7 +18,9 @@ type index struct {
 	topology *engine.Topology
 	// noWindowGauges hides the families that PromQL can compute.
 	noWindowGauges bool
-	wanted         []Objective
+	// off hides the series of these groups.
+	off    exposition.Groups
+	wanted []Objective
 	facts
 
 	// replica is the subject of rules for all models together, models those of each model id, sorted.
@@ -93,6 +95,7 @@ func newIndex(opts *Options, page *engine.Page, block *exposition.Block) *index 
 		naming:         opts.Naming,
 		topology:       opts.Naming.Topology,
 		noWindowGauges: opts.NoWindowGauges,
+		off:            opts.Off,
 		wanted:         opts.Objectives,
 	}
 	ix.naming.Labels, ix.naming.Relabel = opts.Naming.ruleLabels(), nil // Labels of the target are set later.

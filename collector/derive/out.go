@@ -60,11 +60,12 @@ func (o *Out) CopyAs(g *group, pairs ...string) {
 }
 
 func (o *Out) add(suffix string, lset labels.Labels) {
+	ix := o.view.index
 	*o.series = append(*o.series, exposition.ComputedSeries{
 		Family: o.family.Family,
 		Suffix: suffix,
 		Labels: lset,
-		Hidden: o.view.index.noWindowGauges && o.family.InPromQL.Query != "",
+		Hidden: ix.noWindowGauges && o.family.InPromQL.Query != "" || ix.off.Has(o.family.GroupOf(suffix, lset)),
 	})
 }
 

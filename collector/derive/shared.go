@@ -34,6 +34,7 @@ type indexKey struct {
 	models     int
 
 	noWindowGauges, aliasesOnly bool
+	off                         exposition.Groups
 
 	labels                       labels.Labels
 	engineVersion, trtllmVersion string
@@ -65,6 +66,7 @@ func sharedIndex(o *Options, page *engine.Page, block *exposition.Block) *index 
 		aliases:        o.aliases(page.Shape()),
 		models:         o.Output.Models,
 		noWindowGauges: o.NoWindowGauges,
+		off:            o.Off,
 		aliasesOnly:    o.AliasesOnly,
 		labels:         o.Naming.ruleLabels(),
 		engineVersion:  o.Naming.EngineVersion,

@@ -14,8 +14,8 @@ import (
 type Config struct {
 	// Raw says which of the servers' own series are exposed.
 	Raw Raw `yaml:"raw"`
-	// Normalised adds the llm_server_* series.
-	Normalised bool `yaml:"normalised"`
+	// Normalised says which groups of the llm_server_* series are exposed.
+	Normalised Groups `yaml:"normalised"`
 	// WindowGauges exposes the gauges over a window that a query could compute from
 	// other series of the page.
 	WindowGauges bool `yaml:"window_gauges"`
@@ -28,9 +28,18 @@ type Config struct {
 // DefaultConfig is the default configuration.
 var DefaultConfig = Config{
 	Raw:          RawAll,
-	Normalised:   true,
+	Normalised:   EveryGroup(),
 	WindowGauges: true,
 	PageMaxAge:   model.Duration(100 * time.Millisecond),
+}
+
+// Off returns the groups whose series are not exposed, if some others are. What the exporter itself knows of
+// replicas and pools is exposed without any group, too.
+func (c *Config) Off() Groups {
+	if c.Normalised == 0 {
+		return 0
+	}
+	return EveryGroup().Without(c.Normalised)
 }
 
 // AliasSets returns the allowed values of Config.Aliases.
@@ -49,13 +58,13 @@ func (c *Config) Validate() error {
 		}
 	}
 	switch {
-	case c.Raw == RawUnmapped && !c.Normalised:
+	case c.Raw == RawUnmapped && c.Normalised == 0:
 		errs = append(errs, errors.New("exposition.raw: unmapped leaves out what llm_server_* has, and normalised is "+
 			"off; turn that on, or set raw to true"))
 	case c.Raw == RawUnmapped && len(c.Aliases) > 0:
 		errs = append(errs, errors.New("exposition.raw: unmapped leaves out what llm_server_* has, and aliases add it "+
 			"again; leave aliases out, or set raw to true"))
-	case c.Raw == RawNone && !c.Normalised && len(c.Aliases) == 0:
+	case c.Raw == RawNone && c.Normalised == 0 && len(c.Aliases) == 0:
 		errs = append(errs, errors.New("exposition: raw, normalised and aliases are all off, /metrics would be "+
 			"empty; turn one on"))
 	}

@@ -71,14 +71,14 @@ func (c *counters) render(s *target.Status, stats derive.Stats, existing ...*exp
 	}
 	c.add(assess.MetricTargetScrapes, float64(s.Scrapes))
 	c.add(assess.MetricTargetScrapesSkipped, float64(c.skipped))
-	c.add(assess.MetricTargetLabelCollisions, float64(c.collisions))
-	c.add(assess.MetricTargetTimestampsStripped, float64(c.timestamps))
-	c.add(assess.MetricTargetTypeConflicts, float64(c.conflicts))
 	c.add(assess.MetricTargetShapeChanges, float64(c.reshaped))
 	c.add(assess.MetricTargetCounterResets, float64(stats.Resets))
 	c.add(assess.MetricTargetRestarts, float64(stats.Restarts))
 
 	// The other series are absent until what they count has occurred.
+	c.count(assess.MetricTargetLabelCollisions, "", c.collisions)
+	c.count(assess.MetricTargetTimestampsStripped, "", c.timestamps)
+	c.count(assess.MetricTargetTypeConflicts, "", c.conflicts)
 	c.count(assess.MetricTargetSeriesLeftOut, "", uint64(c.leftOut.Series))
 	c.count(assess.MetricTargetDerivedLeftOut, "", uint64(c.derivedLeftOut.Series))
 	c.count(assess.MetricTargetModelsLeftOut, "", uint64(c.derivedLeftOut.Models))

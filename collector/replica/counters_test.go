@@ -122,14 +122,11 @@ func TestRelabelingOfOwnSeries(t *testing.T) {
 }
 
 const nothing = `counter_resets_total 0
-label_collisions_total 0
 restarts_total 0
 scrape_duration_seconds 0
 scrapes_skipped_total 0
 scrapes_total 0
 shape_changes_total 0
-timestamps_stripped_total 0
-type_conflicts_total 0
 up 0
 `
 

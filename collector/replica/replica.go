@@ -95,7 +95,7 @@ func New(t *target.Target, p *Pool, slot *snapshot.Slot, log *slog.Logger) *Repl
 		slot:      slot,
 		log:       log.With("pool_id", t.PoolID, "replica_id", t.ReplicaID),
 		server:    scrape.NewServer(p.kinds(), t.Engine),
-		published: published{about: assess.NewReplicaSeries(label)},
+		published: published{about: assess.NewReplicaSeries(label, p.Page.Off())},
 		status:    target.Status{Scraping: target.Scraping{Health: target.HealthUnknown}},
 		counters:  newCounters(t, label),
 	}

@@ -160,7 +160,7 @@ const maxLateness = 2 * time.Second
 func (r *Replica) derive(p *scrape.Fetched, raw *exposition.Block, seen derive.Sighting) (next snapshot.Snapshot) {
 	r.counters.addPage(raw.Shape().Drops())
 	r.deriver.Observe(seen)
-	if r.target.Beside == "" && (r.pool.Page.Normalised || len(r.pool.Page.Aliases) > 0) {
+	if r.target.Beside == "" && (r.pool.Page.Normalised != 0 || len(r.pool.Page.Aliases) > 0) {
 		next.Derived = r.deriver.Render(raw)
 	}
 	switch r.pool.Page.Raw {
