@@ -68,6 +68,7 @@ func (d *Dashboard) complete() {
 		id++
 		p.ID, p.GridPos = id, g
 		setNoValue(&p)
+		noteGroups(&p)
 		splitByCluster(&p)
 		if d.UID != replicaUID {
 			d.noteIgnoredVariables(&p)

@@ -15,10 +15,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/prometheus/model/labels"
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/alerts"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
 	"github.com/trtllm-exporter/trtllm_exporter/tools/matrix"
 )
@@ -114,8 +116,8 @@ func used(rules string) map[string]bool {
 	return names
 }
 
-// record returns the samples that Prometheus would store for a replica: a value per scrape,
-// NaN for none.
+// record returns the samples that Prometheus would store for a replica of which only group core is exposed: a
+// value per scrape, NaN for none.
 func record(scenario *matrix.Scenario, seen []matrix.Result, wanted map[string]bool) map[string][]float64 {
 	all, size, restarts, read := make(map[string][]float64), int(duration/interval)+1, 0, false
 	for i := range seen {
@@ -129,6 +131,9 @@ func record(scenario *matrix.Scenario, seen []matrix.Result, wanted map[string]b
 			continue
 		}
 		put := func(name string, v float64) {
+			if !inCore(name, v) {
+				return
+			}
 			if all[name] == nil {
 				all[name] = slices.Repeat([]float64{math.NaN()}, size)
 			}
@@ -170,6 +175,19 @@ func record(scenario *matrix.Scenario, seen []matrix.Result, wanted map[string]b
 	}
 	return named
 }
+
+// inCore reports whether group core has a series, given as its labels and its name, if any group has it.
+func inCore(series string, v float64) bool {
+	lset, name, _ := strings.Cut(series, "\x00")
+	b := labels.NewBuilder(labels.FromStrings(labels.MetricName, name))
+	if m := stateLabel.FindStringSubmatch(lset); m != nil {
+		b.Set("state", m[1])
+	}
+	group, known := assess.GroupOfSeries(b.Labels(), v)
+	return !known || group == exposition.GroupCore
+}
+
+var stateLabel = regexp.MustCompile(`\bstate="([^"]*)"`)
 
 // number returns 1 for true.
 func number(on bool) float64 {
