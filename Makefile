@@ -354,7 +354,7 @@ query-budget: ## Check that each panel reads at most 5 million samples, in a sec
 
 cardinality: build ## Measure series by kind and option, what a rollout of a hundred replicas adds to Prometheus, and memory.
 	cd tools/querycheck && TRTLLM_EXPORTER_BIN=$(EXPORTER) $(GO) test -tags budget \
-		-run 'TestReplicaSeriesCount|TestRolloutSeriesWithInfo|TestFleetMemory' -count=1 -v -timeout 25m .
+		-run 'TestReplicaSeriesCount|TestSeriesOfEveryKind|TestRolloutSeriesWithInfo|TestFleetMemory' -count=1 -v -timeout 25m .
 
 CI_STEPS := fmt-check lint deadcode check-generated pictures-age check-queries build build-small race test-python cover-gate fuzz bench-smoke check-deploy check-image e2e-browser e2e-all
 

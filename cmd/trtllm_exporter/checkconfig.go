@@ -60,10 +60,18 @@ func checkConfig(w io.Writer, file string, text []byte) error {
 	for _, warning := range warnings(file, text, f) {
 		p.line("  warning: " + warning)
 	}
+	groups, err := groupsText(&f.Exposition)
+	if err != nil {
+		return err
+	}
+	if groups != "" {
+		p.line("  exposition: " + groups)
+	}
 	for i := range f.Pools {
 		pool := &f.Pools[i]
-		p.line(fmt.Sprintf("  %s: engine %s, %s, every %s, timeout %s", pool.PoolID, pool.Engine,
-			sourcesOf(&pool.Discovery), time.Duration(pool.ScrapeInterval), time.Duration(pool.ScrapeTimeout)))
+		p.line(fmt.Sprintf("  %s: engine %s, %s, every %s, timeout %s%s", pool.PoolID, pool.Engine,
+			sourcesOf(&pool.Discovery), time.Duration(pool.ScrapeInterval), time.Duration(pool.ScrapeTimeout),
+			seriesText(pool.Engine, &f.Exposition)))
 	}
 	_, err = io.WriteString(w, p.String())
 	return err

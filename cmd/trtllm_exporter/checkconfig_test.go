@@ -84,3 +84,29 @@ pools: [ { pool_id: p, engine: trition, static_configs: [ { targets: ["a:8002"] 
 	require.Contains(t, problems.String(), "trition")
 	require.NotContains(t, problems.String(), "sharding")
 }
+
+// TestCheckConfigSaysWhatGroupsCost has what a replica costs a Prometheus, and what lacks data without a group.
+func TestCheckConfigSaysWhatGroupsCost(t *testing.T) {
+	for _, c := range []struct{ name, exposition, want string }{
+		{"all groups", "{}", `p: engine vllm, 1 static target, every 5s, timeout 4s, about [67]\d\d series a replica`},
+		{
+			"the lean setting", "{ raw: false, normalised: [core] }",
+			"exposition: groups core; without models, gpu, versions, windows, details 8 recording rules and ",
+		},
+		{"no alert misses anything in the lean setting", "{ raw: false, normalised: [core] }", "panels lack data, and no alert does"},
+		{"series of the lean setting", "{ raw: false, normalised: [core] }", `about 1\d\d series a replica`},
+		{"a choice without what alerts need", "{ normalised: [gpu] }", "other alerts do, so they may never fire"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			require.NoError(t, os.WriteFile("config.yml", []byte("exposition: "+c.exposition+`
+pools: [ { pool_id: p, engine: vllm, static_configs: [ { targets: ["a:8002"] } ] } ]
+`), 0o600))
+			var out, problems bytes.Buffer
+
+			require.Equal(t, exitOK, run([]string{"check-config", "config.yml"}, &out, &problems), problems.String())
+
+			require.Regexp(t, c.want, strings.Join(strings.Fields(out.String()), " "))
+		})
+	}
+}

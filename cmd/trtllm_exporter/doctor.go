@@ -163,6 +163,13 @@ func (f *doctorFlags) examine(ctx context.Context, out *output, file *config.Fil
 		searches, _ := c.ScrapeOnce(ctx, rounds*f.timeout) // A failing target is a finding.
 		text, _ := config.Read(f.file)                     // It was read before; without it, some warnings are missing.
 		r.Pools, r.Warnings = searches, warnings(f.file, text, file)
+		groups, err := groupsText(&file.Exposition)
+		if err != nil {
+			return err
+		}
+		if groups != "" {
+			r.Warnings = append(r.Warnings, "exposition: "+groups)
+		}
 	} else {
 		ctx, cancel := context.WithTimeout(ctx, rounds*f.timeout*time.Duration(len(f.urls)))
 		_, _ = c.ScrapeOnce(ctx, f.timeout)
@@ -192,7 +199,7 @@ func (f *doctorFlags) diagnose(ctx context.Context, r *report, file *config.File
 		if problem != nil {
 			diagnosed++
 		}
-		r.add(slot, problem)
+		r.add(slot, problem, &file.Exposition)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
@@ -36,6 +37,8 @@ type report struct {
 type server struct {
 	Target  web.TargetState   `json:"target"`
 	Problem *scrape.Diagnosis `json:"problem,omitempty"`
+	// Series is what it costs a Prometheus, nil without a page.
+	Series *seriesCount `json:"series,omitempty"`
 
 	// pageless is true if there is no metrics page at the address of the target.
 	pageless bool
@@ -48,8 +51,11 @@ func (s *server) nextURL() string {
 	return cmp.Or(s.Problem.Page, s.Problem.Try, s.Target.MetricsURL)
 }
 
-func (r *report) add(slot *snapshot.Slot, problem *scrape.Diagnosis) {
+func (r *report) add(slot *snapshot.Slot, problem *scrape.Diagnosis, page *exposition.Config) {
 	s := server{Target: web.NewTargetState(slot), Problem: problem}
+	if s.Target.Health == target.HealthUp && !s.Target.Silent && s.Target.State != string(assess.Silent) {
+		s.Series = new(countSeries(slot.Latest(), page))
+	}
 	capabilities := target.FindChecks(s.Target.Checks, assess.Capabilities)
 	s.pageless = s.Target.Health != target.HealthUp && !s.Target.Silent &&
 		(len(capabilities) == 0 || problem != nil && problem.Page != "")
@@ -242,7 +248,11 @@ func (s *server) summary() string {
 	if s.Problem != nil {
 		return s.Problem.What + "; " + s.Problem.Do
 	}
-	return s.Target.State + ": " + s.Target.StateReason
+	text := s.Target.State + ": " + s.Target.StateReason
+	if s.Series != nil {
+		text += fmt.Sprintf("; %d series, %d on its own page", s.Series.Exposed, s.Series.Own)
+	}
+	return text
 }
 
 func sourceText(s *target.Source) string {
@@ -292,6 +302,9 @@ func (s *server) print(p *textTable) {
 		return
 	}
 	printFacts(p, t)
+	if s.Series != nil {
+		p.row("series", s.Series.String())
+	}
 	for _, c := range target.FindChecks(t.Checks, assess.Unanswered) {
 		p.row("not answered", c.Name+": "+c.Reason)
 	}

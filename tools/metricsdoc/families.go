@@ -18,11 +18,12 @@ func sections(w *bytes.Buffer, all []derive.Family, notes notes) {
 		if f.Section != section {
 			section = f.Section
 			fmt.Fprintf(w, "\n## %s\n\n", section)
-			w.WriteString("| family | type | labels | grade | what it is | computed from | PromQL |\n")
-			w.WriteString("| --- | --- | --- | --- | --- | --- | --- |\n")
+			w.WriteString("| family | group | type | labels | grade | what it is | computed from | PromQL |\n")
+			w.WriteString("| --- | --- | --- | --- | --- | --- | --- | --- |\n")
 		}
-		fmt.Fprintf(w, "| `%s` | %s | %s | %s | %s | %s | %s |\n",
+		fmt.Fprintf(w, "| `%s` | %s | %s | %s | %s | %s | %s | %s |\n",
 			f.Name,
+			f.Group,
 			typeAndUnit(f),
 			labelsOf(f),
 			f.Grade,

@@ -63,6 +63,9 @@ func reference() ([]byte, error) {
 	if err := ownMetrics(&b); err != nil {
 		return nil, err
 	}
+	if err := groups(&b); err != nil {
+		return nil, err
+	}
 	withoutWindowGauges(&b)
 	b.WriteString("\n" + checks + "\n" + unknown)
 	aliases(&b)

@@ -10,6 +10,8 @@ var (
 	sourcesHead string
 	//go:embed text/exporter.md
 	ownHead string
+	//go:embed text/groups.md
+	groupsHead string
 	//go:embed text/window_gauges.md
 	windowGauges string
 	//go:embed text/panels.md

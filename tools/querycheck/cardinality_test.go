@@ -167,47 +167,71 @@ func seriesOf(t *testing.T, page []byte) []labels.Labels {
 	}
 }
 
+// lean is the setting with which a replica has no more series than its own page.
+const lean = "exposition: { raw: false, normalised: [core] }"
+
+// Goals of what a replica costs, as multiples of the series of its own page.
+const leanGoal, defaultGoal = 1.0, 1.9
+
 func TestReplicaSeriesCount(t *testing.T) {
-	serve, vllm, sglang, two, plain := triton(), triton(), triton(), triton(), triton()
-	serve.Kind, vllm.Kind, sglang.Kind, two.GPUs, plain.Histograms = simulate.KindServe, simulate.KindVLLM, simulate.KindSGLang, 2, false
-	plain.Summaries = false
-	const unmapped = "exposition: { raw: unmapped }"
+	two, plain := triton(), triton()
+	two.GPUs, plain.Histograms, plain.Summaries = 2, false, false
 	settings := []setting{
 		{name: "Triton, an ensemble of five models, one GPU", like: triton()},
 		{name: "with a second GPU", like: two},
 		{name: "without histograms and summaries of Triton", like: plain},
 		{name: "`identity.versions: info`", like: triton(), file: "identity: { versions: info }"},
+		{name: "`exposition.raw: unmapped`", like: triton(), file: "exposition: { raw: unmapped }"},
 		{name: "`exposition.raw: false`", like: triton(), file: "exposition: { raw: false }"},
 		{name: "`exposition.normalised: false`", like: triton(), file: "exposition: { normalised: false }"},
 		{name: "`exposition.window_gauges: false`", like: triton(), file: "exposition: { window_gauges: false }"},
-		{name: "vLLM, `exposition.window_gauges: false`", like: vllm, file: "exposition: { window_gauges: false }"},
 		{name: "`exposition.aliases: [vllm]`", like: triton(), file: "exposition: { aliases: [vllm] }"},
-		{name: "trtllm-serve", like: serve},
-		{name: "vLLM", like: vllm},
-		{name: "SGLang", like: sglang},
-		{name: "Triton, `exposition.raw: unmapped`", like: triton(), file: unmapped},
-		{name: "trtllm-serve, `exposition.raw: unmapped`", like: serve, file: unmapped},
-		{name: "vLLM, `exposition.raw: unmapped`", like: vllm, file: unmapped},
-		{name: "SGLang, `exposition.raw: unmapped`", like: sglang, file: unmapped},
+		{name: "`" + lean + "`", like: triton(), file: lean},
 	}
 	for _, s := range settings {
 		t.Run(s.name, func(t *testing.T) {
-			s.replicas = 2
-			n, raw := 0, 0
-			for _, l := range seriesOf(t, s.begin(t).settled(t, "", s.replicas)) {
-				name := l.Get(labels.MetricName)
-				if l.Get("replica_id") != "r0" {
-					continue
-				}
-				n++
-				if !strings.HasPrefix(name, "llm_server_") && !strings.HasPrefix(name, "trtllm_exporter_") {
-					raw++
-				}
-			}
-			require.Positive(t, n)
-			t.Logf("| %s | %d | %d |", s.name, n, raw)
+			t.Parallel()
+			all, raw := s.count(t)
+			t.Logf("| %s | %d | %d |", s.name, all, raw)
 		})
 	}
+}
+
+// TestSeriesOfEveryKind compares what a replica costs a Prometheus with the series of its own page.
+func TestSeriesOfEveryKind(t *testing.T) {
+	for _, kind := range simulate.Kinds() {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			usual, small := setting{like: triton()}, setting{like: triton(), file: lean}
+			usual.like.Kind, small.like.Kind = kind, kind
+			usual.like.EngineVersion, usual.like.TRTLLMVersion = "", ""
+			small.like.EngineVersion, small.like.TRTLLMVersion = "", ""
+			all, own := usual.count(t)
+			least, _ := small.count(t)
+			of := func(n int) float64 { return float64(n) / float64(own) }
+			t.Logf("| %s | %d | %d | %.2f | %d | %.2f |", kind, own, least, of(least), all, of(all))
+			require.LessOrEqual(t, of(least), leanGoal)
+			require.LessOrEqual(t, of(all), defaultGoal)
+		})
+	}
+}
+
+// count returns the series of one of two replicas, and how many of them are the server's own.
+func (s setting) count(t *testing.T) (all, raw int) {
+	t.Helper()
+	s.replicas = 2
+	for _, l := range seriesOf(t, s.begin(t).settled(t, "", s.replicas)) {
+		name := l.Get(labels.MetricName)
+		if l.Get("replica_id") != "r0" {
+			continue
+		}
+		all++
+		if !strings.HasPrefix(name, "llm_server_") && !strings.HasPrefix(name, "trtllm_exporter_") {
+			raw++
+		}
+	}
+	require.Positive(t, all)
+	return all, raw
 }
 
 func TestRolloutSeriesWithInfo(t *testing.T) {
