@@ -91,6 +91,36 @@ func TestGroupsAreParts(t *testing.T) {
 	}
 }
 
+// TestReloadChangesGroups has a reload leave groups out and bring them back.
+func TestReloadChangesGroups(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		tc := newCollector(t)
+		tc.UseScraper(&fakeScraper{})
+		tc.start()
+		for _, groups := range []exposition.Groups{
+			exposition.EveryGroup(), exposition.GroupsOf(exposition.GroupCore), exposition.GroupsOf(exposition.GroupVersions),
+		} {
+			cfg := config.DefaultFile
+			cfg.Pools, cfg.Exposition.Normalised = []config.Pool{metricsPool("p", "r=10.0.0.1:1")}, groups
+			cfg.Resolve()
+			require.NoError(t, tc.ApplyConfig(&cfg))
+			time.Sleep(time.Minute)
+			page := tc.page()
+			for series, group := range map[string]exposition.Group{
+				"llm_server_requests_total{":            exposition.GroupCore,
+				`state="ready"`:                         exposition.GroupCore,
+				`state="stalled"`:                       exposition.GroupDetails,
+				"llm_server_pool_start_budget_seconds{": exposition.GroupCore,
+				"llm_server_capability{":                exposition.GroupVersions,
+			} {
+				require.Equal(t, groups.Has(group), strings.Contains(page, series), "groups %s: %s", groups, series)
+			}
+		}
+		require.NoError(t, tc.stop())
+	})
+}
+
 // leastPage is how many series a replica may have in the lean setting if its own page has fewer.
 const leastPage = 107
 

@@ -15,7 +15,10 @@ import (
 // BenchmarkDerive reads alternating pages of typical size.
 func BenchmarkDerive(b *testing.B) {
 	const pages = 64
-	for name, aliases := range map[string][]string{"scrape": nil, "scrape+aliases": exposition.AliasSets()} {
+	lean := exposition.EveryGroup().Without(exposition.GroupsOf(exposition.GroupCore))
+	for name, more := range map[string]derive.Options{
+		"scrape": {}, "scrape+aliases": {Aliases: exposition.AliasSets()}, "scrape, core": {Off: lean},
+	} {
 		b.Run(name, func(b *testing.B) {
 			target := newBench(
 				b,
@@ -26,7 +29,7 @@ func BenchmarkDerive(b *testing.B) {
 				"tensorrt_llm",
 				"tensorrt_llm_bls",
 			).
-				with(func(o *derive.Options) { o.Aliases = aliases })
+				with(func(o *derive.Options) { o.Aliases, o.Off = more.Aliases, more.Off })
 			var blocks []*exposition.Block
 			for i := range pages + 1 {
 				block, err := target.cache.Parse(simulate.BenchPage(simulate.BenchTRTLLM, 0, i), "", target.label)

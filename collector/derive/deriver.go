@@ -26,7 +26,7 @@ type Options struct {
 	AliasesOnly bool
 	// NoWindowGauges hides the families that PromQL can compute, see [InPromQL].
 	NoWindowGauges bool
-	// Off lists the groups whose series are computed and not written.
+	// Off lists the groups whose series are not written.
 	Off exposition.Groups
 	// RawHidden is true if the server's own series are not exposed.
 	RawHidden bool

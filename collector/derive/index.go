@@ -18,9 +18,10 @@ type index struct {
 	topology *engine.Topology
 	// noWindowGauges hides the families that PromQL can compute.
 	noWindowGauges bool
-	// off hides the series of these groups.
-	off    exposition.Groups
-	wanted []Objective
+	// off hides the series of these groups. Some are repeated under other names if aliased is true.
+	off     exposition.Groups
+	aliased bool
+	wanted  []Objective
 	facts
 
 	// replica is the subject of rules for all models together, models those of each model id, sorted.
@@ -96,6 +97,7 @@ func newIndex(opts *Options, page *engine.Page, block *exposition.Block) *index 
 		topology:       opts.Naming.Topology,
 		noWindowGauges: opts.NoWindowGauges,
 		off:            opts.Off,
+		aliased:        opts.aliases(page.Shape()) != 0,
 		wanted:         opts.Objectives,
 	}
 	ix.naming.Labels, ix.naming.Relabel = opts.Naming.ruleLabels(), nil // Labels of the target are set later.
@@ -146,9 +148,26 @@ func (ix *index) runRules() {
 		}
 		out.family = f
 		f.rule.run(v, a.models, out)
+		if ix.unread(f) {
+			ix.dropFrom(a.first)
+			continue
+		}
 		a.last = len(ix.series)
 		ix.applied = append(ix.applied, a)
 	}
+}
+
+// unread reports whether nothing has a use for the values of a family that is not exposed. Status pages and aliases
+// have some: the former read groups core and windows.
+func (ix *index) unread(f *Family) bool {
+	return ix.off.Has(f.Group) && f.Group != exposition.GroupCore && f.Group != exposition.GroupWindows && !ix.aliased
+}
+
+// dropFrom drops the series from a number on. What their rule asked for stays, so that all that is found out about a
+// page is the same with any groups.
+func (ix *index) dropFrom(first int) {
+	ix.series = ix.series[:first]
+	ix.repeated = slices.DeleteFunc(ix.repeated, func(r repeatedValue) bool { return r.series >= first })
 }
 
 // addCounters lists all counters of the page if counters appear with their first event: one that no

@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 )
@@ -130,4 +131,17 @@ func TestFiguresFollowShapeChange(t *testing.T) {
 
 	slot.Publish(snapshot.Snapshot{})
 	require.Nil(t, h.figures(slot).Tokens, "a page that fails leaves no number behind")
+}
+
+// TestFiguresNeedNoGroup has status pages read families that are computed whatever groups are exposed.
+func TestFiguresNeedNoGroup(t *testing.T) {
+	nothing := exposition.NewComputed(nil, nil)
+	x := figureIndex{shape: nothing, groups: make(map[string]map[string][]exposition.ValueIndex)}
+	x.figures(nothing.Block())
+	x.counts(nothing.Block())
+	require.NotEmpty(t, x.groups)
+	for family := range x.groups {
+		computed := []exposition.Group{exposition.GroupCore, exposition.GroupWindows}
+		require.Contains(t, computed, assess.GroupOf(family), family)
+	}
 }
