@@ -22,16 +22,13 @@ func (o *Out) CopyDistribution(g *group, m *Model) {
 	}
 }
 
+// copySummary copies the quantiles: the sum and the count of what a summary is about are counters of their own.
 func (o *Out) copySummary(g *group, m *Model) {
 	for i := range g.quantiles {
 		q := &g.quantiles[i]
 		o.part(g, m, "", "quantile", q.text)
 		o.copy(g, &q.numbers, g.shift)
 	}
-	o.part(g, m, "_sum")
-	o.copy(g, &g.sum.numbers, g.shift)
-	o.part(g, m, "_count")
-	o.copy(g, &g.count.numbers, 0)
 }
 
 // part adds a series of a distribution while the index is built.

@@ -62,8 +62,6 @@ func (v Vocabulary) add(name string, kind model.MetricType, grade derive.Grade, 
 		with("_count", counter)
 	case model.MetricTypeSummary:
 		with("", model.MetricTypeGauge, "quantile")
-		with("_sum", counter)
-		with("_count", counter)
 	default:
 		with("", kind)
 	}
