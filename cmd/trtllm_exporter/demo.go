@@ -242,9 +242,9 @@ SD      http_sd_configs: [{url: 'http://%[1]s/sd'}]
 	case len(f.faults) > 0:
 		b.WriteString("\nThis will fail in a moment: " + strings.Join(f.faults, ", ") + ".\n")
 	default:
-		b.WriteString("\nEverything is healthy for the first 30 seconds; then one thing after another\nfails, the " +
-			"first two for three minutes, so that their alerts fire. It is\ndetected sooner than usual: stall_after is " +
-			"5s here, window 15s.\n")
+		b.WriteString("\nEverything is healthy for the first 30 seconds; then one thing after another\nfails, each until " +
+			"its alert has fired: a round takes 26 minutes. It is\ndetected sooner than usual: stall_after is 5s " +
+			"here, window 15s.\n")
 	}
 	return b.String()
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
@@ -12,17 +13,18 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
 )
 
-// Timing of the story. Each fault stays for a while after it was detected, and the next one waits until
-// everything is healthy. What breaks a replica stays until its alert fires: the alert waits two minutes, and
-// Prometheus may scrape and evaluate rules every 15 s.
+// Timing of the story. The next fault waits until everything is healthy. Each stays after it was detected
+// until the alert about it fires, where Prometheus scrapes and evaluates rules every 15 s: LLMReplicaBroken
+// and the burn of an objective after two minutes, LLMPoolSaturated after five, LLMExpectationMismatch after ten.
 const (
-	healthyTime  = 30 * time.Second
-	faultDelay   = 3 * time.Second
-	alertTime    = 170 * time.Second
-	visibleTime  = 20 * time.Second
-	pauseTime    = 10 * time.Second
-	patience     = 60 * time.Second
-	pollInterval = 200 * time.Millisecond
+	healthyTime   = 30 * time.Second
+	faultDelay    = 3 * time.Second
+	brokenTime    = 170 * time.Second
+	saturatedTime = 6*time.Minute + 30*time.Second
+	mismatchTime  = 11 * time.Minute
+	pauseTime     = 10 * time.Second
+	patience      = 60 * time.Second
+	pollInterval  = 200 * time.Millisecond
 )
 
 // story injects faults and prints what happened and what the exporter reports.
@@ -33,10 +35,15 @@ type story struct {
 	start    time.Time
 }
 
-// victim returns the replica in which a fault is injected. A small fleet has only one pool.
-func (s *story) victim(f *fault) *simulate.Replica {
+// victims returns the replica in which a fault is injected, or all of its pool, that one first. A small
+// fleet has only one pool.
+func (s *story) victims(f *fault) []*simulate.Replica {
 	replicas := s.pools[f.pool%len(s.pools)].Replicas
-	return replicas[f.replica%len(replicas)]
+	first := f.replica % len(replicas)
+	if f.everywhere {
+		return slices.Concat(replicas[first:], replicas[:first])
+	}
+	return replicas[first : first+1]
 }
 
 // tell injects the named faults permanently, or without names all faults in turn until ctx is
@@ -46,8 +53,7 @@ func (s *story) tell(ctx context.Context, names []string) {
 		wait(ctx, faultDelay)
 		for _, name := range names {
 			if ctx.Err() == nil {
-				f := faultNamed(name) //nolint:contextcheck // A port opens again at its own time.
-				s.inject(ctx, f, s.victim(f))
+				s.inject(ctx, faultNamed(name)) //nolint:contextcheck // A port opens again at its own time.
 			}
 		}
 		return
@@ -58,28 +64,23 @@ func (s *story) tell(ctx context.Context, names []string) {
 	all := faults() //nolint:contextcheck // As above.
 	for i := 0; ctx.Err() == nil; i++ {
 		f := &all[i%len(all)]
-		r := s.victim(f)
-		s.inject(ctx, f, r)
-		wait(ctx, cmp.Or(f.lasts, visibleTime))
-		f.end(r)
-		over := time.Now()
-		s.printf("%s: %s.", r.Name(), cmp.Or(f.over, "that is over"))
-		if s.waitFor(
-			ctx,
-			r,
-			func(now *web.Replica) bool { return now.Severity == string(assess.OK) && !queueIsLong(now) },
-		) {
-			s.printf("  after %.0f s the exporter reports that it serves.", time.Since(over).Seconds())
+		for range max(f.times, 1) {
+			s.inject(ctx, f)
+			wait(ctx, f.lasts)
+			s.end(ctx, f)
+			wait(ctx, pauseTime)
 		}
-		wait(ctx, pauseTime)
 	}
 }
 
-func (s *story) inject(ctx context.Context, f *fault, r *simulate.Replica) {
-	s.printf("%s: %s.", r.Name(), f.text)
-	f.begin(r)
+func (s *story) inject(ctx context.Context, f *fault) {
+	victims := s.victims(f)
+	s.printf("%s: %s.", victims[0].Name(), f.text)
+	for _, r := range victims {
+		f.begin(r)
+	}
 	began, key, reported := time.Now(), "", ""
-	if s.waitFor(ctx, r, func(now *web.Replica) bool {
+	if s.waitFor(ctx, victims[0], func(now *web.Replica) bool {
 		key, reported = now.PoolID+"/"+now.ReplicaID, now.Word
 		if f.name == overload {
 			reported = web.Count(now.Waiting) + " requests wait"
@@ -89,6 +90,48 @@ func (s *story) inject(ctx context.Context, f *fault, r *simulate.Replica) {
 		s.printf("  after %.0f s the exporter reports: %s; its server "+
 			"answers: %s.", time.Since(began).Seconds(), reported, s.readiness(ctx, key))
 	}
+}
+
+// end ends a fault, and tells when requests really end well again, beside when the exporter says so.
+func (s *story) end(ctx context.Context, f *fault) {
+	victims := s.victims(f)
+	before := victims[0].Truth()
+	for _, r := range victims {
+		f.end(r)
+	}
+	s.printf("%s: %s.", victims[0].Name(), cmp.Or(f.over, "that is over"))
+	over, truth := time.Now(), make(chan time.Duration, 1)
+	truly, stop := context.WithCancel(ctx)
+	go func() { truth <- recovery(truly, victims[0], before) }()
+	seen := s.waitFor(ctx, victims[0], func(now *web.Replica) bool {
+		return now.Severity == string(assess.OK) && !queueIsLong(now)
+	})
+	reported := time.Since(over)
+	if !seen {
+		stop() // Nothing recovered within patience, so that the truth is not waited for either.
+	}
+	recovered := <-truth
+	stop()
+	if seen && recovered >= 0 {
+		s.printf("  after %.0f s its requests end well; after %.0f s the exporter reports that it serves.",
+			recovered.Seconds(), reported.Seconds())
+	}
+}
+
+// recovery returns how long it takes until a request ends well in the simulated server and few wait, by its
+// own account, or -1 if ctx is done before.
+func recovery(ctx context.Context, r *simulate.Replica, before simulate.Truth) time.Duration {
+	began := time.Now()
+	for wait(ctx, pollInterval/2) {
+		now := r.Truth()
+		if now.Epoch != before.Epoch {
+			before.Finished = 0
+		}
+		if now.Phase == simulate.PhaseServing && now.Finished > before.Finished && now.Queued < longQueue {
+			return time.Since(began)
+		}
+	}
+	return -1
 }
 
 // readiness returns what the server itself answers about its readiness.
@@ -140,10 +183,14 @@ type fault struct {
 	begin, end func(r *simulate.Replica)
 	// over is what ends it, by default that it is over.
 	over string
-	// lasts is how long it stays after it was detected, by default visibleTime.
+	// lasts is how long it stays after it was detected.
 	lasts time.Duration
+	// times is how often it happens in turn, by default once.
+	times int
 	// pool and replica are the indexes of the replica in which it is injected.
 	pool, replica int
+	// everywhere injects it in the other replicas of the pool as well.
+	everywhere bool
 	// detected reports whether the exporter reports the fault.
 	detected func(r *web.Replica) bool
 }
@@ -162,7 +209,7 @@ func faults() []fault {
 			replica:  1,
 			text:     "its executor freezes with requests in flight",
 			detected: isBroken,
-			lasts:    alertTime,
+			lasts:    brokenTime,
 			begin:    func(r *simulate.Replica) { r.Stall(true) },
 			// Otherwise it would work for minutes on what came meanwhile.
 			end:  func(r *simulate.Replica) { r.Stall(false); r.Restart(time.Second) },
@@ -174,9 +221,33 @@ func faults() []fault {
 			replica:  2,
 			text:     "the processes of its model die, every request fails",
 			detected: isBroken,
-			lasts:    alertTime,
+			lasts:    brokenTime,
 			begin:    func(r *simulate.Replica) { r.FailRequests(true) },
 			end:      func(r *simulate.Replica) { r.FailRequests(false) },
+		},
+		{
+			name:     "restart",
+			pool:     1,
+			replica:  0,
+			text:     "its process is killed and starts again",
+			detected: isBroken,
+			lasts:    time.Second,
+			times:    3, // LLMReplicaRestarts.
+			begin:    func(r *simulate.Replica) { r.Restart(downtime) },
+			end:      func(*simulate.Replica) {},
+			over:     "it is starting",
+		},
+		{
+			name:       overload,
+			pool:       0,
+			replica:    0,
+			everywhere: true,
+			text:       "it and its pool get more requests than they can serve",
+			detected:   queueIsLong,
+			lasts:      saturatedTime,
+			begin:      func(r *simulate.Replica) { r.Overload(factor) },
+			end:        func(r *simulate.Replica) { r.Overload(1); r.Restart(time.Second) },
+			over:       "clients send less, and its pool is restarted",
 		},
 		{
 			name:     "version",
@@ -184,21 +255,10 @@ func faults() []fault {
 			replica:  2,
 			text:     "it restarts with another version of TensorRT-LLM",
 			detected: differs,
+			lasts:    mismatchTime,
 			begin:    func(r *simulate.Replica) { version = r.Spec().TRTLLMVersion; r.Rollout(time.Second, "", "1.0.0") },
 			end:      func(r *simulate.Replica) { r.Rollout(time.Second, "", version) },
-		},
-		{
-			name: "restart", pool: 1, replica: 0, text: "its process is killed and starts again", detected: isBroken,
-			begin: func(r *simulate.Replica) { r.Restart(downtime) }, end: func(*simulate.Replica) {},
-		},
-		{
-			name:     overload,
-			pool:     0,
-			replica:  0,
-			text:     "it gets more requests than it can serve",
-			detected: queueIsLong,
-			begin:    func(r *simulate.Replica) { r.Overload(factor) },
-			end:      func(r *simulate.Replica) { r.Overload(1) },
+			over:     "it restarts with the version of its pool",
 		},
 	}
 }
@@ -210,10 +270,10 @@ func differs(r *web.Replica) bool {
 	return r.Severity == string(assess.Look) && r.State == string(assess.Ready)
 }
 
-func queueIsLong(r *web.Replica) bool {
-	const long = 10
-	return r.Waiting != nil && *r.Waiting >= long
-}
+// longQueue is how many waiting requests are told.
+const longQueue = 10
+
+func queueIsLong(r *web.Replica) bool { return r.Waiting != nil && *r.Waiting >= longQueue }
 
 func faultNames() []string {
 	var names []string

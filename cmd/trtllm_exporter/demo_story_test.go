@@ -20,11 +20,12 @@ func TestDemoFaultsFitFleetsOfAnySize(t *testing.T) {
 		require.NoError(t, err)
 		s := &story{pools: started.Pools()}
 		for _, f := range faults() {
-			r := s.victim(&f)
-			before := r.Spec()
-			f.begin(r)
-			f.end(r)
-			require.Equal(t, before.TRTLLMVersion, r.Spec().TRTLLMVersion, "%s is undone", f.name)
+			for _, r := range s.victims(&f) {
+				before := r.Spec()
+				f.begin(r)
+				f.end(r)
+				require.Equal(t, before.TRTLLMVersion, r.Spec().TRTLLMVersion, "%s is undone", f.name)
+			}
 			require.Contains(t, faultNames(), f.name)
 		}
 		started.Close()

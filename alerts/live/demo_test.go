@@ -1,0 +1,34 @@
+//go:build e2e_live
+
+package live
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestDemoFiresItsAlerts watches a round of the demo with the shipped rules and configuration: each fault
+// lasts until the alert that it is about fires.
+func TestDemoFiresItsAlerts(t *testing.T) {
+	t.Parallel()
+	s := startStack(t, setting{
+		exporters: []exporter{{command: []string{"demo"}}},
+		values:    shippedValues(t, 0),
+	})
+	const round = 28 * time.Minute
+	pause(t, round)
+	for fault, alert := range map[string]string{
+		"an executor freezes, and later every request fails": "LLMReplicaBroken",
+		"a process is killed again and again":                "LLMReplicaRestarts",
+		"a pool gets more requests than it can serve":        "LLMPoolSaturated",
+		"a replica runs another version":                     "LLMExpectationMismatch",
+	} {
+		fired := s.query(t, `count_over_time(ALERTS{alertstate="firing",alertname="`+alert+`"}[`+round.String()+`])`)
+		require.NotEmpty(t, fired, "%s: no %s", fault, alert)
+	}
+	for _, a := range s.query(t, `count_over_time(ALERTS{alertstate="firing"}[`+round.String()+`])`) {
+		t.Logf("%s of %s %s fired", a["alertname"], a["pool_id"], a["replica_id"])
+	}
+}
