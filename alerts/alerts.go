@@ -121,7 +121,8 @@ func Groups(v Values) ([]Group, error) {
 
 // dropLinks removes annotations that are links with an empty address.
 func (v Values) dropLinks(text string) string {
-	for key, link := range map[string]string{"grafana": "dashboard_url", "exporter": "status_url"} {
+	links := map[string]string{"grafana": "dashboard_url", "exporter": "status_url", "runbook": "runbook_url"}
+	for key, link := range links {
 		if address, exists := v[key]; exists && address == "" {
 			text = regexp.MustCompile("(?m)^ *"+link+": .*\n").ReplaceAllString(text, "")
 		}

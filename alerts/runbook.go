@@ -10,6 +10,8 @@ import (
 type Entry struct {
 	Name, Symptom, Meaning, Cure string
 	Checks                       []string
+	// Chapter is the title of the chapter that the section is in.
+	Chapter string
 }
 
 // Anchor returns the fragment of the section's URL.
@@ -39,10 +41,15 @@ var runbook = sync.OnceValue(func() []Entry {
 	text, _ := files.ReadFile("runbook.md") // It is embedded.
 	var all []Entry
 	var into *string // The text that the next line continues.
+	chapter := ""
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimSpace(line)
+		if title, found := strings.CutPrefix(line, "## "); found {
+			chapter = title
+			continue
+		}
 		if name, found := strings.CutPrefix(line, "### "); found {
-			all, into = append(all, Entry{Name: name}), nil
+			all, into = append(all, Entry{Name: name, Chapter: chapter}), nil
 		}
 		if len(all) == 0 {
 			continue

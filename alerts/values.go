@@ -32,11 +32,7 @@ func (v Values) complete() (Values, error) {
 	all := maps.Clone(v)
 	all["rate_window"] = model.Duration(max(4*scrape, evaluation)).String()
 	all["evaluation_seconds"] = strconv.FormatFloat(evaluation.Seconds(), 'g', -1, 64)
-	defaults, err := DefaultValues()
-	if err != nil {
-		return nil, err
-	}
-	if v["exporter"] != "" && v["runbook"] == defaults["runbook"] {
+	if v["exporter"] != "" && v["runbook"] == "" {
 		all["runbook"] = v["exporter"] + "/runbook"
 	}
 	label, exists := v["cluster_label"]

@@ -129,24 +129,9 @@ func capacity() Dashboard {
 					graph("Block reuse ratio", "Reused share of the blocks that prompts needed, median replica; "+
 						"estimated for Triton, by tokens where servers count those. A drop: see the panel on the left.",
 						ratio, []query{
-							{
-								"quantile by (pool_id, model_id) (0.5, " + each(
-									"llm_server_kv_cache_reuse_ratio",
-								) + ")",
-								"{{pool_id}} {{model_id}} median",
-							},
-							{
-								"quantile by (pool_id, model_id) (0.5, " + each(
-									"llm_server_kv_cache_reuse_ratio_estimate",
-								) + ")",
-								"{{pool_id}} {{model_id}} median, estimate",
-							},
-							{
-								"quantile by (pool_id, model_id) (0.5, " + each(
-									"llm_server_prompt_cache_hit_ratio",
-								) + ")",
-								"{{pool_id}} {{model_id}} median, of tokens",
-							},
+							{median("kv_cache_reuse_ratio"), "{{pool_id}} {{model_id}} median"},
+							{median("kv_cache_reuse_ratio_estimate"), "{{pool_id}} {{model_id}} median, estimate"},
+							{median("prompt_cache_hit_ratio"), "{{pool_id}} {{model_id}} median, of tokens"},
 						}, atMost(1)),
 					graph("Prompt tokens", "Prefilled tokens per second. Growing without more requests: prompts "+
 						"became longer, which slows decoding.",

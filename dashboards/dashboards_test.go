@@ -183,3 +183,22 @@ func TestReplicaSeriesLinkToReplica(t *testing.T) {
 		}
 	}
 }
+
+// Tables and series link to status pages and alerts to the runbook, where a deployment knows the address.
+func TestLinksToAnExporterNeedItsAddress(t *testing.T) {
+	t.Parallel()
+	const exporter = "https://exporter.example"
+	linked := make(map[string]bool)
+	for _, d := range dashboards.All() {
+		plain, err := dashboards.Encode(&d, dashboards.ClusterLabel)
+		require.NoError(t, err)
+		require.NotRegexp(t, `"url": "(http|/runbook|/replica|/\?)`, string(plain), d.UID)
+		text, err := dashboards.Encode(d.With(&dashboards.Choices{Exporter: exporter}), dashboards.ClusterLabel)
+		require.NoError(t, err)
+		require.True(t, json.Valid(text), d.UID)
+		for _, page := range []string{"/?pool=", "/replica?target=", "/runbook#"} {
+			linked[page] = linked[page] || strings.Contains(string(text), exporter+page)
+		}
+	}
+	require.Equal(t, map[string]bool{"/?pool=": true, "/replica?target=": true, "/runbook#": true}, linked)
+}

@@ -7,19 +7,19 @@ package dashboards
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 )
 
 //go:generate go run ../tools/dashboards json
 
 // All returns the dashboards in the order of their links.
 func All() []Dashboard {
-	all := []Dashboard{fleet(), replica(), latency(), capacity(), gpu(), versions(), exporter()}
+	all := []Dashboard{
+		fleet(), replica(), latency(), capacity(), disaggregation(), gpu(), versions(), exporter(),
+	}
 	for i := range all {
 		all[i].complete()
 	}
@@ -38,9 +38,7 @@ func Encode(d *Dashboard, clusterLabel string) ([]byte, error) {
 	if err := e.Encode(d.collapse().withoutClusterVariable(clusterLabel)); err != nil {
 		return nil, err
 	}
-	return []byte(
-		strings.ReplaceAll(withClusterLabel(out.String(), clusterLabel), runbook+"#", cmp.Or(d.runbook, runbook)+"#"),
-	), nil
+	return []byte(withAddresses(withClusterLabel(out.String(), clusterLabel), d.exporter, d.runbook)), nil
 }
 
 // Write writes all dashboards into a directory, customized by chosen.

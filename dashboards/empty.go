@@ -27,7 +27,37 @@ var noDataTexts = []struct{ pattern, text string }{
 		"No Triton serves two versions of a model, or none counts tokens by version.",
 	},
 	{`expectation_mismatch`, "No expectations: no selected pool has expect in the exporter's configuration."},
+	{
+		`requests_routing`,
+		"No router queue: only Dynamo's frontend with its KV router shows one. For others see Waiting by tier.",
+	},
+	{`_stage_`, "No stages: only trtllm-serve's disaggregated orchestrator counts what it sends to prefill and decode."},
+	{`requests_migrated`, "No migrations: only Dynamo's frontend counts them, and none happened."},
+	{
+		`cached_by_tier`,
+		"No hits by tier: vLLM, SGLang and trtllm-serve count them in newer releases; docs/servers.md lists which. " +
+			"Or Prometheus has not loaded the rules.",
+	},
+	{
+		`kv_cache_(onboard|offload)`,
+		"Not exposed: trtllm-serve with iteration statistics has it. Or Prometheus has not loaded the rules.",
+	},
 	{`disaggregated`, "No disaggregated requests: prefill and decode run in the same server."},
+	{
+		`transfer_failures`,
+		"Not counted: SGLang counts failed transfers, and vLLM with NIXL or Mooncake. For Dynamo and trtllm-serve " +
+			"see the errors of their frontends. Or Prometheus has not loaded the rules.",
+	},
+	{
+		`kv_cache_transfer`,
+		"No transfers: prefill and decode run in the same server, or it shows none. SGLang, vLLM with NIXL or " +
+			"Mooncake, Triton, and Dynamo's workers of TensorRT-LLM do; trtllm-serve does not. Or Prometheus has " +
+			"not loaded the rules.",
+	},
+	{
+		`pool_tier:llm_server_replicas_serving`,
+		"No replicas: Prometheus does not scrape the exporter, or has not loaded the rules.",
+	},
 	{
 		`gpu_|energy_`,
 		"No GPU metrics: only Triton has them, with --allow-gpu-metrics=true and DCGM in its image. For other " +
@@ -66,6 +96,12 @@ var noDataTexts = []struct{ pattern, text string }{
 		`request_duration_seconds|request_duration_(percentile|above)`,
 		"No requests completed in this time range, or no histogram: Triton's executors have none. The mean " +
 			"duration is under Phases.",
+	},
+	{
+		`pool_tier:llm_server_request_(queue|prefill|decode)`,
+		"No phases: no request completed in this time range, or the servers do not expose them. trtllm-serve, its " +
+			"orchestrator and vLLM do; Dynamo workers and SGLang expose the queue alone. Or Prometheus has not " +
+			"loaded the rules.",
 	},
 	{
 		`request_(queue|prefill|decode)_seconds`,
@@ -151,9 +187,13 @@ var noDataTexts = []struct{ pattern, text string }{
 		`trtllm_exporter_`,
 		"Exporter not scraped: Prometheus does not scrape it, or the selection matches no exporter, pool or replica.",
 	},
+	{
+		`pool_skew`,
+		"Nothing compared: no replica was read, or all pools differ on purpose. Or Prometheus has not loaded the rules.",
+	},
 	{`source_anomaly`, "No checks: none applies to what these servers expose."},
 	{
-		`determinism|capability|pool_skew`,
+		`determinism|capability`,
 		"Unknown yet: the exporter asks replicas when they answer for the first time.",
 	},
 	{

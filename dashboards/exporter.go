@@ -25,7 +25,7 @@ func exporter() Dashboard {
 	instances := queryVariable("instance", "Exporter", inSelectedClusters("trtllm_exporter_build_info"))
 	return Dashboard{
 		UID: "trtllm-exporter", Title: "LLM servers / Exporter",
-		Description: "The exporter itself: what it scrapes, how fast, and what it drops.",
+		Description: "Whether the numbers can be trusted: what the exporter scrapes, how fast, and what it drops.",
 		Templating: Templating{List: []Variable{
 			datasourceVariable(), queryVariable("cluster", "Cluster", "trtllm_exporter_build_info"), instances,
 			queryVariable("pool_id", "Pool", inSelectedClusters("trtllm_exporter_target_up")),

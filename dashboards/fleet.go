@@ -13,8 +13,7 @@ func fleet() Dashboard {
 	first := poolHistogram("pool_id, model_id", firstToken)
 	return Dashboard{
 		UID: "trtllm-fleet", Title: "LLM servers / Fleet",
-		Description: "All pools at a glance: which serve, how much and how well. Start here, then follow a pool " +
-			"or a replica.",
+		Description: "Which pools serve, how much and how well. Start here, then follow a pool or a replica.",
 		Templating: variables(),
 		rows: []row{
 			section("Now", sideBySide(4,
@@ -55,9 +54,10 @@ func fleet() Dashboard {
 						"",
 					}, thresholds("green", 0.85, "orange", 0.95, "red"), decimals(0)),
 				stat("Skew", "Facts in which replicas of one pool differ: versions, config, buckets, GPUs. Red: "+
-					"identical requests may get different answers; see Versions & determinism.",
+					"identical requests may get different answers; see Versions & determinism. Pools that differ on "+
+					"purpose (mixed_pools of the rules) are left out.",
 					"none", query{
-						countMatching("pool_fact:llm_server_pool_skew:max{"+poolMatchers+"}", "> 0"),
+						countMatching(skew(), "> 0"),
 						"",
 					}, thresholds("green", 1.0, "red")))),
 			section("Alerts", sideBySide(6, firing())),
@@ -153,16 +153,15 @@ func poolTable() Panel {
 			},
 			{
 				"Skew", "none",
-				"count by (pool_id) (pool_fact:llm_server_pool_skew:max{" + poolMatchers + "} > 0) or (0 * " + replicaCount() + ")",
+				"count by (pool_id) (" + skew() + " > 0) or 0 * max by (pool_id) (" + skew() + ")",
 				level("green", 1.0, "red"),
 			},
 		})
-	return linkColumn(
-		p,
-		"Pool",
-		"/d/trtllm-latency?${datasource:queryparam}&${cluster:queryparam}&var-pool_id=${__value.raw}&${__url_time_range}",
-	)
+	return linkColumn(p, "Pool", toPool, "trtllm-latency", "var-pool_id=${__value.raw}")
 }
+
+// skew returns by how many values the replicas of a pool differ, for pools that should not.
+func skew() string { return "pool_fact:llm_server_pool_skew:max{" + poolMatchers + "}" }
 
 func fleetStates() Panel {
 	p := graph("Replicas by state", "Replicas of each pool by state. Not green for longer than a start takes: see "+
@@ -183,8 +182,8 @@ func fleetStates() Panel {
 // notReady lists the replicas that are not ready, worst first.
 func notReady() Panel {
 	number := stateNumber("pool_id, replica_id", "llm_server_state", states())
-	p := table("Replicas not ready", "The 25 worst, each with a link to its dashboard. Red: see the runbook; down, "+
-		"failing and stalled first. Empty: all replicas are ready.",
+	p := table("Replicas not ready", "The 25 worst that no exporter sees ready, each with a link to its dashboard. Red: "+
+		"see the runbook; down, failing and stalled first. Empty: all replicas are ready.",
 		[][2]string{{"pool_id", "Pool"}, {"replica_id", "Replica"}},
 		[]column{{
 			"State", "none", "topk(25, " + number + " != 1)",
@@ -192,20 +191,12 @@ func notReady() Panel {
 		}})
 	p.FieldConfig.Defaults.NoValue = "All replicas are ready. If Replicas serving above has no value, Prometheus " +
 		"does not scrape the exporter."
-	return sortedBy(
-		"State",
-		linkColumn(
-			p,
-			"Replica",
-			"/d/"+replicaUID+"?${datasource:queryparam}&${cluster:queryparam}&var-pool_id=${__data.fields.Pool}"+
-				"&var-replica_id=${__value.raw}&${__url_time_range}",
-		),
-	)
+	return sortedBy("State", linkReplicaColumn(p))
 }
 
-// firing lists firing alerts, with links to the runbook.
+// firing lists firing alerts.
 func firing() Panel {
-	p := table("Alerts", "Firing alerts of the shipped rules; names link to the runbook. Start with critical ones: "+
+	p := table("Alerts", "Firing alerts of the shipped rules. Start with critical ones: "+
 		"causes mute their symptoms in Alertmanager, not here. Empty: nothing fires.",
 		[][2]string{{"alertname", "Alert"}, {"severity", "Severity"}, {"pool_id", "Pool"}, {"replica_id", "Replica"}},
 		[]column{{
@@ -213,14 +204,6 @@ func firing() Panel {
 			`max by (severity, alertname, pool_id, replica_id) (ALERTS{alertname=~"LLM.+",alertstate="firing"})`,
 			nil,
 		}})
-	p = linkColumn(p, "Alert", runbook+"#${__value.raw}")
-	return linkColumn(
-		p,
-		"Replica",
-		"/d/"+replicaUID+"?${datasource:queryparam}&${cluster:queryparam}&var-pool_id=${__data.fields.Pool}"+
-			"&var-replica_id=${__value.raw}&${__url_time_range}",
-	)
+	p = linkColumn(p, "Alert", toFleet, "trtllm-fleet", "var-pool_id=${__data.fields.Pool}")
+	return linkReplicaColumn(p)
 }
-
-// runbook is the default address of the runbook.
-const runbook = "https://github.com/trtllm-exporter/trtllm_exporter/blob/main/alerts/runbook.md"

@@ -19,8 +19,8 @@ type Dashboard struct {
 	Version      int         `json:"version"`
 	// rows holds the panels before complete lays them out.
 	rows []row
-	// runbook is the URL of the user's own runbook, empty for the built-in one.
-	runbook string
+	// exporter and runbook are the addresses that a deployment knows.
+	exporter, runbook string
 }
 
 // TimeRange is the time range of a dashboard.

@@ -10,7 +10,7 @@ import (
 func latency() Dashboard {
 	return Dashboard{
 		UID: "trtllm-latency", Title: "LLM servers / Latency & SLO",
-		Description: "How long requests take, in which phase, and how pools meet their objectives.",
+		Description: "How long requests take, in which phase, and whether pools meet their objectives.",
 		Templating:  variables(),
 		rows: []row{
 			objectives(),

@@ -76,8 +76,12 @@ func (d *Dashboard) complete() {
 		}
 		d.Panels = append(d.Panels, p)
 	}
-	for _, r := range d.rows {
+	for i, r := range d.rows {
 		collapsed := y >= screenHeight
+		if i == 0 { // The first line that anybody reads says what the dashboard is for.
+			purpose, _, _ := strings.Cut(d.Description, ". ")
+			r.title += ": " + strings.ToLower(purpose[:1]) + strings.TrimSuffix(purpose[1:], ".")
+		}
 		next(Panel{Type: "row", Title: r.title, Collapsed: &collapsed}, Grid{H: 1, W: width, Y: y})
 		y++
 		for _, l := range r.lines {
@@ -114,7 +118,7 @@ func linkReplicas(p *Panel) {
 	for _, q := range p.Targets {
 		if p.FieldConfig != nil && strings.Contains(q.LegendFormat, "{{replica_id}}") {
 			p.FieldConfig.Defaults.Links = []Link{{
-				Title: "Replica ${__field.labels.replica_id}",
+				Title: ofSeries,
 				URL: "/d/" + replicaUID + "?${datasource:queryparam}&${cluster:queryparam}" +
 					"&var-pool_id=${__field.labels.pool_id}&var-replica_id=${__field.labels.replica_id}&${__url_time_range}",
 			}}

@@ -25,6 +25,7 @@ local boards = {
   'trtllm-replica.json': importstr 'json/trtllm-replica.json',
   'trtllm-latency.json': importstr 'json/trtllm-latency.json',
   'trtllm-capacity.json': importstr 'json/trtllm-capacity.json',
+  'trtllm-disaggregation.json': importstr 'json/trtllm-disaggregation.json',
   'trtllm-gpu.json': importstr 'json/trtllm-gpu.json',
   'trtllm-versions.json': importstr 'json/trtllm-versions.json',
   'trtllm-exporter.json': importstr 'json/trtllm-exporter.json',
@@ -55,12 +56,12 @@ local url(key, text) =
     scrapeInterval: defaults.scrape_interval,
     // The cluster label, '' for none.
     clusterLabel: defaults.cluster_label,
-    // The address of the runbook for alerts and dashboards; # and the name of the alert are appended. Alerts link to that of the exporter
-    // if its address is set and this is not.
+    // The address of your own runbook for alerts and dashboards; # and the name of the alert are appended. '' for that of the exporter, if
+    // its address is set.
     runbookURL: defaults.runbook,
     // The address of Grafana, for links from alerts to dashboards; '' for no links.
     grafanaURL: defaults.grafana,
-    // The address of the exporter, for links from alerts to status pages; '' for no links.
+    // The address of the exporter, for links from alerts and dashboards to status pages; '' for no links.
     exporterURL: defaults.exporter,
     // Other keys of alerts/values.yaml: windows and thresholds, as text.
     values: {},
@@ -80,7 +81,7 @@ local url(key, text) =
       exporter_job: config.exporterJob,
       scrape_interval: config.scrapeInterval,
       cluster_label: config.clusterLabel,
-      runbook: if config.exporterURL != '' && config.runbookURL == defaults.runbook then config.exporterURL + '/runbook' else url('runbookURL', config.runbookURL),
+      runbook: if config.exporterURL != '' && config.runbookURL == '' then config.exporterURL + '/runbook' else url('runbookURL', config.runbookURL),
       grafana: url('grafanaURL', config.grafanaURL),
       exporter: url('exporterURL', config.exporterURL),
     },
@@ -95,7 +96,7 @@ local url(key, text) =
       cluster: if chosen.cluster_label == '' then '' else chosen.cluster_label + ', ',
     },
   // Annotations without address are dropped.
-  local absent = [link[1] for link in [['grafana', 'dashboard_url: '], ['exporter', 'status_url: ']] if chosen[link[0]] == ''],
+  local absent = [link[1] for link in [['grafana', 'dashboard_url: '], ['exporter', 'status_url: '], ['runbook', 'runbook_url: ']] if chosen[link[0]] == ''],
   local dropLinks(text) = std.join('\n', [
     line
     for line in std.split(text, '\n')
@@ -130,8 +131,19 @@ local url(key, text) =
       [', cluster)', ', ' + label + ')'],
       ['"cluster": ', '"' + label + '": '],
     ]),
+  local withAddresses(text) =
+    local before(title, first, address) =
+      local anchor = '"title": "%s",' % title;
+      [anchor, '"title": "%s", "url": "%s" }, { %s' % [first, address, anchor]];
+    replace(text, (if chosen.exporter == '' then [] else [
+      before('Latency of the pool', 'Status page', chosen.exporter + '/?pool=${__value.raw}'),
+      before('Dashboard of the replica', 'Status page', chosen.exporter + '/replica?target=${__data.fields.Pool}/${__value.raw}'),
+      before('Replica ${__field.labels.replica_id}', 'Status page', chosen.exporter + '/replica?target=${__field.labels.pool_id}/${__field.labels.replica_id}'),
+    ]) + (if chosen.runbook == '' then [] else [
+      before('Pool on Fleet', 'Runbook', chosen.runbook + '#${__value.raw}'),
+    ])),
   local dashboard(text) =
-    local d = std.parseJson(std.strReplace(withClusterLabel(text), defaults.runbook + '#', url('runbookURL', config.runbookURL) + '#'));
+    local d = std.parseJson(withAddresses(withClusterLabel(text)));
     d {
       tags: config.dashboardTags,
       links: [d.links[0] { tags: [config.dashboardTags[0]] }] + config.dashboardLinks,

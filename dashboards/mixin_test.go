@@ -100,6 +100,7 @@ func TestMixinMatchesGenerators(t *testing.T) {
 			name: "links to a Grafana and an exporter", config: "{grafanaURL: 'https://grafana', exporterURL: " +
 				"'http://exporter:9802'}",
 			values: "grafana: https://grafana\nexporter: http://exporter:9802", label: "cluster",
+			chosen: dashboards.Choices{Exporter: "http://exporter:9802"},
 		},
 		{
 			name: "other tags, a link and another time", values: "{}", label: "cluster",

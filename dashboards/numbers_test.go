@@ -92,6 +92,28 @@ func numbers() []number {
 			shows: map[string]float64{`{pool_id="a",replica_id="r1"}`: 0},
 		},
 		{
+			name: "a replica that one of two exporters sees ready is ready", panel: "Replicas not ready",
+			series: map[string]float64{
+				`llm_server_state{instance="a",pool_id="a",replica_id="r0",engine="triton",state="ready"}`: 0,
+				`llm_server_state{instance="a",pool_id="a",replica_id="r0",engine="triton",state="down"}`:  1,
+				`llm_server_state{instance="b",pool_id="a",replica_id="r0",engine="triton",state="ready"}`: 1,
+				`llm_server_state{instance="b",pool_id="a",replica_id="r0",engine="triton",state="down"}`:  0,
+				`llm_server_state{instance="a",pool_id="a",replica_id="r1",engine="triton",state="ready"}`: 0,
+				`llm_server_state{instance="a",pool_id="a",replica_id="r1",engine="triton",state="down"}`:  1,
+				`llm_server_state{instance="b",pool_id="a",replica_id="r1",engine="triton",state="ready"}`: 0,
+				`llm_server_state{instance="b",pool_id="a",replica_id="r1",engine="triton",state="down"}`:  1,
+			},
+			shows: map[string]float64{`{pool_id="a",replica_id="r1"}`: 10},
+		},
+		{
+			name: "a pool that is mixed on purpose is no skew", panel: "Skew",
+			series: map[string]float64{
+				`llm_server_pool_skew{pool_id="a-mixed",fact="config_hash"}`: 2,
+				`llm_server_pool_skew{pool_id="a",fact="config_hash"}`:       0,
+			},
+			shows: map[string]float64{`{}`: 0},
+		},
+		{
 			name: "a pool without token counts does not raise the energy per " +
 				"token of others", panel: "Energy per token",
 			grows: map[string]float64{

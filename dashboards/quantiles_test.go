@@ -272,7 +272,7 @@ func TestPercentilePanelsHaveBoundsAndMean(t *testing.T) {
 	require.Len(
 		t,
 		slices.Compact(slices.Sorted(slices.Values(found))),
-		11,
+		13,
 		"panels of percentiles: %s",
 		strings.Join(found, ", "),
 	)

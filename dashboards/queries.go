@@ -115,7 +115,8 @@ func states() []MappedValue {
 }
 
 // stateNumber returns the index of the current state, given a family with 0 or 1 per state. If two
-// exporters see different states, the higher index wins.
+// exporters see different states, one that sees it ready is right, as for alerts and the share that
+// serves; otherwise the higher index wins. The states begin with unknown and ready.
 func stateNumber(by, name string, states []MappedValue) string {
 	var parts []string
 	for i, s := range states[1:] {
@@ -124,7 +125,8 @@ func stateNumber(by, name string, states []MappedValue) string {
 			fmt.Sprintf("%d * max by (%s, state) (%s{%s,state=%q})", i+1, by, name, replicaMatchers, s.Text),
 		)
 	}
-	return fmt.Sprintf("max by (%s) (%s)", by, strings.Join(parts, " or "))
+	ready := maxBy(by, name, replicaMatchers, fmt.Sprintf("state=%q", states[1].Text))
+	return fmt.Sprintf("(%s == 1 or max by (%s) (%s))", ready, by, strings.Join(parts, " or "))
 }
 
 // serving returns 1 for replicas that serve requests, 0 for others.

@@ -11,7 +11,7 @@ func replica() Dashboard {
 	name := "{{pool_id}} / {{replica_id}}"
 	return Dashboard{
 		UID: replicaUID, Title: "LLM servers / Replica",
-		Description: "Everything about one replica. Select several to compare them.",
+		Description: "Why one replica is slow, full or broken. Select several to compare them.",
 		Templating:  singleReplicaVariables(),
 		rows: []row{
 			section("Health", sideBySide(4,
@@ -249,14 +249,7 @@ func replicaBatch() row {
 				ratio, []query{{each("llm_server_prompt_cache_hit_ratio"), "{{pool_id}} / {{replica_id}}"}}, atMost(1)),
 			graph("Disaggregated transfers", "KV cache transfer time per disaggregated request. Growing: check the "+
 				"link between prefill and decode servers.",
-				seconds, []query{{
-					eachRate(
-						"llm_server_kv_cache_transfer_seconds_total",
-					) + " / (" + eachRate(
-						"llm_server_disaggregated_requests_total",
-					) + " > 0)",
-					"{{pool_id}} / {{replica_id}}",
-				}})))
+				seconds, []query{{transferPerRequest(), "{{pool_id}} / {{replica_id}}"}})))
 }
 
 func replicaModels() row {

@@ -75,12 +75,20 @@ func cells(styles ...style) []Property {
 	})
 }
 
-func linkColumn(p Panel, title, to string) Panel {
-	p.FieldConfig.Overrides = append(p.FieldConfig.Overrides, override("byName", title, Property{
+// linkColumn links the values of a column to a dashboard, with the same clusters and time range.
+func linkColumn(p Panel, column, title, uid, variables string) Panel {
+	url := "/d/" + uid + "?${datasource:queryparam}&${cluster:queryparam}&" + variables + "&${__url_time_range}"
+	p.FieldConfig.Overrides = append(p.FieldConfig.Overrides, override("byName", column, Property{
 		"links",
-		[]Link{{Title: "Open", URL: to}},
+		[]Link{{Title: title, URL: url}},
 	}))
 	return p
+}
+
+// linkReplicaColumn links a column Replica, beside a column Pool.
+func linkReplicaColumn(p Panel) Panel {
+	return linkColumn(p, "Replica", toReplica, replicaUID,
+		"var-pool_id=${__data.fields.Pool}&var-replica_id=${__value.raw}")
 }
 
 func sortedBy(title string, p Panel) Panel {

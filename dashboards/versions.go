@@ -82,7 +82,7 @@ func versions() Dashboard {
 				stat("Skewed facts", "Facts in which replicas of one pool differ; the table below lists them. Red: "+
 					"finish or undo the rollout; see LLMPoolSkew in the runbook.",
 					"none", query{
-						countMatching(maxBy("pool_id, fact", "llm_server_pool_skew", poolMatchers), "> 0"),
+						countMatching(skew(), "> 0"),
 						"",
 					}, thresholds("green", 1.0, "red"), coloredBackground),
 				stat("Unmet expectations", "Facts that differ from the expect block of the pool. Red: see "+
@@ -141,11 +141,12 @@ func versions() Dashboard {
 							"{{pool_id}} {{engine_version}} / {{trtllm_version}}",
 						}}, stacked, stepLines)),
 				sideBySide(9, sortedBy("Other values", table("Skew by fact", "Distinct values in the pool besides "+
-					"the first. Red: replicas differ; different buckets make quantiles over the pool wrong.",
+					"the first. Red: replicas differ; different buckets make quantiles over the pool wrong. Pools "+
+					"that differ on purpose (mixed_pools of the rules) are left out.",
 					[][2]string{{"pool_id", "Pool"}, {"fact", "Fact"}},
 					[]column{{
 						"Other values", "none",
-						maxBy("pool_id, fact", "llm_server_pool_skew", poolMatchers),
+						skew(),
 						colored("green", 1.0, "red"),
 					}})),
 					table("Model configs", "Short hash of each model's config, without instance names and devices. "+

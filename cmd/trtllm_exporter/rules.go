@@ -67,16 +67,22 @@ func declareDashboards(app *kingpin.Application, out *output) (string, func() er
 	label := cmd.Flag("cluster-label", "Label of the cluster in the queries; empty if no "+
 		"series has one.").Default(dashboards.ClusterLabel).String()
 	var chosen dashboards.Choices
+	cmd.Flag("exporter-url", "Address of the exporter, to whose status pages and runbook the dashboards link, like "+
+		"the value exporter of the rules.").PlaceHolder("URL").StringVar(&chosen.Exporter)
 	cmd.Flag("runbook-url", "Address of your own runbook, like the value runbook "+
 		"of the rules.").PlaceHolder("URL").StringVar(&chosen.Runbook)
 	return cmd.FullCommand(), func() error {
-		if err := checkURLFlag("--runbook-url", chosen.Runbook); err != nil {
+		err := errors.Join(
+			checkURLFlag("--exporter-url", chosen.Exporter),
+			checkURLFlag("--runbook-url", chosen.Runbook),
+		)
+		if err != nil {
 			return exitError{err, exitUsage}
 		}
 		if err := dashboards.Write(*folder, *label, &chosen); err != nil {
 			return err
 		}
-		_, err := fmt.Fprintf(out.stdout, "%s written to %s\n", count(len(dashboards.All()), "dashboard"), *folder)
+		_, err = fmt.Fprintf(out.stdout, "%s written to %s\n", count(len(dashboards.All()), "dashboard"), *folder)
 		return err
 	}
 }
