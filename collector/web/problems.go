@@ -2,14 +2,10 @@ package web
 
 import (
 	"cmp"
-	"html/template"
-	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
-	"time"
 
-	"github.com/trtllm-exporter/trtllm_exporter/alerts"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
@@ -96,30 +92,4 @@ func (s *Server) runbook(entry string) string {
 		return ""
 	}
 	return cmp.Or(s.opts.Runbook, "runbook") + "#" + strings.ToLower(entry)
-}
-
-func (s *Server) serveRunbook(w http.ResponseWriter, _ *http.Request) {
-	s.render(w, http.StatusOK, "runbook.html", &struct {
-		frame
-		Entries []alerts.Entry
-	}{s.frame("Runbook – trtllm_exporter", time.Now()), alerts.Runbook()})
-}
-
-// spans matches code, emphasis and links in a line of Markdown. Links are dropped, since their
-// files are not served.
-var spans = regexp.MustCompile("`([^`]*)`|\\*\\*?([^*]+)\\*\\*?|\\[([^\\]]*)\\]\\([^)]*\\)")
-
-// markdown renders a line of the runbook; names of alerts are links to their sections.
-func markdown(text string) template.HTML {
-	out := spans.ReplaceAllStringFunc(template.HTMLEscapeString(text), func(span string) string {
-		m := spans.FindStringSubmatch(span)
-		switch {
-		case alerts.EntryOf(m[1]) != nil:
-			return `<a href="runbook#` + strings.ToLower(m[1]) + `"><code>` + m[1] + `</code></a>`
-		case m[1] != "":
-			return "<code>" + m[1] + "</code>"
-		}
-		return "<em>" + m[2] + m[3] + "</em>"
-	})
-	return template.HTML(out) //nolint:gosec // Everything but the tags above is escaped.
 }

@@ -201,6 +201,9 @@ var (
 	kubectl     = regexp.MustCompile("(?: \\(|[:,]? )`kubectl [^`]*`\\)?(?:,? or)?")
 )
 
+// ownPage is the address of a replica's page in the runbook.
+const ownPage = "http://EXPORTER:9802/replica?target=POOL_ID/REPLICA_ID"
+
 // steps returns the first checks of the runbook, with the names of this replica filled in.
 func (r *replica) steps(base string) []string {
 	entry := alerts.EntryOf(r.Status.Runbook)
@@ -212,14 +215,26 @@ func (r *replica) steps(base string) []string {
 		"REPLICA_PAGE",
 		target.Public(cmp.Or(r.Status.PageURL, r.Target.MetricsURL)),
 		"REPLICA_API", target.Public(cmp.Or(r.Status.APIURL, r.Target.APIURL, "REPLICA_API")),
+		"MODEL", r.someModel(),
 	}, harmless)...)
 	return mapped(entry.Checks, func(check string) string {
+		check = strings.ReplaceAll(check, "`"+ownPage+"`", "this page")
 		if !r.Target.Pod {
 			check = kubectl.ReplaceAllString(kubectlExec.ReplaceAllString(check, "`$1`"), "")
 			check = strings.NewReplacer("?.", "?", "?;", "?").Replace(check)
 		}
 		return names.Replace(check)
 	})
+}
+
+// someModel returns a model that clients can ask for, or the word that stands for one.
+func (r *replica) someModel() string {
+	for _, m := range r.Status.Models {
+		if m.ModelID != "" {
+			return m.ModelID
+		}
+	}
+	return "MODEL"
 }
 
 func (v *replicaView) PoolLink() string { return "./" + filter{Pool: v.PoolID}.link() }

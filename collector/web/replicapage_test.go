@@ -120,7 +120,8 @@ func TestFirstChecksNameReplica(t *testing.T) {
 		page := get(h, "/replica?target="+url.QueryEscape("llama/"+replica)).Body.String()
 		return part(t, page, `<details id="steps" open>`, "</details>")
 	}
-	require.Contains(t, steps("r1"), "http://192.0.2.1:9802/replica?target=llama/r1")
+	require.Contains(t, steps("r1"), "http://192.0.2.1:9802/metrics?target=llama/r1")
+	require.NotContains(t, steps("r1"), "/replica?target=llama/r1", "that is this page")
 	require.NotContains(t, steps("r1"), "kubectl", "it is not a pod")
 	require.NotRegexp(t, "POOL_ID|REPLICA_|EXPORTER", steps("r1"))
 	require.NotContains(t, steps("$(reboot)"), "$(", "a name runs nothing in a shell")
@@ -174,4 +175,19 @@ func TestCommandsAreSafeAndHaveNoSecrets(t *testing.T) {
 	}, target.Status{Assessment: target.Assessment{State: "ready", Severity: "ok"}})
 	require.NotContains(t, silent, "curl")
 	require.Contains(t, silent, "never: it binds no port")
+}
+
+// The runbook begins with links to its sections, and its commands can be copied and name this exporter.
+func TestRunbookHasContentsAndCommands(t *testing.T) {
+	page := get(handler(t, newFleet(t).options()), "/runbook").Body.String()
+	contents := part(t, page, `<nav class="contents card" aria-label="Alerts">`, "</nav>")
+	for _, entry := range alerts.Runbook() {
+		require.Contains(t, contents, `<a href="#`+entry.Anchor()+`">`+entry.Name+"</a>")
+		require.Contains(t, page, `<article id="`+entry.Anchor()+`">`)
+	}
+	require.Contains(t, contents, "<b>Availability</b>")
+	require.NotContains(t, page, "EXPORTER:9802")
+	require.Contains(t, page, `<code class="command">kubectl get nodes</code> <button class="copy"`)
+	require.Contains(t, page, `<a href="http://192.0.2.1:9802/targets?dropped"><code>`)
+	require.NotContains(t, page, `href="http://192.0.2.1:9802/replica?target=POOL_ID`, "nothing has that name")
 }

@@ -37,6 +37,7 @@ func (s *Server) routes() map[string]route {
 		"/replica":   {methods: read, gated: true, serve: s.serveReplica},
 		"/runbook":   {methods: read, gated: true, serve: s.serveRunbook},
 		"/style.css": {methods: read, serve: serveAsset("style.css", "text/css; charset=utf-8")},
+		"/copy.js":   {methods: read, serve: serveAsset("copy.js", "text/javascript; charset=utf-8")},
 		"/live.js":   {methods: read, serve: serveAsset("live.js", "text/javascript; charset=utf-8")},
 		"/metrics":   {methods: read, gated: true, serve: s.serveMetrics},
 		"/targets":   {methods: read, gated: true, serve: s.filtered(s.serveTargets)},

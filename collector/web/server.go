@@ -87,6 +87,7 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 		"percent":   Percent,
 		"noTargets": noTargets,
 		"markdown":  markdown,
+		"copyable":  copyable,
 		"shortened": shortened,
 	}
 	logger := opts.Logger.With("component", "web")

@@ -63,7 +63,7 @@ func (d *detailView) lines(width int) []string {
 		t.head("First checks")
 	}
 	for i, step := range r.Steps {
-		t.text(strconv.Itoa(i+1)+". ", step)
+		t.text(strconv.Itoa(i+1)+". ", strings.ReplaceAll(step, "`", ""))
 	}
 	t.history(r)
 	t.lists(r.Lists)
