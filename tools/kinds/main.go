@@ -53,9 +53,14 @@ func lists() ([]list, error) {
 		return nil, err
 	}
 	const fleets = "A Prometheus exporter for fleets of LLM servers: "
+	// Units and packages have a summary instead of a sentence.
+	const summary = "Prometheus exporter for fleets of LLM servers: "
 	return []list{
 		{"README.md", fleets, sentence("and", products), `\.`},
 		{"deploy/helm/trtllm-exporter/Chart.yaml", fleets, sentence("and", products), `"`},
+		{"deploy/docker/Dockerfile", fleets, sentence("and", products), `"`},
+		{"deploy/systemd/trtllm_exporter.service", summary, sentence("and", products), `\n`},
+		{"deploy/package/nfpm.yaml", "Servers: ", sentence("and", products), `\.`},
 		{"docs/configuration.md", "`engine` | `auto` | ", sentence("or", settings()), ";"},
 	}, nil
 }

@@ -101,13 +101,13 @@ func TestChartRejectsMistakes(t *testing.T) {
 		"mode=everywhere":                  "mode",
 		"replica=2":                        "replica",
 		"web.port=nine":                    "web",
-		"monitor.intervall=5s":             "intervall",
+		"serviceMonitor.intervall=5s":             "intervall",
 		"autoscaling.kind=vpa":             "kind",
 		"config=none":                      "config",
 		"shards=0":                         "shards",
-		"rules.files.gpus=false":           "gpus",
-		"rules.values.gpu_idle_forr=1m":    "is unknown",
-		"rules.disabled={LLMNothing}":      "there is no alert LLMNothing",
+		"prometheusRule.files.gpus=false":           "gpus",
+		"prometheusRule.values.gpu_idle_forr=1m":    "is unknown",
+		"prometheusRule.disabled={LLMNothing}":      "there is no alert LLMNothing",
 		"dashboards.disabled={nothing}":    "there is no dashboard nothing",
 		"securityContext.runAsNonroot=yes": "",
 	} {
@@ -118,7 +118,7 @@ func TestChartRejectsMistakes(t *testing.T) {
 			".",
 			"--kube-version=1.33.0",
 			"--set",
-			"rules.enabled=true,dashboards.enabled=true",
+			"prometheusRule.enabled=true,dashboards.enabled=true",
 			"--set",
 			value,
 		)
@@ -170,7 +170,7 @@ func TestChartHasEveryFlag(t *testing.T) {
 			t,
 			"--values=ci/sharded-values.yaml",
 			"--values=ci/secure-values.yaml",
-			"--set=rules.values.runbook=https://wiki.example,rules.values.grafana=https://grafana.example",
+			"--set=prometheusRule.values.runbook=https://wiki.example,prometheusRule.values.grafana=https://grafana.example",
 		),
 	) + string(
 		rendered(t, "--set=mode=sidecar"),
@@ -238,7 +238,7 @@ func sidecar(text string) (*corev1.PodTemplateSpec, error) {
 
 func TestChartNotesHaveValidSidecar(t *testing.T) {
 	for name, args := range map[string][]string{
-		"as documented": {"--set=mode=sidecar,monitor.enabled=true"},
+		"as documented": {"--set=mode=sidecar,podMonitor.enabled=true"},
 		"with a pool":   {"--values=ci/sidecar-values.yaml"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -27,7 +27,7 @@ func requireWholeRelease(t *testing.T, values any) {
 	requireReachable(t, o)
 	require.Equal(t, "prometheus", one[*monitoringv1.ServiceMonitor](t, o).Labels["release"])
 	require.Equal(t, "prometheus", one[*monitoringv1.PrometheusRule](t, o).Labels["release"])
-	require.Len(t, all[*corev1.ConfigMap](o), 8, "the configuration and seven dashboards")
+	require.Len(t, all[*corev1.ConfigMap](o), 9, "the configuration and eight dashboards")
 }
 
 // object decodes the object of a kind that has no Go types here.

@@ -40,7 +40,7 @@ func addGrafana(s *runtime.Scheme) {
 func TestGrafanaOperatorDashboards(t *testing.T) {
 	o := decoded(t, rendered(t, "--values=ci/openshift-values.yaml"))
 	dashboards := all[*grafanaDashboard](o)
-	require.Len(t, dashboards, 7)
+	require.Len(t, dashboards, 8)
 	for _, d := range dashboards {
 		require.True(t, json.Valid([]byte(d.Spec.JSON)), d.Name)
 		require.Equal(t, map[string]string{"dashboards": "llm"}, d.Spec.InstanceSelector.MatchLabels)

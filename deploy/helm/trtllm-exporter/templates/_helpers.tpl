@@ -16,6 +16,42 @@
 {{- end }}
 {{- end }}
 
+{{/* Where the objects of the release are. */}}
+{{- define "trtllm-exporter.namespace" -}}
+{{- default .Release.Namespace .Values.namespaceOverride }}
+{{- end }}
+
+{{- define "trtllm-exporter.chart" -}}
+{{- printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end }}
+
+{{/* The pod of `helm test`, which is none of the Service's. */}}
+{{- define "trtllm-exporter.testSelector" -}}
+app.kubernetes.io/name: {{ printf "%s-test" (include "trtllm-exporter.name" .) }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "trtllm-exporter.servicePort" -}}
+{{- int (default .Values.web.port .Values.service.port) }}
+{{- end }}
+
+{{- define "trtllm-exporter.ipFamilies" -}}
+{{- with .Values.service.ipFamilyPolicy }}
+ipFamilyPolicy: {{ . }}
+{{- end }}
+{{- with .Values.service.ipFamilies }}
+ipFamilies:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{/* Refuses (list context key) where nothing has the status page. */}}
+{{- define "trtllm-exporter.hasService" -}}
+{{- if eq (index . 0).Values.mode "sidecar" }}
+{{- fail (printf "%s: mode sidecar has no Service that could be opened; use mode central" (index . 1)) }}
+{{- end }}
+{{- end }}
+
 {{- define "trtllm-exporter.selector" -}}
 app.kubernetes.io/name: {{ include "trtllm-exporter.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
@@ -25,7 +61,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{ include "trtllm-exporter.selector" . }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
-helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+helm.sh/chart: {{ include "trtllm-exporter.chart" . }}
 {{- with .Values.commonLabels }}
 {{ toYaml . }}
 {{- end }}
@@ -39,11 +75,25 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
 {{- end }}
 
+{{- define "trtllm-exporter.imageName" -}}
+{{- $registry := (.Values.global | default dict).imageRegistry | default .Values.image.registry }}
+{{- empty $registry | ternary .Values.image.repository (printf "%s/%s" $registry .Values.image.repository) }}
+{{- end }}
+
 {{- define "trtllm-exporter.image" -}}
 {{- if .Values.image.digest }}
-{{- printf "%s@%s" .Values.image.repository .Values.image.digest }}
+{{- printf "%s@%s" (include "trtllm-exporter.imageName" .) .Values.image.digest }}
 {{- else }}
-{{- printf "%s:%s" .Values.image.repository (default .Chart.AppVersion .Values.image.tag) }}
+{{- printf "%s:%s" (include "trtllm-exporter.imageName" .) (default .Chart.AppVersion .Values.image.tag) }}
+{{- end }}
+{{- end }}
+
+{{- define "trtllm-exporter.pullSecrets" -}}
+{{- with concat ((.Values.global | default dict).imagePullSecrets | default list) .Values.imagePullSecrets }}
+imagePullSecrets:
+  {{- range . }}
+  - name: {{ kindIs "string" . | ternary . (get (kindIs "map" . | ternary . (dict)) "name") }}
+  {{- end }}
 {{- end }}
 {{- end }}
 
@@ -163,10 +213,10 @@ being ready. --replica-id names the only target.
 {{- with int .Values.web.grpcHealthPort }}
 - --web.grpc-health-address=:{{ . }}
 {{- end }}
-{{- with .Values.rules.values.runbook }}
+{{- with .Values.prometheusRule.values.runbook }}
 - --web.runbook-url={{ . }}
 {{- end }}
-{{- with .Values.rules.values.grafana }}
+{{- with .Values.prometheusRule.values.grafana }}
 - --web.grafana-url={{ . }}
 {{- end }}
 - --log.level={{ .Values.log.level }}
@@ -191,8 +241,8 @@ being ready. --replica-id names the only target.
 {{/* Refuses addresses of the rules that are no URLs, as the exporter does. */}}
 {{- define "trtllm-exporter.checkLinks" -}}
 {{- range $key := list "exporter" "grafana" "runbook" }}
-{{- with index $.Values.rules.values $key }}
-{{- include "trtllm-exporter.checkURL" (list (printf "rules.values.%s" $key) .) }}
+{{- with index $.Values.prometheusRule.values $key }}
+{{- include "trtllm-exporter.checkURL" (list (printf "prometheusRule.values.%s" $key) .) }}
 {{- end }}
 {{- end }}
 {{- end }}
@@ -312,16 +362,26 @@ spec:
   automountServiceAccountToken: {{ .Values.rbac.create }}
   enableServiceLinks: false
   terminationGracePeriodSeconds: {{ int .Values.terminationGracePeriodSeconds }}
-  {{- with .Values.imagePullSecrets }}
-  imagePullSecrets:
-    {{- range . }}
-    - name: {{ . }}
-    {{- end }}
-  {{- end }}
+  {{- include "trtllm-exporter.pullSecrets" . | nindent 2 }}
   securityContext:
     {{- include "trtllm-exporter.podSecurityContext" . | nindent 4 }}
   {{- with .Values.priorityClassName }}
   priorityClassName: {{ . }}
+  {{- end }}
+  {{- with .Values.dnsPolicy }}
+  dnsPolicy: {{ . }}
+  {{- end }}
+  {{- with .Values.dnsConfig }}
+  dnsConfig:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with .Values.hostAliases }}
+  hostAliases:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with .Values.extraInitContainers }}
+  initContainers:
+    {{- tpl (toYaml .) $ | nindent 4 }}
   {{- end }}
   containers:
     - name: exporter
@@ -348,6 +408,9 @@ spec:
         {{- toYaml .Values.securityContext | nindent 8 }}
       volumeMounts:
         {{- include "trtllm-exporter.volumeMounts" . | nindent 8 }}
+    {{- with .Values.extraContainers }}
+    {{- tpl (toYaml .) $ | nindent 4 }}
+    {{- end }}
   volumes:
     {{- include "trtllm-exporter.volumes" . | nindent 4 }}
   {{- with .Values.nodeSelector }}
@@ -422,7 +485,7 @@ dependency include it with the dependency's context; others copy what NOTES prin
 {{- define "trtllm-exporter.injection" -}}
 metadata:
   labels:
-    {{- toYaml .Values.monitor.podSelector | nindent 4 }}
+    {{- toYaml .Values.podMonitor.selector | nindent 4 }}
 spec:
   initContainers:
     {{- include "trtllm-exporter.sidecar" . | nindent 4 }}
