@@ -80,7 +80,7 @@ func (s *story) inject(ctx context.Context, f *fault) {
 		f.begin(r)
 	}
 	began, key, reported := time.Now(), "", ""
-	if s.waitFor(ctx, victims[0], func(now *web.Replica) bool {
+	if s.waitFor(ctx, victims, func(now *web.Replica) bool {
 		key, reported = now.PoolID+"/"+now.ReplicaID, now.Word
 		if f.name == overload {
 			reported = web.Count(now.Waiting) + " requests wait"
@@ -100,38 +100,38 @@ func (s *story) end(ctx context.Context, f *fault) {
 		f.end(r)
 	}
 	s.printf("%s: %s.", victims[0].Name(), cmp.Or(f.over, "that is over"))
-	over, truth := time.Now(), make(chan time.Duration, 1)
-	truly, stop := context.WithCancel(ctx)
-	go func() { truth <- recovery(truly, victims[0], before) }()
-	seen := s.waitFor(ctx, victims[0], func(now *web.Replica) bool {
-		return now.Severity == string(assess.OK) && !queueIsLong(now)
-	})
-	reported := time.Since(over)
-	if !seen {
-		stop() // Nothing recovered within patience, so that the truth is not waited for either.
+	over := time.Now()
+	if !recovered(ctx, victims[0], before) {
+		return
 	}
-	recovered := <-truth
-	stop()
-	if seen && recovered >= 0 {
-		s.printf("  after %.0f s its requests end well; after %.0f s the exporter reports that it serves.",
-			recovered.Seconds(), reported.Seconds())
+	truth := time.Since(over)
+	serves := func(now *web.Replica) bool { return now.State == string(assess.Ready) && !isBroken(now) }
+	if !s.waitFor(ctx, victims[:1], serves) {
+		return
+	}
+	seen := time.Since(over)
+	isWell := func(now *web.Replica) bool { return now.Severity == string(assess.OK) && !queueIsLong(now) }
+	if s.waitFor(ctx, victims[:1], isWell) {
+		s.printf("  after %.0f s its requests end well; after %.0f s the exporter reports that it serves, after %.0f s "+
+			"that nothing is wrong.", truth.Seconds(), seen.Seconds(), time.Since(over).Seconds())
 	}
 }
 
-// recovery returns how long it takes until a request ends well in the simulated server and few wait, by its
-// own account, or -1 if ctx is done before.
-func recovery(ctx context.Context, r *simulate.Replica, before simulate.Truth) time.Duration {
-	began := time.Now()
-	for wait(ctx, pollInterval/2) {
+// recovered waits until a request ends well in the simulated server and few wait, by its own account. It
+// returns false if that takes too long.
+func recovered(ctx context.Context, r *simulate.Replica, before simulate.Truth) bool {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for wait(ctx, pollInterval) {
 		now := r.Truth()
 		if now.Epoch != before.Epoch {
-			before.Finished = 0
+			before.Finished = 0 // It counts from its start.
 		}
 		if now.Phase == simulate.PhaseServing && now.Finished > before.Finished && now.Queued < longQueue {
-			return time.Since(began)
+			return true
 		}
 	}
-	return -1
+	return false
 }
 
 // readiness returns what the server itself answers about its readiness.
@@ -153,18 +153,28 @@ func (s *story) printf(format string, args ...any) {
 	printFolded(s.out, fmt.Sprintf("%d:%02d %s", seconds/60, seconds%60, fmt.Sprintf(format, args...)))
 }
 
-// waitFor waits until a replica meets a condition. It returns false if that takes too long.
-func (s *story) waitFor(ctx context.Context, r *simulate.Replica, condition func(*web.Replica) bool) bool {
+// waitFor waits until replicas meet a condition at the same time, the first one last. It returns false if
+// that takes too long.
+func (s *story) waitFor(ctx context.Context, all []*simulate.Replica, condition func(*web.Replica) bool) bool {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for wait(ctx, pollInterval) {
-		for _, now := range s.exporter.server.Fleet().Replicas {
-			if now.ReplicaID == r.Name() && condition(&now) {
-				return ctx.Err() == nil
-			}
+		if shown := s.exporter.server.Fleet().Replicas; meets(shown, all, condition) {
+			return ctx.Err() == nil
 		}
 	}
 	return false
+}
+
+// meets reports whether all replicas meet a condition, by what the exporter shows.
+func meets(shown []web.Replica, all []*simulate.Replica, condition func(*web.Replica) bool) bool {
+	for _, r := range slices.Backward(all) {
+		i := slices.IndexFunc(shown, func(now web.Replica) bool { return now.ReplicaID == r.Name() })
+		if i < 0 || !condition(&shown[i]) {
+			return false
+		}
+	}
+	return true
 }
 
 // wait waits for d. It returns false if ctx is done before.
