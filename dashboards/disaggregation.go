@@ -170,9 +170,12 @@ func transfers() row {
 			"other server; transfer, receive: on the way, check the link; notification: it arrived untold; expired: "+
 			"nobody fetched it in time, decode servers are full or gone.",
 			"ops", []query{{failedTransfers(), "{{pool_id}} {{tier}} {{reason}}"}}),
-			graph("Transfer time per disaggregated request", "As Triton counts both, for the three slowest replicas "+
-				"of each pool. Growing: check the link between prefill and decode servers.",
-				seconds, extremes(transferPerRequest()))))
+			graph("Transfer time per disaggregated request", "As Triton counts both. Growing: check the link between "+
+				"prefill and decode servers.",
+				seconds, []query{{
+					byTier("kv_cache_transfer_seconds:rate") + " / (" + byTier("disaggregated_requests:rate") + " > 0)",
+					tierLegend,
+				}})))
 }
 
 func decodeServers() row {
@@ -194,10 +197,4 @@ func decodeServers() row {
 			graph("Generated tokens by pool", "Generated tokens per second. Falling at the same requests: see Mean "+
 				"decode by tier.",
 				tokens, []query{{pool("generation_tokens:rate"), "{{pool_id}} {{model_id}}"}})))
-}
-
-// transferPerRequest returns the transfer time of a disaggregated request, by replica.
-func transferPerRequest() string {
-	return eachRate("llm_server_kv_cache_transfer_seconds_total") + " / (" +
-		eachRate("llm_server_disaggregated_requests_total") + " > 0)"
 }

@@ -14,7 +14,7 @@ func fleet() Dashboard {
 	return Dashboard{
 		UID: "trtllm-fleet", Title: "LLM servers / Fleet",
 		Description: "Which pools serve, how much and how well. Start here, then follow a pool or a replica.",
-		Templating: variables(),
+		Templating:  variables(),
 		rows: []row{
 			section("Now", sideBySide(4,
 				stat("Replicas serving", "Share of replicas that serve requests. Red: a pool has lost replicas; "+

@@ -15,7 +15,7 @@ func gpu() Dashboard {
 		UID: "trtllm-gpu", Title: "LLM servers / GPU & energy",
 		Description: "How busy GPUs are, and how much energy a token takes. Only Triton exposes them; for other servers run " +
 			"dcgm-exporter.",
-		Templating:  variables(),
+		Templating: variables(),
 		rows: []row{
 			section("Now", sideBySide(4,
 				stat("GPUs", "GPUs that servers expose. Fewer than before: see LLMGPUMissing in "+

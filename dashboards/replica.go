@@ -249,7 +249,11 @@ func replicaBatch() row {
 				ratio, []query{{each("llm_server_prompt_cache_hit_ratio"), "{{pool_id}} / {{replica_id}}"}}, atMost(1)),
 			graph("Disaggregated transfers", "KV cache transfer time per disaggregated request. Growing: check the "+
 				"link between prefill and decode servers.",
-				seconds, []query{{transferPerRequest(), "{{pool_id}} / {{replica_id}}"}})))
+				seconds, []query{{
+					eachRate("llm_server_kv_cache_transfer_seconds_total") + " / (" +
+						eachRate("llm_server_disaggregated_requests_total") + " > 0)",
+					"{{pool_id}} / {{replica_id}}",
+				}})))
 }
 
 func replicaModels() row {
