@@ -8,11 +8,7 @@ import (
 // TestDisaggregatedRequestsAreFollowed shows each kind of disaggregated serving on the dashboard.
 func TestDisaggregatedRequestsAreFollowed(t *testing.T) {
 	t.Parallel()
-	var all string
-	for _, n := range disaggregated() {
-		all += n.asTest(t)
-	}
-	testRules(t, all)
+	testNumbers(t, disaggregated())
 }
 
 // of returns a series of a replica.

@@ -13,8 +13,8 @@ func gpu() Dashboard {
 	produced := total("pool_id", pool("generation_tokens:rate"))
 	return Dashboard{
 		UID: "trtllm-gpu", Title: "LLM servers / GPU & energy",
-		Description: "How busy GPUs are, and how much energy a token takes. Only Triton exposes them; for other servers run " +
-			"dcgm-exporter.",
+		Description: "How busy GPUs are, and how much energy a token takes. Only Triton exposes them; for other servers " +
+			"run dcgm-exporter.",
 		Templating: variables(),
 		rows: []row{
 			section("Now", sideBySide(4,

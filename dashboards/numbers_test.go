@@ -41,8 +41,13 @@ func (n *number) asTest(t *testing.T) string {
 
 func TestPanelValues(t *testing.T) {
 	t.Parallel()
+	testNumbers(t, numbers())
+}
+
+func testNumbers(t *testing.T, numbers []number) {
+	t.Helper()
 	var all strings.Builder
-	for _, n := range numbers() {
+	for _, n := range numbers {
 		all.WriteString(n.asTest(t))
 	}
 	testRules(t, all.String())
