@@ -243,7 +243,7 @@ SD      http_sd_configs: [{url: 'http://%[1]s/sd'}]
 		b.WriteString("\nThis will fail in a moment: " + strings.Join(f.faults, ", ") + ".\n")
 	default:
 		b.WriteString("\nEverything is healthy for the first 30 seconds; then one thing after another\nfails, each until " +
-			"its alert has fired: a round takes 26 minutes. It is\ndetected sooner than usual: stall_after is 5s " +
+			"its alert has fired: a round takes half an hour. It is\ndetected sooner than usual: stall_after is 5s " +
 			"here, window 15s.\n")
 	}
 	return b.String()

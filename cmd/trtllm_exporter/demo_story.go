@@ -15,12 +15,12 @@ import (
 
 // Timing of the story. The next fault waits until everything is healthy. Each stays after it was detected
 // until the alert about it fires, where Prometheus scrapes and evaluates rules every 15 s: LLMReplicaBroken
-// and the burn of an objective after two minutes, LLMPoolSaturated after five, LLMExpectationMismatch after ten.
+// and the burn of an objective after two minutes, LLMPoolSaturated after nine, LLMExpectationMismatch after ten.
 const (
 	healthyTime   = 30 * time.Second
 	faultDelay    = 3 * time.Second
 	brokenTime    = 170 * time.Second
-	saturatedTime = 6*time.Minute + 30*time.Second
+	saturatedTime = 10*time.Minute + 30*time.Second
 	mismatchTime  = 11 * time.Minute
 	pauseTime     = 10 * time.Second
 	patience      = 60 * time.Second
