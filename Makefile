@@ -339,7 +339,7 @@ pictures: picture screenshots ## Draw all pictures of documents.
 # It tells, and fails nothing: drawing takes ten minutes, and not every change of a dashboard shows.
 pictures-age: ## Say which pictures of documents are older than what they show.
 	@last() { git log -1 --format=%ct -- "$$@"; }; \
-	older() { [ "$$(last "docs/images/$$1"*)" -ge "$$(last "$$2")" ] || echo "docs/images/$$1* is older than $$2: make $$3"; }; \
+	older() { drawn=$$(last "docs/images/$$1"*); [ "$${drawn:-0}" -ge "$$(last "$$2")" ] || echo "docs/images/$$1* is older than $$2: make $$3"; }; \
 	older incident collector/web/templates picture; \
 	for d in dashboards/json/*.json; do older "$$(basename "$$d" .json)" "$$d" screenshots; done
 

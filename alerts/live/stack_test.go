@@ -197,6 +197,7 @@ func shippedValues(t *testing.T, interval time.Duration) alerts.Values {
 	if interval != 0 {
 		v["scrape_interval"] = interval.String()
 	}
+	v["exporter"] = "http://exporter.example:9802"
 	return v
 }
 
