@@ -17,7 +17,7 @@ trap 'rm -rf "$work"' EXIT
 go build -trimpath -buildvcs=false -o "$work/here" ./cmd/trtllm_exporter
 {
   printf '.TH trtllm_exporter 1 "%s" "trtllm_exporter %s" "User Commands"\n' "${MTIME%T*}" "$VERSION"
-  "$work/here" --help-man | sed -n '/^\.SH "NAME"/,$p'
+  "$work/here" --help-man | sed -n '/^\.SH "NAME"/,$p' | sed '2s/$/ \\- Prometheus exporter for fleets of LLM servers/'
 } | gzip -9n >"$work/trtllm_exporter.1.gz"
 for shell in bash zsh; do
   "$work/here" --completion-script-$shell >"$work/completion.$shell"
