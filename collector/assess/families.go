@@ -56,6 +56,9 @@ var families = sync.OnceValue(func() []family {
 				engine.AnswersIndex, engine.AnswersModels),
 			eachModel(stateSeries),
 		},
+		{about("model_unloaded", derive.OfModel, []string{"version"},
+			"1 for a model that somebody unloaded.",
+			"the reason in the repository index", engine.AnswersIndex), (*Findings).modelsUnloaded},
 		{about("models_left_out", derive.OfReplica, []string{"state"},
 			"Models without series of their own, by state.",
 			"rows of the repository index beyond the limit", engine.AnswersIndex), (*Findings).modelsLeftOut},
@@ -132,14 +135,28 @@ func (f *Findings) modelsReady(add adder) {
 		listed[[2]string{m.Name, m.Version}] = true
 	}
 	for _, m := range f.kept {
-		id := relabel.Unknown
-		if f.Topology != nil {
-			id = f.Topology.ModelID(m.Name)
-		}
 		if listed[[2]string{m.Name, m.Version}] {
-			add(flag(m.State == engine.ModelReady), "model", m.Name, "version", m.Version, "model_id", id)
+			add(flag(m.State == engine.ModelReady), f.named(&m)...)
 		}
 	}
+}
+
+// modelsUnloaded adds model_unloaded of the models of which the index says it.
+func (f *Findings) modelsUnloaded(add adder) {
+	for _, m := range f.kept {
+		if m.Unloaded() {
+			add(1, f.named(&m)...)
+		}
+	}
+}
+
+// named returns the labels of a model's series.
+func (f *Findings) named(m *engine.ModelState) []string {
+	id := relabel.Unknown
+	if f.Topology != nil {
+		id = f.Topology.ModelID(m.Name)
+	}
+	return []string{"model", m.Name, "version", m.Version, "model_id", id}
 }
 
 // modelsLeftOut adds how many models have no series of their own.

@@ -343,6 +343,18 @@ func TestIndexModelsHaveNoDuplicateSeries(t *testing.T) {
 	}
 }
 
+func TestModelsThatSomebodyUnloadedAreTold(t *testing.T) {
+	for reason, want := range map[string]bool{"unloaded": true, "failed to load": false, "": false} {
+		got := text(after(t, func(b *assess.Basis) {
+			b.Health.Models = append(b.Health.Models[:1:1], engine.ModelState{
+				Name: "old", Version: "1", State: engine.ModelUnavailable, Reason: reason,
+			})
+		}).Series(labels.EmptyLabels()))
+		told := strings.Contains(got, `model_unloaded{model="old", model_id="old", version="1"} 1`)
+		require.Equal(t, want, told, "reason %q", reason)
+	}
+}
+
 func TestReplicaSeries(t *testing.T) {
 	own := labels.FromStrings("pool_id", "p")
 	k := after(t, func(b *assess.Basis) {

@@ -246,6 +246,9 @@ func tritonEmpty(p *Page, models []ModelState) bool {
 // src/model_repository_manager).
 const unloaded = "unloaded"
 
+// Unloaded reports whether the model is not available because somebody unloaded it.
+func (m ModelState) Unloaded() bool { return m.State == ModelUnavailable && m.Reason == unloaded }
+
 func ready(m ModelState) bool { return m.State == ModelReady }
 
 // tritonLLMs finds the LLMs by config, by series of an executor, or by name if loading failed.
