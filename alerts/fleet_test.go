@@ -315,12 +315,17 @@ func (e *exporter) pool(name string, n int, l life) []*server {
 	return all
 }
 
+// named adds replicas of a pool with the same life and names that begin alike.
+func (e *exporter) named(name, pool string, n int, l life) {
+	for i := range n {
+		e.sees(&server{pool: pool, replica: fmt.Sprint(name, i)}, l)
+	}
+}
+
 // successors adds a pool of three replicas with one life, and their replacements, which have
 // other names.
 func (e *exporter) successors(pool string, earlier, later life) {
 	e.has(pool, always(3))
-	for i := range 3 {
-		e.sees(&server{pool: pool, replica: fmt.Sprint("old", i)}, earlier)
-		e.sees(&server{pool: pool, replica: fmt.Sprint("new", i)}, later)
-	}
+	e.named("old", pool, 3, earlier)
+	e.named("new", pool, 3, later)
 }

@@ -38,6 +38,12 @@ func rollouts() []scenario {
 			e.expects("p", 3)
 			e.successors("p", ready.becomes(0, "draining").becomes(1, ""), stays("").becomes(1, "unknown").becomes(18, "ready"))
 		}, pages: map[string]int{"LLMPoolDown": 6}},
+		{name: "a pool is scaled to zero for half an hour, and its next replica loads for six minutes", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.has("p", between(1, 31, 0, up))
+			e.named("old", "p", 1, ready.becomes(0, "draining").becomes(1, ""))
+			e.named("new", "p", 1, stays("").becomes(31, "unknown").becomes(37, "ready"))
+		}, tickets: []string{"LLMPoolGone"}},
 		{name: "a pool of one is recreated, which takes six minutes", build: func(f *fleet) {
 			e := f.exporter("e", up)
 			e.has("p", always(1))
@@ -62,11 +68,14 @@ func rollouts() []scenario {
 		{name: "three new replicas do not load, and are removed", build: func(f *fleet) {
 			e := f.exporter("e", up)
 			e.pool("p", 4, ready)
-			for i := range 3 {
-				e.sees(&server{
-					pool:    "p",
-					replica: fmt.Sprint("new", i),
-				}, stays("").becomes(0, "unknown").becomes(12, ""))
+			e.named("new", "p", 3, stays("").becomes(0, "unknown").becomes(12, ""))
+		}},
+		{name: "three pools of one are recreated at once, which takes six minutes", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			for _, pool := range []string{"p", "q", "r"} {
+				e.has(pool, always(1))
+				e.named("old", pool, 1, ready.becomes(0, "draining").becomes(1, ""))
+				e.named("new", pool, 1, stays("").becomes(1, "unknown").becomes(6, "ready"))
 			}
 		}},
 		{name: "all prefill servers of a disaggregated pool die", build: func(f *fleet) {
@@ -87,6 +96,23 @@ func rollouts() []scenario {
 				e.sees(&server{pool: "p", replica: fmt.Sprint("decode", i), tier: "worker"}, ready.becomes(0, "down"))
 			}
 		}, pages: map[string]int{"LLMPoolDown": 2}},
+		{name: "all decode workers die whose names are one word with others", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.has("p", always(4))
+			e.named("disagg-vllmprefillworker-", "p", 2, ready)
+			e.named("disagg-vllmdecodeworker-", "p", 2, ready.becomes(0, "down"))
+		}, pages: map[string]int{"LLMPoolDown": 2}},
+		{name: "all prefill servers die whose names do not say it, but a label", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.has("p", always(2))
+			e.sees(&server{pool: "p", replica: "0", tier: "prefill"}, ready.becomes(0, "down"))
+			e.sees(&server{pool: "p", replica: "1", tier: "decode"}, ready)
+		}, pages: map[string]int{"LLMPoolDown": 2}},
+		{name: "a server crashes that is called gen, as no other of its pool", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.pool("p", 4, ready)
+			e.named("next-gen-", "p", 1, ready.becomes(0, "down"))
+		}, tickets: []string{"LLMReplicaDown"}},
 		{name: "one of two decode workers dies", build: func(f *fleet) {
 			e := f.exporter("e", up)
 			e.has("p", always(5))
@@ -121,6 +147,15 @@ func rollouts() []scenario {
 				} {
 					e.write("llm_server_model_state", s.labels("model_id", "a", "model", "a", "state", state), at)
 				}
+			}
+		}},
+		{name: "a model is unloaded on purpose between two scrapes", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			for _, s := range e.pool("p", 3, ready) {
+				for state, at := range map[string]timeline{"ready": from(0, 0, up), "unavailable": from(0, 1, always(0))} {
+					e.write("llm_server_model_state", s.labels("model_id", "a", "model", "a", "state", state), at)
+				}
+				e.write("llm_server_model_unloaded", s.labels("model_id", "a", "model", "a"), from(0, 1, always(absent)))
 			}
 		}},
 		{name: "the replicas of a pool crash in turn, each every three quarters of an hour", requests: true, build: func(f *fleet) {
@@ -185,6 +220,39 @@ func unseen() []scenario {
 			f.sidecars("p", 2, from(0, absent, up), ready)
 			f.sidecars("q", 2, up, ready)
 		}, pages: map[string]int{"LLMPoolUnseen": 8}},
+		{name: "all pods of a pool are deleted with their sidecars, and their successors load", build: func(f *fleet) {
+			f.sidecars("p", 2, from(0, absent, up), ready)
+			for i := range 2 {
+				e := f.exporter(fmt.Sprint("p-new-", i), from(10, 1, always(absent)))
+				e.has("p", up)
+				e.sees(&server{pool: "p", replica: fmt.Sprint("new", i)}, stays("unknown").becomes(18, "ready"))
+			}
+			f.sidecars("q", 2, up, ready)
+		}, pages: map[string]int{"LLMPoolUnseen": 8}},
+		{name: "the server of one sidecar is down, and later another sidecar restarts", build: func(f *fleet) {
+			f.sidecars("p", 1, up, ready.becomes(0, "down"))
+			e := f.exporter("p-new", between(30, 31, 0, up))
+			e.has("p", up)
+			e.named("new", "p", 1, ready.becomes(31, "unknown").becomes(32, "ready"))
+			f.sidecars("q", 2, up, ready)
+		}, tickets: []string{"LLMPoolDegraded", "LLMReplicaDown"}},
+		{name: "a sidecar is down, and later the other server of its pool", build: func(f *fleet) {
+			f.sidecars("p", 1, from(0, 0, up), ready)
+			f.exporter("p-new", up).pool("p", 1, ready.becomes(30, "down"))
+			f.sidecars("q", 2, up, ready)
+		}, pages: map[string]int{"LLMPoolDown": 35}, tickets: []string{"LLMExporterUnhealthy", "LLMPoolDegraded"}},
+		{name: "the replicas on one shard are down, and later the other shard restarts", build: func(f *fleet) {
+			for i := range 2 {
+				at, l := up, ready.becomes(0, "down")
+				if i == 1 {
+					at, l = between(30, 31, 0, up), ready.becomes(31, "unknown").becomes(32, "ready")
+				}
+				e := f.exporter(fmt.Sprint("s", i), at)
+				e.write("trtllm_exporter_shards", map[string]string{"shard": strconv.Itoa(i)}, always(2))
+				e.has("p", always(2))
+				e.named(fmt.Sprint("on-", i, "-"), "p", 2, l)
+			}
+		}, tickets: []string{"LLMPoolDegraded", "LLMReplicaDown"}},
 		{name: "a pool of sidecars is scaled to zero, and drains", build: func(f *fleet) {
 			f.sidecars("p", 2, from(2, absent, up), ready.becomes(0, "draining"))
 			f.sidecars("q", 2, up, ready)
@@ -194,7 +262,7 @@ func unseen() []scenario {
 				f.sidecars(fmt.Sprint("p", i), 2, evicted, ready)
 				f.sidecars(fmt.Sprint("q", i), 2, up, ready)
 			}
-		}, pages: map[string]int{"LLMPoolUnseen": 8}},
+		}, pages: map[string]int{"LLMExporterBlind": 8}},
 		{
 			name:    "a shard that has some pools alone is down",
 			build:   func(f *fleet) { small(f, 3, from(0, 0, up)) },
@@ -216,6 +284,15 @@ func unseen() []scenario {
 			}
 			e.pool("later", 2, ready.becomes(30, "down"))
 		}, pages: map[string]int{"LLMExporterBlind": 5, "LLMPoolDown": 32}},
+		{name: "the nodes of three of ten pools die, and their successors load", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			for i := range 7 {
+				e.pool(fmt.Sprint("well", i), 2, ready)
+			}
+			for i := range 3 {
+				e.successors(fmt.Sprint("p", i), ready.becomes(0, "down").becomes(5, ""), stays("").becomes(5, "starting").becomes(25, "ready"))
+			}
+		}, pages: map[string]int{"LLMExporterBlind": 5}},
 		{name: "an exporter moves to a node without egress", build: func(f *fleet) {
 			for _, instance := range []string{"old", "new"} {
 				at, l := from(0, absent, up), ready

@@ -162,6 +162,11 @@ func scenarios() []scenario {
 			e.has("p", always(1))
 			e.sleeps(&server{pool: "p", replica: "0"}, 0, ready.becomes(0, "unserved"))
 		}},
+		{name: "a pool sleeps, and its exporter restarts", build: func(f *fleet) {
+			e := f.exporter("e", between(20, 21, 0, up))
+			e.has("p", always(1))
+			e.sleeps(&server{pool: "p", replica: "0"}, 0, ready.becomes(0, "unserved"))
+		}},
 		{name: "an exporter starts while a pool sleeps", build: func(f *fleet) {
 			e := f.exporter("e", from(0, 1, always(absent)))
 			e.has("p", always(2))
@@ -249,12 +254,7 @@ func scenarios() []scenario {
 		{name: "a pool grows to double, and the new replicas load", build: func(f *fleet) {
 			e := f.exporter("e", up)
 			e.pool("p", 4, ready)
-			for i := range 4 {
-				e.sees(&server{
-					pool:    "p",
-					replica: fmt.Sprint("new", i),
-				}, stays("").becomes(0, "unknown").becomes(15, "ready"))
-			}
+			e.named("new", "p", 4, stays("").becomes(0, "unknown").becomes(15, "ready"))
 		}},
 		{name: "one of three expected replicas leaves discovery", build: func(f *fleet) {
 			e := f.exporter("e", up)
@@ -265,10 +265,13 @@ func scenarios() []scenario {
 		{name: "an autoscaler halves a pool", build: func(f *fleet) {
 			e := f.exporter("e", up)
 			e.pool("p", 2, ready)
-			for i := range 2 {
-				e.sees(&server{pool: "p", replica: fmt.Sprint("old", i)}, ready.becomes(0, "draining").becomes(1, ""))
-			}
+			e.named("old", "p", 2, ready.becomes(0, "draining").becomes(1, ""))
 		}},
+		{name: "half of a pool vanishes that no autoscaler has changed for hours", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.pool("p", 2, ready)
+			e.named("old", "p", 2, ready.becomes(0, ""))
+		}, tickets: []string{"LLMReplicasMissing"}},
 		{name: "all pods are evicted, and their replacements load for sixteen minutes", build: func(f *fleet) {
 			f.exporter("e", up).
 				successors("p", ready.becomes(0, "draining").becomes(1, ""), stays("").becomes(1, "unknown").becomes(18, "ready"))
