@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/stretchr/testify/require"
 
@@ -170,8 +171,8 @@ func record(scenario *matrix.Scenario, seen []matrix.Result, wanted map[string]b
 	}
 	named := make(map[string][]float64)
 	for key, line := range all {
-		labels, name, _ := strings.Cut(key, "\x00")
-		named[name+strings.Replace(labels, "}", ",}", 1)] = line
+		set, name, _ := strings.Cut(key, "\x00")
+		named[name+strings.Replace(set, "}", ",}", 1)] = line
 	}
 	return named
 }
@@ -179,7 +180,7 @@ func record(scenario *matrix.Scenario, seen []matrix.Result, wanted map[string]b
 // inCore reports whether group core has a series, given as its labels and its name, if any group has it.
 func inCore(series string, v float64) bool {
 	lset, name, _ := strings.Cut(series, "\x00")
-	b := labels.NewBuilder(labels.FromStrings(labels.MetricName, name))
+	b := labels.NewBuilder(labels.FromStrings(model.MetricNameLabel, name))
 	if m := stateLabel.FindStringSubmatch(lset); m != nil {
 		b.Set("state", m[1])
 	}
