@@ -98,18 +98,18 @@ func requireMounted(t *testing.T, pod *corev1.PodTemplateSpec) {
 
 func TestChartRejectsMistakes(t *testing.T) {
 	for value, message := range map[string]string{
-		"mode=everywhere":                  "mode",
-		"replica=2":                        "replica",
-		"web.port=nine":                    "web",
-		"serviceMonitor.intervall=5s":             "intervall",
-		"autoscaling.kind=vpa":             "kind",
-		"config=none":                      "config",
-		"shards=0":                         "shards",
-		"prometheusRule.files.gpus=false":           "gpus",
-		"prometheusRule.values.gpu_idle_forr=1m":    "is unknown",
-		"prometheusRule.disabled={LLMNothing}":      "there is no alert LLMNothing",
-		"dashboards.disabled={nothing}":    "there is no dashboard nothing",
-		"securityContext.runAsNonroot=yes": "",
+		"mode=everywhere":                        "mode",
+		"replica=2":                              "replica",
+		"web.port=nine":                          "web",
+		"serviceMonitor.intervall=5s":            "intervall",
+		"autoscaling.kind=vpa":                   "kind",
+		"config=none":                            "config",
+		"shards=0":                               "shards",
+		"prometheusRule.files.gpus=false":        "gpus",
+		"prometheusRule.values.gpu_idle_forr=1m": "is unknown",
+		"prometheusRule.disabled={LLMNothing}":   "there is no alert LLMNothing",
+		"dashboards.disabled={nothing}":          "there is no dashboard nothing",
+		"securityContext.runAsNonroot=yes":       "",
 	} {
 		out, err := helm(
 			t,
