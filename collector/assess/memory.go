@@ -86,8 +86,9 @@ type denial struct {
 	since            time.Time
 	based            bool
 	served, inFlight float64
-	// wrong is true once such requests ended well: it is not believed until it says something else.
-	wrong bool
+	// refuted is when the last page was requested that shows such requests to have ended well, or zero. For a
+	// window after it what the router says is not believed.
+	refuted time.Time
 }
 
 func (d *denial) page(requested time.Time, c *derive.Conditions) {
@@ -95,8 +96,8 @@ func (d *denial) page(requested time.Time, c *derive.Conditions) {
 	case d.since.IsZero() || !requested.After(d.since) || !c.InFlightKnown:
 	case !d.based:
 		d.based, d.served, d.inFlight = true, c.Served, c.InFlight
-	default:
-		d.wrong = d.wrong || c.Served-d.served > d.inFlight
+	case c.Served-d.served > d.inFlight, !d.refuted.IsZero() && c.Served > d.served:
+		d.refuted, d.served = requested, c.Served
 	}
 }
 
@@ -159,8 +160,8 @@ func (m *Memory) Heard(now time.Time, w Word) {
 	switch {
 	case w != SaysNoWorkers && w != SaysNoWorkersWrongly:
 		m.denial = denial{}
-	case m.denial.since.IsZero():
-		m.denial.since = now
+	case m.denial.since.IsZero(), w == SaysNoWorkers && !m.denial.refuted.IsZero():
+		m.denial = denial{since: now}
 	}
 }
 
@@ -253,7 +254,7 @@ func (m *Memory) CanaryAnswered() {
 func (m *Memory) Recall(e *Evidence) {
 	e.Scrape.Again, e.Scrape.Since = m.failedScrapes > 1, m.noPageSince
 	e.API.NotReadySince = m.notReadySince
-	e.ServesNevertheless = m.denial.wrong
+	e.ServesNevertheless = e.Now.Sub(m.denial.refuted) <= e.Window
 	if m.denied != nil && e.API.Silent() {
 		e.API.Health, e.API.SilentSince = *m.denied, m.deniedAt
 		e.API.Detail += ", and has not said anything since"

@@ -290,23 +290,26 @@ func TestRouterThatServesIsBelieved(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		pages []page
-		// says is what it says at the end.
-		says engine.Health
-		want assess.State
+		// says is what it says at the end, a time after the last page.
+		says  engine.Health
+		after time.Duration
+		want  assess.State
 	}{
-		{"nobody asks", []page{{10, 0}, {10, 0}, {10, 0}}, nobody, assess.NotReady},
-		{"those in flight end well", []page{{10, 4}, {12, 2}, {14, 0}}, nobody, assess.NotReady},
-		{"others come and wait", []page{{10, 4}, {12, 9}, {14, 12}}, nobody, assess.NotReady},
-		{"others come and end well", []page{{10, 4}, {12, 4}, {15, 4}}, nobody, assess.Ready},
-		{"one page alone", []page{{99, 0}}, nobody, assess.NotReady},
-		{"it has workers again", []page{{10, 0}, {10, 0}}, serves, assess.Ready},
+		{"nobody asks", []page{{10, 0}, {10, 0}, {10, 0}}, nobody, 0, assess.NotReady},
+		{"those in flight end well", []page{{10, 4}, {12, 2}, {14, 0}}, nobody, 0, assess.NotReady},
+		{"others come and wait", []page{{10, 4}, {12, 9}, {14, 12}}, nobody, 0, assess.NotReady},
+		{"others come and end well", []page{{10, 4}, {12, 4}, {15, 4}}, nobody, 0, assess.Ready},
+		{"others ended well a while ago", []page{{10, 0}, {12, 0}, {12, 0}}, nobody, 30 * time.Second, assess.Ready},
+		{"none has ended well for a window", []page{{10, 0}, {12, 0}, {12, 0}}, nobody, 2 * time.Minute, assess.NotReady},
+		{"one page alone", []page{{99, 0}}, nobody, 0, assess.NotReady},
+		{"it has workers again", []page{{10, 0}, {10, 0}}, serves, 0, assess.Ready},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var m assess.Memory
 			judge := func(h engine.Health, at time.Time) assess.Verdict {
 				m.Health(at, &h)
 				e := changed(serving(), func(e *assess.Evidence) {
-					e.Routes = true
+					e.Now, e.Routes = at, true
 					e.API = assess.API{Health: h, SamePort: true}
 					m.Recall(e)
 				})
@@ -315,20 +318,23 @@ func TestRouterThatServesIsBelieved(t *testing.T) {
 				return v
 			}
 			require.Equal(t, assess.NotReady, judge(nobody, two).State)
-			for i, p := range c.pages {
-				m.Page(two.Add(time.Duration(i+1)*time.Second), &derive.Conditions{
+			now := two
+			for _, p := range c.pages {
+				now = now.Add(time.Second)
+				m.Page(now, &derive.Conditions{
 					Served:        p.served,
 					InFlight:      p.inFlight,
 					InFlightKnown: true,
 				})
-				judge(nobody, two)
+				judge(nobody, now)
 			}
-			v := judge(c.says, two)
+			now = now.Add(c.after)
+			v := judge(c.says, now)
 			require.Equal(t, c.want, v.State, v.Reason)
 			require.Equal(t, c.want == assess.Ready, v.Probes.Ready, v.Reason)
 			require.True(t, v.Probes.Live)
-			judge(serves, two)
-			require.Equal(t, assess.NotReady, judge(nobody, two).State, "what it says anew is believed")
+			judge(serves, now)
+			require.Equal(t, assess.NotReady, judge(nobody, now).State, "what it says anew is believed")
 		})
 	}
 }
