@@ -169,6 +169,12 @@ func (p *Endpoint) outweighsNames(f *Facts) bool {
 	return p.certain && f.Confirmed && (p.configured() || !f.rooted())
 }
 
+// isServer reports whether a server of the kind answers where the API of the one with the page is, and nothing
+// speaks against it, as if one of them names no model.
+func (p *Endpoint) isServer(page *Page, f *Facts) bool {
+	return p.certain && f != nil && f.Confirmed && agree(p.engine, page, f) == Unsure
+}
+
 // configured reports whether the operator said where the API is.
 func (p *Endpoint) configured() bool { return p.target.APIURL != "" }
 
@@ -185,7 +191,7 @@ func (a *Answers) reconcileHealth(p *Endpoint, page *Page) {
 	if a.agreement == No {
 		previous = &Health{}
 	}
-	h, confirmed := *a.lastHealth, a.agreement == Yes || previous.Found
+	h, confirmed := *a.lastHealth, a.agreement == Yes || previous.Found || p.isServer(page, a.allFacts)
 	h.FromServer = h.FromServer && !a.echoed()
 	switch {
 	case h.API == APIRefused && !previous.Found:

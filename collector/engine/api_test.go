@@ -258,6 +258,14 @@ func TestAnswersOfUnprovenServerDoNotCount(t *testing.T) {
 			unprovable + check, false,
 		},
 		{
+			"a NIM whose page names no model", engine.NIM, "request_count_total 1\n", guess, of(true, named("n")...),
+			"2", "busy", false,
+		},
+		{
+			"what may be any server, beside a page that names no model",
+			engine.NIM, "request_count_total 1\n", guess, of(false, named("n")...), "2", unprovable + set, false,
+		},
+		{
 			"a vLLM that says nothing but other names on the page's port",
 			engine.VLLM, served, guess, of(true, named("n")...), "2", unprovable + set, false,
 		},
@@ -280,7 +288,7 @@ func TestAnswersOfUnprovenServerDoNotCount(t *testing.T) {
 		a.AddFacts(c.facts, time.Minute)
 		a.AddHealth(engine.Health{API: engine.APINotReady, Status: 503, Detail: "busy"})
 		metrics := "http://h:8002/metrics"
-		if c.kind == engine.VLLM {
+		if engineOf(t, c.kind).SamePort() {
 			metrics = "http://h:8000/metrics"
 		}
 		a.Reconcile(l.Locate(nil, &target.Target{
