@@ -41,6 +41,7 @@ var core = []string{
 	"model_request_seconds_total",
 	"model_requests_total",
 	"model_state",
+	"model_unloaded",
 	"paused",
 	"pool_canary_outputs",
 	"pool_cost_per_hour",
