@@ -38,7 +38,7 @@ func rollouts() []scenario {
 			e.expects("p", 3)
 			e.successors("p", ready.becomes(0, "draining").becomes(1, ""), stays("").becomes(1, "unknown").becomes(18, "ready"))
 		}, pages: map[string]int{"LLMPoolDown": 6}},
-		{name: "a pool is scaled to zero for half an hour, and its next replica loads for six minutes", build: func(f *fleet) {
+		{name: "a pool is scaled to zero for half an hour, and then loads for six minutes", build: func(f *fleet) {
 			e := f.exporter("e", up)
 			e.has("p", between(1, 31, 0, up))
 			e.named("old", "p", 1, ready.becomes(0, "draining").becomes(1, ""))
@@ -170,8 +170,9 @@ func rollouts() []scenario {
 	}
 }
 
-// small adds pools that lie on one or several of some shards, of which all list all pools.
-func small(f *fleet, shards int, first timeline) {
+// small adds pools that lie on one or several of some shards, of which all list all pools. Pool c is
+// not on the first.
+func small(f *fleet, shards int, first timeline, c life) {
 	pools := map[string][]int{"a": {0}, "b": {0, 0}, "c": {1}, "d": {1, 2}, "e": {0, 2}}
 	for i := range shards {
 		at := always(1)
@@ -181,10 +182,13 @@ func small(f *fleet, shards int, first timeline) {
 		e := f.exporter(fmt.Sprint("s", i), at)
 		e.write("trtllm_exporter_shards", map[string]string{"shard": strconv.Itoa(i)}, always(float64(shards)))
 		for pool, on := range pools {
-			n := 0
+			n, l := 0, ready
+			if pool == "c" {
+				l = c
+			}
 			for j, shard := range on {
 				if shard == i {
-					e.sees(&server{pool: pool, replica: strconv.Itoa(j)}, ready)
+					e.sees(&server{pool: pool, replica: strconv.Itoa(j)}, l)
 					n++
 				}
 			}
@@ -265,14 +269,25 @@ func unseen() []scenario {
 		}, pages: map[string]int{"LLMExporterBlind": 8}},
 		{
 			name:    "a shard that has some pools alone is down",
-			build:   func(f *fleet) { small(f, 3, from(0, 0, up)) },
+			build:   func(f *fleet) { small(f, 3, from(0, 0, up), ready) },
 			pages:   map[string]int{"LLMShardMissing": 4},
 			tickets: []string{"LLMExporterUnhealthy"},
 		},
 		{
 			name:  "a shard that has some pools alone is deleted",
-			build: func(f *fleet) { small(f, 3, from(0, absent, up)) },
+			build: func(f *fleet) { small(f, 3, from(0, absent, up), ready) },
 			pages: map[string]int{"LLMShardMissing": 4},
+		},
+		{
+			name:    "a shard is down, and later a pool of another one crashes",
+			build:   func(f *fleet) { small(f, 3, from(0, 0, up), ready.becomes(10, "down")) },
+			pages:   map[string]int{"LLMShardMissing": 4, "LLMPoolDown": 12},
+			tickets: []string{"LLMExporterUnhealthy"},
+		},
+		{
+			name:  "a shard is deleted, and later a pool of another one crashes",
+			build: func(f *fleet) { small(f, 3, from(0, absent, up), ready.becomes(10, "down")) },
+			pages: map[string]int{"LLMShardMissing": 4, "LLMPoolDown": 12},
 		},
 		{name: "an exporter loses the route to a zone, and later a pool elsewhere crashes", build: func(f *fleet) {
 			e := f.exporter("e", up)
@@ -290,7 +305,8 @@ func unseen() []scenario {
 				e.pool(fmt.Sprint("well", i), 2, ready)
 			}
 			for i := range 3 {
-				e.successors(fmt.Sprint("p", i), ready.becomes(0, "down").becomes(5, ""), stays("").becomes(5, "starting").becomes(25, "ready"))
+				later := stays("").becomes(5, "starting").becomes(25, "ready")
+				e.successors(fmt.Sprint("p", i), ready.becomes(0, "down").becomes(5, ""), later)
 			}
 		}, pages: map[string]int{"LLMExporterBlind": 5}},
 		{name: "an exporter moves to a node without egress", build: func(f *fleet) {
