@@ -17,7 +17,8 @@ import (
 )
 
 // TestUnmappedSeriesLoseNoValue compares pages with all series of a server with those that have only what
-// nothing repeats, for every kind: each value that is left out is that of a derived series, in its unit.
+// nothing repeats, for every kind: each value that is left out is that of a derived series, in its unit. With group core
+// alone more of them stay.
 func TestUnmappedSeriesLoseNoValue(t *testing.T) {
 	t.Parallel()
 	for _, kind := range simulate.Kinds() {
@@ -32,32 +33,38 @@ func TestUnmappedSeriesLoseNoValue(t *testing.T) {
 				server.SetRate(0)
 				server.Advance(time.Minute)
 				address := "10.0.0.1:8000"
-				pageOf := func(raw exposition.Raw) string {
+				pageOf := func(raw exposition.Raw, groups exposition.Groups) string {
 					p := pool("p", "r="+address+"|"+address)
 					p.Discovery.StaticConfigs[0].Labels[model.MetricsPathLabel] = model.LabelValue(server.MetricsPath())
 					tc := newCollector(t)
 					tc.UseScraper(simulated(map[string]*simulate.Replica{address: server}))
 					cfg := config.DefaultFile
-					cfg.Pools, cfg.Exposition.Raw = []config.Pool{p}, raw
+					cfg.Pools = []config.Pool{p}
+					cfg.Exposition.Raw, cfg.Exposition.Normalised = raw, groups
 					cfg.Resolve()
 					require.NoError(t, tc.ApplyConfig(&cfg))
 					_, err := tc.ScrapeOnce(t.Context(), time.Minute)
 					require.NoError(t, err)
 					return tc.page()
 				}
-				all, rest := pageOf(exposition.RawAll), pageOf(exposition.RawUnmapped)
-				kept, derived := rawValues(rest), derivedValues(rest)
-				require.NotEmpty(t, derived)
-				left := 0
-				for series, v := range rawValues(all) {
-					if _, ok := kept[series]; ok {
-						continue
+				all := rawValues(pageOf(exposition.RawAll, exposition.EveryGroup()))
+				for _, groups := range []exposition.Groups{
+					exposition.EveryGroup(), exposition.GroupsOf(exposition.GroupCore),
+				} {
+					rest := pageOf(exposition.RawUnmapped, groups)
+					kept, derived := rawValues(rest), derivedValues(rest)
+					require.NotEmpty(t, derived)
+					left := 0
+					for series, v := range all {
+						if _, ok := kept[series]; ok {
+							continue
+						}
+						left++
+						require.True(t, has(derived, v), "%s %v is left out, and no derived series has it", series, v)
 					}
-					left++
-					require.True(t, has(derived, v), "%s %v is left out, and no derived series has it", series, v)
+					require.Equal(t, len(all), len(kept)+left, "a series that is kept is as it was")
+					require.Positive(t, left)
 				}
-				require.Equal(t, len(rawValues(all)), len(kept)+left, "a series that is kept is as it was")
-				require.Positive(t, left)
 			})
 		})
 	}
