@@ -33,14 +33,14 @@ type route struct {
 func (s *Server) routes() map[string]route {
 	read := []string{http.MethodGet, http.MethodHead}
 	return map[string]route{
-		"/":          {methods: read, gated: true, serve: s.filtered(s.serveFleet)},
-		"/replica":   {methods: read, gated: true, serve: s.serveReplica},
-		"/runbook":   {methods: read, gated: true, serve: s.serveRunbook},
+		"/":          {methods: read, gated: true, serve: s.shared(s.filtered(s.serveFleet))},
+		"/replica":   {methods: read, gated: true, serve: s.shared(s.serveReplica)},
+		"/runbook":   {methods: read, gated: true, serve: s.shared(s.serveRunbook)},
 		"/style.css": {methods: read, serve: serveAsset("style.css", "text/css; charset=utf-8")},
 		"/copy.js":   {methods: read, serve: serveAsset("copy.js", "text/javascript; charset=utf-8")},
 		"/live.js":   {methods: read, serve: serveAsset("live.js", "text/javascript; charset=utf-8")},
 		"/metrics":   {methods: read, gated: true, serve: s.serveMetrics},
-		"/targets":   {methods: read, gated: true, serve: s.filtered(s.serveTargets)},
+		"/targets":   {methods: read, gated: true, serve: s.shared(s.filtered(s.serveTargets))},
 		"/sd":        {methods: read, gated: true, serve: s.serveDiscovery},
 		"/config":    {methods: read, lifecycle: true, serve: s.serveConfig},
 		"/-/healthy": {
@@ -225,7 +225,7 @@ func (s *Server) serveReload(w http.ResponseWriter, r *http.Request) {
 		writeLine(w, http.StatusForbidden, "Refused: the request comes from a page of another site.")
 		return
 	}
-	if err := s.opts.Reload(); err != nil {
+	if err := s.reload(); err != nil {
 		writeLine(
 			w,
 			http.StatusInternalServerError,

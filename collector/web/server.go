@@ -50,8 +50,10 @@ type Server struct {
 	pages       *pages
 	gate        *gate
 	connections *connections
-	// probing deduplicates the requests of probes to servers.
-	probing   singleflight.Group
+	// probing deduplicates the requests of probes to servers, building those of clients for pages.
+	probing, building singleflight.Group
+	// reloading has room for one reload of the configuration.
+	reloading chan struct{}
 	history   *history
 	templates *template.Template
 	listeners []net.Listener
@@ -101,6 +103,7 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 			min(connectionsPerSlot*opts.MaxInFlight, cmp.Or(opts.MaxConnections, math.MaxInt)),
 		),
 		pages:     newPages(&opts, logger, m),
+		reloading: make(chan struct{}, 1),
 		history:   newHistory(opts.Store),
 		templates: template.Must(template.New("pages").Funcs(functions).ParseFS(assets, "templates/*.html")),
 	}
