@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -218,6 +219,16 @@ func TestKeyFilesAreReadAtLoad(t *testing.T) {
 		)
 	}
 	require.NoError(t, parsePool("model_ids: { files: [ "+dir+"/none ] }"), "files are keys of some blocks only")
+}
+
+// Further checks build clients, which read certificates to their end.
+func TestFilesWithoutEndAreNotChecked(t *testing.T) {
+	text := "pools: [ { pool_id: a, tls_config: { ca_file: /dev/zero }, static_configs: [ { targets: ['a:1'] } ] } ]"
+	_, err := config.Parse("c.yml", []byte(text), func(*config.Pool) error {
+		return errors.New("engine: was checked further")
+	})
+	require.ErrorContains(t, err, "name a file")
+	require.NotContains(t, err.Error(), "was checked further")
 }
 
 func TestChosenNamesAreNoFileNames(t *testing.T) {

@@ -60,6 +60,9 @@ func validateFilesBelow(n *yaml.Node, path, key string) error {
 // maxSecretFile is the size of the largest file with certificates or a secret.
 const maxSecretFile = 8 << 20
 
+// errNoEnd is the error of what must not be read to its end.
+var errNoEnd = errors.New("is a pipe or device, which may have no end; name a file")
+
 // checkFile checks the file of a key. Those with credentials are read anew for each request, within its time
 // and up to the size above, others once and to their end.
 func checkFile(path, key, name string) error {
@@ -73,7 +76,7 @@ func checkFile(path, key, name string) error {
 		return fmt.Errorf("%s: %s has %d bytes, and at most %d are read; name the right file", path, name,
 			info.Size(), maxSecretFile)
 	case !info.Mode().IsRegular() && slices.Contains([]string{"ca_file", "cert_file", "key_file", "kubeconfig_file"}, key):
-		return fmt.Errorf("%s: %s is a pipe or device, which may have no end; name a file", path, name)
+		return fmt.Errorf("%s: %s %w", path, name, errNoEnd)
 	case !info.Mode().IsRegular():
 		return nil
 	}

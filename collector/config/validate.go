@@ -70,7 +70,11 @@ func prefixed(path string, err error) error {
 // validate adds the errors in keys and between keys, then those of further checks, which may repeat
 // some and need pools whose sources were read.
 func (c *checker) validate(f *File, further []func(*Pool) error) {
-	c.locate(f.Validate())
+	err := f.Validate()
+	c.locate(err)
+	if errors.Is(err, errNoEnd) {
+		return // Further checks read files.
+	}
 	for i := range f.Pools {
 		path := fmt.Sprintf("pools[%d]", i)
 		unread := func(key string) bool {
