@@ -26,6 +26,9 @@ type Detection struct {
 	Within    Name
 	// Provisional is true if another kind shows the same page and its API did not answer.
 	Provisional bool
+	// Answers is true if Kind is Unknown and the server answered some request, even with an error of the
+	// client's; gateways answer with other errors instead of their server.
+	Answers bool
 }
 
 // mark is a text that identifies the kind of server on its page.
@@ -153,7 +156,9 @@ func (ks *Kinds) Detect(ctx context.Context, client Client, address string, page
 			return found
 		}
 	}
-	return d.late(ctx)
+	found := d.late(ctx)
+	found.Answers = found.Kind == Unknown && d.memo.answered()
+	return found
 }
 
 // guessShare is the share of the remaining time that the next guess waits for one.
@@ -425,6 +430,16 @@ func (m *memo) came(key string) bool {
 	default:
 		return false
 	}
+}
+
+// answered reports whether a request was answered with less than a failure of the server.
+func (m *memo) answered() bool {
+	for key, a := range m.answers {
+		if m.came(key) && a.status > 0 && a.status < http.StatusInternalServerError {
+			return true
+		}
+	}
+	return false
 }
 
 // next waits for news of an answer. It reports false if none can come any more.

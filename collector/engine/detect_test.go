@@ -159,16 +159,9 @@ func TestForeignServersStayUnknown(t *testing.T) {
 		"names in comments": {"/metrics": "# HELP other like nv_inference_count\nother 1\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			require.Equal(
-				t,
-				engine.Detection{Kind: engine.Unknown},
-				engine.Detect(t.Context(), server, "http://server", true),
-			)
-			require.Equal(
-				t,
-				engine.Detection{Kind: engine.Unknown},
-				engine.Detect(t.Context(), server, "http://server", false),
-			)
+			want := engine.Detection{Kind: engine.Unknown, Answers: server["*"] != refuses}
+			require.Equal(t, want, engine.Detect(t.Context(), server, "http://server", true))
+			require.Equal(t, want, engine.Detect(t.Context(), server, "http://server", false))
 		})
 	}
 }

@@ -169,7 +169,7 @@ func (r *Replica) addFailure(s *assess.Scrape, api *assess.API, failed error) {
 	ended := reason == scrape.ReasonReset && !s.Seen
 	s.Error = failed.Error()
 	s.Withheld = failure != nil && failure.Refused()
-	s.Unanswered = reason.Unanswered() && !ended || badGateway || gatewayTimeout || gateway
+	s.Unanswered = failure.Unanswered() && !ended || badGateway || gatewayTimeout || gateway
 	s.Refused = badGateway || reason == scrape.ReasonConnect && !denied
 	if answered(failed, http.StatusNotFound) {
 		s.Hint = r.server.Engine.NoPage.Hint

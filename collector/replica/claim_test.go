@@ -303,6 +303,7 @@ func TestServerThatWithholdsItsPageIsNoAbsentOne(t *testing.T) {
 		"that is this exporter":        {scrape.Error{Reason: scrape.ReasonSelfScrape}, "unknown"},
 		"in a network that is denied":  {scrape.Error{Reason: scrape.ReasonConnect, Class: scrape.ClassDenied}, "down"},
 		"that hangs":                   {scrape.Error{Reason: scrape.ReasonTimeout}, "down"},
+		"whose page alone hangs":       {scrape.Error{Reason: scrape.ReasonTimeout, Class: scrape.ClassPage}, "unknown"},
 	} {
 		t.Run(name, bubble(func(t *testing.T) {
 			c.failure.Err = errors.New("why")

@@ -97,6 +97,11 @@ func (r Reason) Unanswered() bool {
 	return r == ReasonConnect || r == ReasonTimeout || r == ReasonReset
 }
 
+// Unanswered reports whether nothing answers at the address.
+func (e *Error) Unanswered() bool {
+	return e != nil && e.Reason.Unanswered() && e.Class != ClassPage
+}
+
 // ServerError reports whether the answer had a status that means a failure of the server.
 func (e *Error) ServerError() bool {
 	return e != nil && e.Reason == ReasonHTTPStatus && strings.HasPrefix(e.Class, "5")
@@ -127,4 +132,5 @@ const (
 	ClassWantsTLS   = "wants_tls"   // The server speaks only TLS on this port, and was asked without.
 	ClassHandshake  = "handshake"   // The handshake failed in another way.
 	ClassDenied     = "denied"      // The address is in dial.deny.
+	ClassPage       = "page"        // The server answers other requests.
 )

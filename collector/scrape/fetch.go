@@ -59,8 +59,8 @@ type Fetcher struct {
 	// Patience is the minimum time between two attempts to detect the kind of server.
 	Patience time.Duration
 
-	// unrecognized is true when detection found no known kind.
-	unrecognized bool
+	// unrecognized is true when detection found no known kind, answers when it was answered.
+	unrecognized, answers bool
 }
 
 // Fetch takes the page from the answer of a lane if there is one, without copying it.
@@ -185,6 +185,7 @@ func (f *Fetcher) locate(ctx context.Context) error {
 	}
 	f.Server.detected = time.Now()
 	detected := f.Kinds.Detect(ctx, f.Scraper, root(u).String(), true)
+	f.answers = detected.Answers
 	if f.unrecognized = detected.Kind == engine.Unknown; f.unrecognized {
 		detected.Path = engine.None().Path
 	}
@@ -199,6 +200,9 @@ func (f *Fetcher) locate(ctx context.Context) error {
 func (f *Fetcher) explain(ctx context.Context, body []byte, scrapeErr error) error {
 	if f.Server.Known() || bytes.Contains(body, []byte(f.Marker)) {
 		return scrapeErr
+	}
+	if failure, ok := errors.AsType[*Error](scrapeErr); ok && f.answers && failure.Reason == ReasonTimeout {
+		scrapeErr = &Error{Reason: failure.Reason, Class: ClassPage, Err: failure.Err}
 	}
 	hint := engine.Hint(ctx, f.Scraper, f.base())
 	empty := len(bytes.TrimSpace(body)) == 0

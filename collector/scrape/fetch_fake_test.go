@@ -1,6 +1,7 @@
 package scrape
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -37,8 +38,8 @@ type server struct {
 	silent string
 	// failed is the error of page requests; others are answered nevertheless.
 	failed error
-	// takes is the duration of each response.
-	takes time.Duration
+	// takes is the duration of each response, pageTakes that of the page at /metrics if it is another one.
+	takes, pageTakes time.Duration
 	// mu guards the fields below: detection requests several paths side by side.
 	mu sync.Mutex
 	// scraped holds the paths whose page was requested, asked all others.
@@ -50,7 +51,7 @@ func (s *server) Scrape(ctx context.Context, address string, buf []byte) (Page, 
 	path := pathOf(address)
 	s.scraped = append(s.scraped, path)
 	select {
-	case <-time.After(s.takes):
+	case <-time.After(s.duration(path)):
 	case <-ctx.Done():
 		return Page{}, &Error{Reason: ReasonTimeout, Err: ctx.Err()}
 	}
@@ -74,7 +75,7 @@ func (s *server) Do(ctx context.Context, _, address string, _ []byte, _ int64) (
 	s.requested = append(s.requested, path)
 	s.mu.Unlock()
 	select {
-	case <-time.After(s.takes):
+	case <-time.After(s.duration(path)):
 	case <-ctx.Done():
 		return 0, nil, nil, ctx.Err()
 	}
@@ -86,6 +87,13 @@ func (s *server) Do(ctx context.Context, _, address string, _ []byte, _ int64) (
 		return http.StatusNotFound, http.Header{}, nil, nil
 	}
 	return http.StatusOK, http.Header{}, []byte(body), nil
+}
+
+func (s *server) duration(path string) time.Duration {
+	if path == "/metrics" {
+		return cmp.Or(s.pageTakes, s.takes)
+	}
+	return s.takes
 }
 
 // answer returns the body for a path; * stands for all others.

@@ -202,6 +202,29 @@ func TestFetchTimeout(t *testing.T) {
 	}
 }
 
+// TestFetchPageThatAloneTimesOut has a server whose kind only its page shows.
+func TestFetchPageThatAloneTimesOut(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		takes time.Duration
+		class string
+	}{
+		{"others are answered at once", 0, ClassPage},
+		{"nothing is answered", time.Hour, ""},
+	} {
+		t.Run(c.name, bubble(func(t *testing.T) {
+			s := &server{takes: c.takes, pageTakes: time.Hour, answers: map[string]string{"/metrics": vllmPage}}
+			p := fetcher(s, target.Auto, "http://a:1").Fetch(t.Context(), nil)
+			defer p.Release()
+			failure, ok := errors.AsType[*Error](p.Err)
+			require.True(t, ok)
+			require.Equal(t, ReasonTimeout, failure.Reason)
+			require.Equal(t, c.class, failure.Class)
+			require.Equal(t, c.class == "", failure.Unanswered())
+		}))
+	}
+}
+
 func TestFetchAfterKindCorrection(t *testing.T) {
 	s := &server{answers: map[string]string{"/prometheus/metrics": servePage}}
 	f := fetcher(s, target.Auto, "http://a:1")
