@@ -59,8 +59,8 @@ type Fetcher struct {
 	// Patience is the minimum time between two attempts to detect the kind of server.
 	Patience time.Duration
 
-	// unrecognized is true when detection found no known kind, answers when it was answered.
-	unrecognized, answers bool
+	// asked is true when detection was tried, unrecognized when it found no known kind.
+	asked, unrecognized bool
 }
 
 // Fetch takes the page from the answer of a lane if there is one, without copying it.
@@ -108,6 +108,7 @@ func (f *Fetcher) fetch(ctx context.Context) (Page, error) {
 	if err := f.locate(ctx); err != nil {
 		return Page{}, err
 	}
+	f.ask(ctx)
 	page, err := f.scrape(ctx, f.Server.URL)
 	if f.moved(ctx, page.Body, err) {
 		page.Release()
@@ -117,7 +118,7 @@ func (f *Fetcher) fetch(ctx context.Context) (Page, error) {
 	if f.unrecognized {
 		err = f.explain(ctx, page.Body, err)
 	}
-	return page, f.wantsTLS(ctx, err)
+	return page, f.wantsTLS(ctx, f.pageAlone(err))
 }
 
 // adviceTLS is what to do at a port that ends every plain connection.
@@ -185,7 +186,7 @@ func (f *Fetcher) locate(ctx context.Context) error {
 	}
 	f.Server.detected = time.Now()
 	detected := f.Kinds.Detect(ctx, f.Scraper, root(u).String(), true)
-	f.answers = detected.Answers
+	f.asked, f.Server.answers = true, detected.Answers
 	if f.unrecognized = detected.Kind == engine.Unknown; f.unrecognized {
 		detected.Path = engine.None().Path
 	}
@@ -194,15 +195,34 @@ func (f *Fetcher) locate(ctx context.Context) error {
 	return nil
 }
 
+// ask asks a server of an unknown kind who it is if it did not answer before, as its page may take all
+// the time.
+func (f *Fetcher) ask(ctx context.Context) {
+	if f.asked || !f.Server.Uncertain || f.Server.Known() || !f.Target.Auto() ||
+		time.Since(f.Server.detected) < f.Patience {
+		return
+	}
+	f.Server.detected = time.Now()
+	detected := f.Kinds.Detect(ctx, f.Scraper, f.base(), false)
+	f.setKind(detected)
+	f.asked, f.Server.answers = true, detected.Answers || f.Server.Known()
+}
+
+// pageAlone narrows a timeout of the page if the server answers otherwise, as far as only detection knows.
+func (f *Fetcher) pageAlone(scrapeErr error) error {
+	failure, ok := errors.AsType[*Error](scrapeErr)
+	if !ok || failure.Reason != ReasonTimeout || !f.Server.answers || f.Server.Known() && !f.asked {
+		return scrapeErr
+	}
+	return &Error{Reason: failure.Reason, Class: ClassPage, Err: failure.Err}
+}
+
 // explain adds a hint to the failure of an unrecognized server: it has no page, or an empty
 // one, or a known server listens at the address, but not with its page. The server is located
 // again the next time.
 func (f *Fetcher) explain(ctx context.Context, body []byte, scrapeErr error) error {
 	if f.Server.Known() || bytes.Contains(body, []byte(f.Marker)) {
 		return scrapeErr
-	}
-	if failure, ok := errors.AsType[*Error](scrapeErr); ok && f.answers && failure.Reason == ReasonTimeout {
-		scrapeErr = &Error{Reason: failure.Reason, Class: ClassPage, Err: failure.Err}
 	}
 	hint := engine.Hint(ctx, f.Scraper, f.base())
 	empty := len(bytes.TrimSpace(body)) == 0

@@ -21,8 +21,9 @@ type Server struct {
 	// Provisional until the API has shown which of the kinds with the same page it is.
 	Uncertain, Provisional bool
 
-	// detected is when detection was last attempted.
+	// detected is when detection was last attempted. Answers is true if the server answered then.
 	detected time.Time
+	answers  bool
 	// pageKind is the kind that the last page showed, Unknown if none.
 	pageKind engine.Name
 }

@@ -202,19 +202,27 @@ func TestFetchTimeout(t *testing.T) {
 	}
 }
 
-// TestFetchPageThatAloneTimesOut has a server whose kind only its page shows.
+// TestFetchPageThatAloneTimesOut has a server whose kind only its page shows. It is scraped twice.
 func TestFetchPageThatAloneTimesOut(t *testing.T) {
 	for _, c := range []struct {
-		name  string
-		takes time.Duration
-		class string
+		name, address string
+		takes         time.Duration
+		class         string
 	}{
-		{"others are answered at once", 0, ClassPage},
-		{"nothing is answered", time.Hour, ""},
+		{"others are answered at once", "http://a:1", 0, ClassPage},
+		{"the path is given", "http://a:1/metrics", 0, ClassPage},
+		{"nothing is answered", "http://a:1", time.Hour, ""},
+		{"nothing is answered, and the path is given", "http://a:1/metrics", time.Hour, ""},
 	} {
 		t.Run(c.name, bubble(func(t *testing.T) {
 			s := &server{takes: c.takes, pageTakes: time.Hour, answers: map[string]string{"/metrics": vllmPage}}
-			p := fetcher(s, target.Auto, "http://a:1").Fetch(t.Context(), nil)
+			first := fetcher(s, target.Auto, c.address).Fetch(t.Context(), nil)
+			defer first.Release()
+			require.Equal(t, ReasonTimeout, ReasonOf(first.Err))
+			f := fetcher(s, target.Auto, c.address)
+			f.Server = first.Server
+			f.Server.Uncertain = true
+			p := f.Fetch(t.Context(), nil)
 			defer p.Release()
 			failure, ok := errors.AsType[*Error](p.Err)
 			require.True(t, ok)
