@@ -29,6 +29,9 @@ func (p *Panel) Groups() (exposition.Groups, error) {
 	return all, nil
 }
 
+// roomForText is how many letters fit into a panel with a single number.
+const roomForText = 24
+
 // noteGroups says of a panel that reads more than group core which groups it needs.
 func noteGroups(p *Panel) {
 	all, err := p.Groups()
@@ -43,7 +46,9 @@ func noteGroups(p *Panel) {
 	p.Description += " Needs " + named + " of exposition.normalised."
 	field := &p.FieldConfig.Defaults
 	if p.Type == "stat" || p.Type == "bargauge" {
-		field.NoValue = "no data (" + named + ")"
+		if field.NoValue += " (" + more.String() + ")"; len(field.NoValue) > roomForText {
+			field.NoValue = "no data (" + named + ")"
+		}
 		return
 	}
 	field.NoValue += " Or the exporter does not expose " + named + ": key exposition.normalised."
