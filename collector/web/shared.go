@@ -7,11 +7,12 @@ import (
 	"net/http"
 )
 
-// shared builds a page once for all clients that request it at the same time. However many they are, they
-// cost others no more time than one of them.
+// shared builds a page once for all clients that request it at the same address and time. However many they
+// are, they cost others no more time than one of them.
 func (s *Server) shared(serve func(http.ResponseWriter, *http.Request)) func(http.ResponseWriter, *http.Request) {
 	return func(w http.ResponseWriter, r *http.Request) {
-		answer, _, _ := s.building.Do(r.URL.RequestURI()+" "+r.Header.Get("Accept"), func() (any, error) {
+		key := s.baseURL(r) + r.URL.RequestURI() + " " + r.Header.Get("Accept")
+		answer, _, _ := s.building.Do(key, func() (any, error) {
 			page := &built{header: make(http.Header)}
 			serve(page, r)
 			return page, nil
