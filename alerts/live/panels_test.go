@@ -123,7 +123,9 @@ func (s *stack) requireVocabulary(t *testing.T) {
 	}
 	// These appear with the first event, or in another mode.
 	sometimes := regexp.MustCompile(
-		`_(scrape_failures|series_dropped|derived_skipped|discovery_failures|http_requests)_total$|_(shards|target_(series|derived|models)_left_out)$`,
+		`_(scrape_failures|series_dropped|derived_skipped|discovery_failures|http_requests)_total$` +
+			`|_target_(label_collisions|timestamps_stripped|type_conflicts)_total$` +
+			`|_(shards|target_(series|derived|models)_left_out)$`,
 	)
 	var never []string
 	for name := range own {
