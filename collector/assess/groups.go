@@ -102,7 +102,9 @@ func selected(f *derive.Family, suffix, matchers string) exposition.Groups {
 		return exposition.GroupsOf(f.GroupOf(suffix, labels.FromStrings(pairs...)))
 	}
 	switch {
-	case suffix == "_bucket" && !strings.Contains(matchers, `le="+Inf"`):
+	case suffix == "_bucket" && strings.Contains(matchers, `le="+Inf"`):
+		return of(model.BucketLabel, "+Inf")
+	case suffix == "_bucket":
 		return of(model.BucketLabel, "1")
 	case !strings.HasSuffix(f.Name, "_percentile_seconds"):
 		return of()

@@ -37,7 +37,8 @@ func groups(b *bytes.Buffer) error {
 		return err
 	}
 	b.WriteString("\nNo alert needs more than group core. These panels and recording rules do. Without the groups a " +
-		"panel shows\nless, or says which it needs:\n\n| dashboard | groups | panels |\n| --- | --- | --- |\n" + panels + records)
+		"panel shows\nless, or says which it needs:\n\n" +
+		"| dashboard | groups | panels |\n| --- | --- | --- |\n" + panels + records)
 	return nil
 }
 
