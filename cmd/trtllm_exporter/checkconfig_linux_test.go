@@ -5,8 +5,10 @@ import (
 	"os"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 // TestCheckConfigReadsPipes gives it what can be read only once, as `check-config <(helm template …)` does.
@@ -18,9 +20,26 @@ func TestCheckConfigReadsPipes(t *testing.T) {
 	} {
 		t.Chdir(t.TempDir())
 		require.NoError(t, syscall.Mkfifo("pipe", 0o600))
-		go func() { _ = os.WriteFile("pipe", []byte(text), 0o600) }()
+		// It is opened for reading too: a writer alone would wait for a reader, or the reader miss the writer.
+		pipe, err := os.OpenFile("pipe", os.O_RDWR, 0)
+		require.NoError(t, err)
+		_, err = pipe.WriteString(text)
+		require.NoError(t, err)
+		go closeWhenRead(pipe)
 		var out, problems bytes.Buffer
 		require.Equal(t, exitOK, run([]string{"check-config", "pipe"}, &out, &problems), "%s", &problems)
 		require.Contains(t, out.String(), want)
+	}
+}
+
+// closeWhenRead closes a pipe once somebody has read all that it held.
+func closeWhenRead(pipe *os.File) {
+	for {
+		held, err := unix.IoctlGetInt(int(pipe.Fd()), unix.TIOCINQ)
+		if err != nil || held == 0 {
+			_ = pipe.Close()
+			return
+		}
+		time.Sleep(time.Millisecond)
 	}
 }
