@@ -616,6 +616,10 @@ func TestModelWithoutTextIsSkipped(t *testing.T) {
 		require.Equal(t, canary.Malformed, config().Ask(t.Context(), n, triton()).Result)
 	})
 	synctest.Test(t, func(t *testing.T) {
+		n := serve(t, answer(500, "text/html", `<html>internal error</html>`))
+		require.Equal(t, canary.Connect, config().Ask(t.Context(), n, triton()).Result, "a gateway's page")
+	})
+	synctest.Test(t, func(t *testing.T) {
 		n := serve(t, stream(script{hangs}))
 		r := config().Ask(t.Context(), n, triton())
 		require.Equal(t, canary.NoFirstToken, r.Result, "the metadata never came")

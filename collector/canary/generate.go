@@ -126,9 +126,10 @@ func (a *attempt) get(ctx context.Context, path string, into any) (status int, f
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusOK {
+		text := readSome(resp.Body)
 		return resp.StatusCode, &failure{
-			statusResult(resp.StatusCode, false),
-			fmt.Sprintf("GET %s answers %d: %s", path, resp.StatusCode, errorText(readSome(resp.Body))),
+			statusResult(resp.StatusCode, text, false),
+			fmt.Sprintf("GET %s answers %d: %s", path, resp.StatusCode, errorText(text)),
 		}
 	}
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))

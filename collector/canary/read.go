@@ -30,11 +30,10 @@ func (a *attempt) read(ctx context.Context, resp *http.Response) *failure {
 	case resp.StatusCode != http.StatusOK:
 		text := readSome(resp.Body)
 		_, event := eventData(text)
-		result := statusResult(resp.StatusCode, a.question.Generate && event)
-		if result == HTTPError && strings.HasPrefix(strings.TrimSpace(text), "<") {
-			result = Connect // A web page is a gateway's.
+		return &failure{
+			statusResult(resp.StatusCode, text, a.question.Generate && event),
+			fmt.Sprintf("the server answers %d: %s", resp.StatusCode, errorText(text)),
 		}
-		return &failure{result, fmt.Sprintf("the server answers %d: %s", resp.StatusCode, errorText(text))}
 	case kind == "application/json":
 		return notStreamed(readSome(resp.Body))
 	case kind != "text/event-stream":
@@ -59,16 +58,17 @@ func (a *attempt) read(ctx context.Context, resp *http.Response) *failure {
 	}
 }
 
-// statusResult returns the result for a status other than 200. It is byModel if a model of Triton answered with an
-// error: the answer is an event then, and its status means nothing (server 2.41 to 2.71, src/http_server.cc,
-// InferResponseComplete: 400, or the code of an error that was freed before). A request that is rejected before a
-// model gets it is answered with an object.
-func statusResult(status int, byModel bool) Result {
+// statusResult returns the result for a status other than 200 and its text. It is byModel if a model of Triton
+// answered with an error: the answer is an event then, and its status means nothing (server 2.41 to 2.71,
+// src/http_server.cc, InferResponseComplete: 400, or the code of an error that was freed before). A request that is
+// rejected before a model gets it is answered with an object. A web page is a gateway's.
+func statusResult(status int, text string, byModel bool) Result {
+	webPage := strings.HasPrefix(strings.TrimSpace(text), "<")
 	switch class := classOf(status); {
 	case class == engine.ClassOverload:
 		return Overload
-	case status == http.StatusBadGateway, status == http.StatusGatewayTimeout:
-		return Connect // A gateway says so of a server that it did not reach, or that cut it off.
+	case engine.FromGateway(status), class == engine.ClassServer && webPage:
+		return Connect
 	case class == engine.ClassServer, byModel:
 		return HTTPError
 	}

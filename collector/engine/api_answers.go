@@ -205,11 +205,11 @@ func (a *Answers) reconcileHealth(p *Endpoint, page *Page) {
 	switch {
 	case h.API != APIReady:
 	case h.PausedByPage && page.Paused():
-		h.pause()
+		h.pause(commanded)
 	case page.MemoryTaken():
-		h.Paused, h.Detail = true, "its memory was released, as for training, until it is resumed"
+		h.pause("its memory was released, as for training, until it is resumed")
 	case page.Updates():
-		h.Paused, h.Detail = true, "it takes new weights"
+		h.pause("it takes new weights")
 	}
 	h.Found = previous.Found || h.API == APIReady || h.API == APINotReady && h.FromServer ||
 		a.agreement == Yes && h.Status != 0

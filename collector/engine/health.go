@@ -91,10 +91,11 @@ type Health struct {
 	Duration time.Duration
 }
 
-// pause records that the server said it is paused.
-func (h *Health) pause() {
-	h.Paused, h.Detail = true, "it is paused, as for new weights, until it is continued"
-}
+// pause records that the server is paused, and why.
+func (h *Health) pause(why string) { h.Paused, h.Detail = true, why }
+
+// commanded is why a server is paused that somebody told so.
+const commanded = "it is paused, as for new weights, until it is continued"
 
 // mayFollow explains why a server may have no endpoint, and what to do about it.
 const mayFollow = "it is starting, or it is a follower node of one on several nodes, which never takes any; " +
@@ -178,20 +179,22 @@ func healthOf(url string, status int, body []byte, err error) Health {
 }
 
 // unready reports whether a status means that the server is not ready: its own failure, whatever the
-// number, as of wrappers that have one of their own for a server that ended. Gateways answer 502 and
-// 504 if they reached no server, which says as little as no answer; 501 and 505 are about the
+// number, as of wrappers that have one of their own for a server that ended. 501 and 505 are about the
 // question. Triton answers 400.
 func unready(status int) bool {
 	switch status {
 	case http.StatusBadRequest:
 		return true
-	case http.StatusNotImplemented,
-		http.StatusBadGateway,
-		http.StatusGatewayTimeout,
-		http.StatusHTTPVersionNotSupported:
+	case http.StatusNotImplemented, http.StatusHTTPVersionNotSupported:
 		return false
 	}
-	return status >= http.StatusInternalServerError
+	return status >= http.StatusInternalServerError && !FromGateway(status)
+}
+
+// FromGateway reports whether a status is a gateway's, which it answers if it reached no server, or was cut off:
+// it says as little of the server as no answer.
+func FromGateway(status int) bool {
+	return status == http.StatusBadGateway || status == http.StatusGatewayTimeout
 }
 
 // liveIfAnswered sets liveness for kinds that are live if they answer at all.

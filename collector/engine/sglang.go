@@ -132,7 +132,7 @@ func sglangHealth(ctx context.Context, _ *Kind, client Client, address string) H
 		paused, said := sglangPaused(ctx, client, address)
 		h.PausedByPage = !said
 		if paused {
-			h.pause()
+			h.pause(commanded)
 		}
 	}
 	if h.Status == http.StatusNotFound && sglangFollows(ctx, client, address) {
