@@ -373,16 +373,7 @@ func TestPauseIsSaidByPages(t *testing.T) {
 			require.Equal(t, c.want, page.Paused())
 			require.Equal(t, c.want, readPages(t, engine.NIM, c.pages...).Paused(), "inside a NIM")
 
-			word := func(more answers) engine.Word {
-				server := answers{"/v1/models": `{"data":[{"id":"m","owned_by":"sglang"}]}`, "/ping": ""}
-				maps.Copy(server, more)
-				var a engine.Answers
-				var l engine.Locator
-				a.AddHealth(engineOf(t, engine.SGLang).Health(t.Context(), server, "http://10.0.0.1:30000"))
-				at := &target.Target{MetricsURL: "http://10.0.0.1:30000/metrics"}
-				a.Reconcile(l.Locate(nil, at, engineOf(t, engine.SGLang), false), page)
-				return a.Health.Word()
-			}
+			word := func(more answers) engine.Word { return sglangWord(t, more, page) }
 			want := engine.WordReady
 			if c.want {
 				want = engine.WordPaused
@@ -429,15 +420,23 @@ func TestTakenMemoryIsAPause(t *testing.T) {
 		t.Run(c.says, func(t *testing.T) {
 			page := readPages(t, engine.SGLang, c.pages...)
 			require.Equal(t, c.want, page.MemoryTaken())
-			server := answers{"/v1/models": `{"data":[{"id":"m","owned_by":"sglang"}]}`, "/ping": "", "/ready": ""}
-			var a engine.Answers
-			var l engine.Locator
-			a.AddHealth(engineOf(t, engine.SGLang).Health(t.Context(), server, "http://10.0.0.1:30000"))
-			at := &target.Target{MetricsURL: "http://10.0.0.1:30000/metrics"}
-			a.Reconcile(l.Locate(nil, at, engineOf(t, engine.SGLang), false), page)
-			require.Equal(t, c.want, a.Health.Word() == engine.WordPaused)
+			word := sglangWord(t, answers{"/ready": ""}, page)
+			require.Equal(t, c.want, word == engine.WordPaused)
 		})
 	}
+}
+
+// sglangWord returns what a server says by an API, which also answers more, and by its page.
+func sglangWord(t *testing.T, more answers, page *engine.Page) engine.Word {
+	t.Helper()
+	server := answers{"/v1/models": `{"data":[{"id":"m","owned_by":"sglang"}]}`, "/ping": ""}
+	maps.Copy(server, more)
+	var a engine.Answers
+	var l engine.Locator
+	a.AddHealth(engineOf(t, engine.SGLang).Health(t.Context(), server, "http://10.0.0.1:30000"))
+	at := &target.Target{MetricsURL: "http://10.0.0.1:30000/metrics"}
+	a.Reconcile(l.Locate(nil, at, engineOf(t, engine.SGLang), false), page)
+	return a.Health.Word()
 }
 
 // TestNewWeightsAreAPause has successive pages of a server whose weights are replaced by somebody who does not
@@ -470,14 +469,7 @@ func TestNewWeightsAreAPause(t *testing.T) {
 			for name, more := range map[string]answers{
 				"an API that does not say so": nil, "an API that says that it is ready": {"/ready": ""},
 			} {
-				server := answers{"/v1/models": `{"data":[{"id":"m","owned_by":"sglang"}]}`, "/ping": ""}
-				maps.Copy(server, more)
-				var a engine.Answers
-				var l engine.Locator
-				a.AddHealth(engineOf(t, engine.SGLang).Health(t.Context(), server, "http://10.0.0.1:30000"))
-				at := &target.Target{MetricsURL: "http://10.0.0.1:30000/metrics"}
-				a.Reconcile(l.Locate(nil, at, engineOf(t, engine.SGLang), false), page)
-				require.Equal(t, c.want, a.Health.Word() == engine.WordPaused, name)
+				require.Equal(t, c.want, sglangWord(t, more, page) == engine.WordPaused, name)
 			}
 		})
 	}
