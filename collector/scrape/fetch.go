@@ -198,12 +198,13 @@ func (f *Fetcher) locate(ctx context.Context) error {
 // ask asks a server of an unknown kind who it is if it did not answer before, as its page may take all
 // the time.
 func (f *Fetcher) ask(ctx context.Context) {
-	if f.asked || !f.Server.Uncertain || f.Server.Known() || !f.Target.Auto() ||
-		time.Since(f.Server.detected) < f.Patience {
+	if f.asked || !f.Server.Uncertain || f.Server.Known() || !f.Target.Auto() {
 		return
 	}
-	f.Server.detected = time.Now()
-	detected := f.Kinds.Detect(ctx, f.Scraper, f.base(), false)
+	detected, asked := f.detect(ctx, f.base(), false)
+	if !asked {
+		return
+	}
 	f.setKind(detected)
 	f.asked, f.Server.answers = true, detected.Answers || f.Server.Known()
 }

@@ -31,11 +31,7 @@ func (f *Fetcher) moved(ctx context.Context, body []byte, scrapeErr error) bool 
 		f.Server.Uncertain = false
 		return false
 	}
-	if time.Since(f.Server.detected) < f.Patience {
-		return false
-	}
-	f.Server.detected = time.Now()
-	detected := f.Kinds.Detect(ctx, f.Scraper, root(u).String(), true)
+	detected, _ := f.detect(ctx, root(u).String(), true)
 	if detected.Kind == engine.Unknown {
 		return false
 	}
@@ -78,7 +74,7 @@ func (f *Fetcher) recognize(ctx context.Context, body []byte, scrapeErr error) {
 		// It is not of the configured kind either.
 		f.setKind(detected)
 	case kind == engine.Unknown && !f.Target.Auto():
-		if scrapeErr != nil && misplaced(scrapeErr) || scrapeErr == nil && len(bytes.TrimSpace(body)) == 0 {
+		if blank(body, scrapeErr) || scrapeErr != nil && misplaced(scrapeErr) {
 			f.elsewhere(ctx)
 		}
 		return
@@ -96,14 +92,12 @@ func (f *Fetcher) recognize(ctx context.Context, body []byte, scrapeErr error) {
 }
 
 func (f *Fetcher) kindByAPI(ctx context.Context, body []byte, scrapeErr error) engine.Name {
-	if time.Since(f.Server.detected) < f.Patience {
+	base := f.base()
+	detected, asked := f.detect(ctx, base, false)
+	if !asked {
 		return engine.Unknown
 	}
-	f.Server.detected = time.Now()
-	base := f.base()
-	detected := f.Kinds.Detect(ctx, f.Scraper, base, false)
-	empty := scrapeErr == nil && len(bytes.TrimSpace(body)) == 0
-	if u, err := url.Parse(f.Server.URL); err == nil && detected.Kind == engine.Unknown && empty {
+	if u, err := url.Parse(f.Server.URL); err == nil && detected.Kind == engine.Unknown && blank(body, scrapeErr) {
 		detected = engine.FromEmptyPage(
 			ctx, f.Scraper, base, strings.TrimPrefix(u.Path, engine.BasePath(engine.None(), u.Path)),
 		)
@@ -116,15 +110,28 @@ func (f *Fetcher) kindByAPI(ctx context.Context, body []byte, scrapeErr error) e
 // remembers it if it is another one.
 func (f *Fetcher) elsewhere(ctx context.Context) {
 	u, err := url.Parse(f.Target.MetricsURL)
-	if err != nil || !pathless(u) || time.Since(f.Server.detected) < f.Patience {
+	if err != nil || !pathless(u) {
 		return
 	}
-	f.Server.detected = time.Now()
-	detected := f.Kinds.Detect(ctx, f.Scraper, root(u).String(), true)
+	detected, _ := f.detect(ctx, root(u).String(), true)
 	if detected.Kind == engine.Unknown || engine.Shows(f.Server.Engine.Name, detected.Kind) {
 		return
 	}
 	f.Server.pageKind = detected.Kind
+}
+
+// detect asks what runs at an address, unless it did so within Patience: then the kind is unknown, and asked false.
+func (f *Fetcher) detect(ctx context.Context, address string, pages bool) (detected engine.Detection, asked bool) {
+	if time.Since(f.Server.detected) < f.Patience {
+		return engine.Detection{Kind: engine.Unknown}, false
+	}
+	f.Server.detected = time.Now()
+	return f.Kinds.Detect(ctx, f.Scraper, address, pages), true
+}
+
+// blank reports whether a page came that has no text.
+func blank(body []byte, scrapeErr error) bool {
+	return scrapeErr == nil && len(bytes.TrimSpace(body)) == 0
 }
 
 // base returns the URL under which the server has both its page and its API: the root of the
