@@ -22,9 +22,7 @@ func (p *Panel) Groups() (exposition.Groups, error) {
 	}
 	var all exposition.Groups
 	for _, q := range p.Targets {
-		for _, groups := range assess.Reads(rules.Expand(q.Expr)) {
-			all |= groups
-		}
+		all |= assess.GroupsRead(rules.Expand(q.Expr))
 	}
 	return all, nil
 }
@@ -35,7 +33,7 @@ const roomForText = 24
 // noteGroups says of a panel that reads more than group core which groups it needs.
 func noteGroups(p *Panel) {
 	all, err := p.Groups()
-	more := all.Without(exposition.GroupsOf(exposition.GroupCore))
+	more := all.BeyondCore()
 	if err != nil || more == 0 {
 		return // Rules that cannot be rendered fail the tests of their package.
 	}

@@ -102,10 +102,7 @@ func TestRulesBeyondCoreStandApart(t *testing.T) {
 		needs := make(map[exposition.Groups]string)
 		for _, r := range g.Rules {
 			record, _ := r["record"].(string)
-			var all exposition.Groups
-			for _, groups := range assess.Reads(reads.Expand(fmt.Sprint(r["expr"]))) {
-				all |= groups
-			}
+			all := assess.GroupsRead(reads.Expand(fmt.Sprint(r["expr"])))
 			needs[all.Without(exposition.GroupsOf(exposition.GroupCore))] = record
 		}
 		require.Len(t, needs, 1, g.Name)

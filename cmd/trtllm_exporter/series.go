@@ -152,14 +152,7 @@ func groupsText(c *exposition.Config) (string, error) {
 
 // missing returns the rules that read a series of a group that is not exposed.
 func missing(names []string, texts map[string]string, c *exposition.Config) []string {
-	return slices.DeleteFunc(names, func(name string) bool {
-		for _, groups := range assess.Reads(texts[name]) {
-			if groups&c.Off() != 0 {
-				return false
-			}
-		}
-		return true
-	})
+	return slices.DeleteFunc(names, func(name string) bool { return assess.GroupsRead(texts[name])&c.Off() == 0 })
 }
 
 // missedAlerts lists alerts that may not fire.

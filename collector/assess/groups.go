@@ -84,6 +84,14 @@ func Reads(query string) map[string]exposition.Groups {
 	return all
 }
 
+// GroupsRead returns the groups that have what a PromQL query selects.
+func GroupsRead(query string) (all exposition.Groups) {
+	for _, groups := range Reads(query) {
+		all |= groups
+	}
+	return all
+}
+
 // familyOf returns the family of a series by its name.
 func familyOf(series string) (f derive.Family, suffix string, known bool) {
 	for _, suffix := range []string{"", "_bucket", "_sum", "_count"} {

@@ -66,6 +66,9 @@ func (s Groups) Has(g Group) bool { return s&(1<<g) != 0 }
 // Without returns the groups that are not in the other set.
 func (s Groups) Without(other Groups) Groups { return s &^ other }
 
+// BeyondCore returns the groups without [GroupCore].
+func (s Groups) BeyondCore() Groups { return s.Without(GroupsOf(GroupCore)) }
+
 // Names returns the names of the groups in the order of the documents.
 func (s Groups) Names() (names []string) {
 	for _, g := range AllGroups() {

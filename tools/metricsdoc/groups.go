@@ -67,7 +67,7 @@ func recordsBeyondCore() (string, error) {
 	var all exposition.Groups
 	records, texts := reads.Records()
 	for _, record := range records {
-		if more := beyondCore(assess.Reads(texts[record])); more != 0 {
+		if more := assess.GroupsRead(texts[record]).BeyondCore(); more != 0 {
 			all |= more
 			names = append(names, "`"+record+"`")
 		}
@@ -87,7 +87,7 @@ func panelsBeyondCore() (string, error) {
 			if err != nil {
 				return "", err
 			}
-			if more := all.Without(exposition.GroupsOf(exposition.GroupCore)); more != 0 {
+			if more := all.BeyondCore(); more != 0 {
 				panels[more] = append(panels[more], cell(p.Title))
 			}
 		}
@@ -101,13 +101,6 @@ func panelsBeyondCore() (string, error) {
 		}
 	}
 	return b.String(), nil
-}
-
-func beyondCore(read map[string]exposition.Groups) (all exposition.Groups) {
-	for _, groups := range read {
-		all |= groups
-	}
-	return all.Without(exposition.GroupsOf(exposition.GroupCore))
 }
 
 func groupWords(set exposition.Groups) string { return words(set.Names()) }
