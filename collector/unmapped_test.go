@@ -17,7 +17,7 @@ import (
 )
 
 // TestUnmappedSeriesLoseNoValue compares pages with all series of a server with those that have only what
-// nothing repeats, for every kind: each value that is left out is that of a derived series, in its unit. With group core
+// nothing repeats, for every kind: a derived series has each value that is left out, in its unit. With group core
 // alone more of them stay.
 func TestUnmappedSeriesLoseNoValue(t *testing.T) {
 	t.Parallel()

@@ -32,7 +32,7 @@ func disaggregated() []number {
 			shows: map[string]float64{`{pool_id="a",tier="prefill"}`: 2, `{pool_id="a",tier="decode"}`: 0},
 		},
 		{
-			name: "SGLang in two pools: transfers are those of their pool", panel: "Transfer speed by tier",
+			name: "SGLang in two pools: each has its own transfers", panel: "Transfer speed by tier",
 			grows: map[string]float64{
 				of("kv_cache_transfer_bytes_total", "sglang", "a-prefill", "r0", ""):   6e9,
 				of("kv_cache_transfer_seconds_total", "sglang", "a-prefill", "r0", ""): 3,

@@ -25,7 +25,7 @@ type Memory struct {
 	// accused is since when a question could tell more about what the pages say.
 	accused time.Time
 	// questions holds the last answers to such questions by what they were about, see [Question].
-	// canarySilent is what answer.silent is of a question, for the canary's requests.
+	// canarySilent is when the first of the canary's requests was sent that got no word in a row, or zero.
 	// awaited is when the one was sent that has no answer yet, asked when the last one was sent, and about
 	// which entry. again is true if it must be repeated until it is answered, whatever the pages say, and
 	// at once when work moves that stood still when it was asked; movements and served are what had moved

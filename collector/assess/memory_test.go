@@ -334,7 +334,7 @@ func TestRouterThatServesIsBelieved(t *testing.T) {
 			require.Equal(t, c.want == assess.Ready, v.Probes.Ready, v.Reason)
 			require.True(t, v.Probes.Live)
 			judge(serves, now)
-			require.Equal(t, assess.NotReady, judge(nobody, now).State, "what it says anew is believed")
+			require.Equal(t, assess.NotReady, judge(nobody, now).State, "it is believed when it says so again")
 		})
 	}
 }

@@ -63,8 +63,8 @@ const maxSecretFile = 8 << 20
 // errNoEnd is the error of what must not be read to its end.
 var errNoEnd = errors.New("is a pipe or device, which may have no end; name a file")
 
-// checkFile checks the file of a key. Those with credentials are read anew for each request, within its time
-// and up to the size above, others once and to their end.
+// checkFile checks the file of a key. A file with credentials is read for each request, within the time of the
+// request and up to the size above; any other is read once, to its end.
 func checkFile(path, key, name string) error {
 	info, err := os.Stat(name)
 	switch {

@@ -52,8 +52,8 @@ func TestManyClientsShareAnAnswer(t *testing.T) {
 			require.LessOrEqual(t, built, c.most, c.name)
 			require.LessOrEqual(t, time.Since(began), 2*time.Second, c.name)
 			require.Equal(t, http.StatusOK, ask(h, c.method, c.path).Code)
-			require.LessOrEqual(t, built, c.most+1, "it is built anew for the next client")
-			require.Greater(t, built, 1, "it is built anew for the next client")
+			require.LessOrEqual(t, built, c.most+1, "the next client gets a new one")
+			require.Greater(t, built, 1, "the next client gets a new one")
 		})
 	}
 }
