@@ -145,8 +145,9 @@ func TestOldestSlowReadersAreClosedAboveCountLimit(t *testing.T) {
 		opts := oneReplica(t).options()
 		l := overWire(t, opts)
 		const readers, held = 300, 4 << 20
+		atMost := func() int { return held / (16<<10 + len(l.page(t))) }
 		l.page(t) // The next page has a line about this one.
-		limit := held / (16<<10 + len(l.page(t)))
+		before := atMost()
 		for range readers {
 			conn := l.connect(t, plainRequest)
 			t.Cleanup(func() { _ = conn.Close() })
@@ -154,7 +155,10 @@ func TestOldestSlowReadersAreClosedAboveCountLimit(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
-		require.InDelta(t, readers-limit, value(t, opts.Registry, "trtllm_exporter_http_aborted_total"), 2)
+		closed := int(value(t, opts.Registry, "trtllm_exporter_http_aborted_total"))
+		// The exporter's own counters make the page grow meanwhile.
+		require.GreaterOrEqual(t, closed, readers-before-2)
+		require.LessOrEqual(t, closed, readers-atMost()+2)
 	})
 }
 
