@@ -39,6 +39,7 @@ func TestFullQueueRejectsRequests(t *testing.T) {
 		has(2*refused, failed, "model", "ensemble", "reason", "other"), // As the server has it.
 		has(0, failed, "model", "ensemble", "reason", "rejected"),
 		has(served, requests, "model", "preprocessing"),
+		has(served+2*refused, requests, "model", "ensemble"), // It ends after its parts.
 	)
 	requireRatio(p)
 
