@@ -262,14 +262,14 @@ func TestModelsFromIndexConfigsAndPage(t *testing.T) {
 		return all
 	}
 	require.Equal(t, []string{
-		"gone  single of gone: unavailable, config false",
+		"gone  unknown of gone: unavailable, config false",
 		"llm 1 single of llm: ready, config true",
 		"never  single of never: loading, config false",
 	}, lines(after(t, same)))
 	require.Equal(
 		t,
 		[]string{
-			"gone  single of gone: unavailable, config false",
+			"gone  unknown of gone: unavailable, config false",
 			"llm 1 single of llm: ready, config true",
 		},
 		lines(after(t, func(b *assess.Basis) { b.Health.Models = nil })),
@@ -372,7 +372,7 @@ model_state{model="llm", model_id="llm", pool_id="p", state="ready", version="1"
 model_state{model="llm", model_id="llm", pool_id="p", state="loading", version="1"} 0
 model_state{model="llm", model_id="llm", pool_id="p", state="unloading", version="1"} 0
 model_state{model="llm", model_id="llm", pool_id="p", state="unavailable", version="1"} 0
-model_info{model="gone", model_id="gone", pool_id="p", role="single"} 1
+model_info{model="gone", model_id="gone", pool_id="p", role="unknown"} 1
 model_info{backend="tensorrtllm", decoupled="true", dynamic_batching="true", instance_count="1", max_batch_size="8", model="llm", model_id="llm", pool_id="p", role="single", version="1"} 1
 model_parameters_info{gpt_model_type="inflight_fused_batching", model="llm", model_id="llm", pool_id="p"} 1
 model_config_hash_info{model="llm", model_id="llm", pool_id="p", sha256="0123456789ab"} 1

@@ -131,7 +131,18 @@ func (ix *index) watchConditions() {
 			trusted = trusted && e.trusted
 		}
 		if !trusted {
-			w.entries = append(w.entries, ix.failingParts(m)...)
+			w.entries = append(w.entries, ix.failingBeside(m, engine.RolePart)...)
+		}
+	}
+	for _, m := range ix.having(anyOf(engine.ModelFailed)) {
+		open := ix.failingBeside(m, engine.RoleUnknown)
+		for _, e := range open {
+			if !slices.ContainsFunc(open, e.isOtherVersion) {
+				e.version = ""
+			}
+			e.why = ix.topology.Uncounted(e.model, ix.naming.EngineVersion)
+			e.trusted = e.why == ""
+			w.entries = append(w.entries, e)
 		}
 	}
 	for _, m := range ix.having(anyOf(workSignals()...)) {

@@ -277,15 +277,21 @@ func (d *Deriver) failing() (all []FailingEntry) {
 	return all
 }
 
+// isOtherVersion reports whether another entry is a version of the same model.
+func (e *entry) isOtherVersion(other entry) bool {
+	return other.model == e.model && other.version != e.version
+}
+
 // isOtherVersion reports whether another one is a version of the same model.
 func (m *Model) isOtherVersion(other *Model) bool {
 	return other.name == m.name && other.version != m.version
 }
 
-// failingParts returns the parts of models whose failures the page counts.
-func (ix *index) failingParts(m *Model) (all []entry) {
+// failingBeside returns the models of a role whose failures the page counts, and which are no entries of
+// their own: parts of entries, or models that may be.
+func (ix *index) failingBeside(m *Model, role engine.Role) (all []entry) {
 	for _, failures := range m.groups(engine.ModelFailed) {
-		if failures.role != engine.RolePart || failures.class != engine.ClassServer {
+		if failures.role != role || failures.class != engine.ClassServer {
 			continue
 		}
 		i := slices.IndexFunc(
@@ -295,11 +301,11 @@ func (ix *index) failingParts(m *Model) (all []entry) {
 		if i < 0 {
 			i = len(all)
 			all = append(all, entry{
-				key:     m.id + "\x00part " + failures.name + "\x00" + failures.version,
+				key:     m.id + "\x00" + string(role) + " " + failures.name + "\x00" + failures.version,
 				model:   failures.name,
 				asked:   failures.name,
 				version: failures.version,
-				part:    true,
+				part:    role == engine.RolePart,
 			})
 			all[i].ended.single = ix.allColumns(failures.instance.groups(engine.ModelSuccess))
 		}

@@ -55,7 +55,7 @@ func (n *Naming) priorities(page *engine.Page, block *exposition.Block) map[stri
 		}
 		model := n.Topology.ModelID(s.Model)
 		r := all[model]
-		r.entry = r.entry || n.Topology.Role(s.Model).Front()
+		r.entry = r.entry || n.Topology.Role(s.Model).MayFront()
 		r.served = served[model]
 		if block != nil && countsEnds(&s) {
 			r.traffic += max(block.Number(s.Place), 0)

@@ -206,10 +206,10 @@ func TestBatchSizeFromIterations(t *testing.T) {
 	require.InDelta(
 		t,
 		4,
-		got.get(t, `model_batch_size_average{model="resnet", model_id="resnet", role="single", version="1"}`),
+		got.get(t, `model_batch_size_average{model="resnet", model_id="resnet", role="unknown", version="1"}`),
 		1e-9,
 	)
-	got.lacks(t, `model_batch_size_average{model="llm", model_id="llm", role="single", version="1"}`)
+	got.lacks(t, `model_batch_size_average{model="llm", model_id="llm", role="unknown", version="1"}`)
 }
 
 func TestNaNValuesAreCounted(t *testing.T) {

@@ -305,8 +305,8 @@ func TestCapabilityReasons(t *testing.T) {
 		},
 		{
 			engine.Triton, engine.CanOutcomes, core, llm("python", "READY"),
-			"false, the config of model m is not known, and requests of decoupled models count as done once they " +
-				"are accepted [set api_port]",
+			"false, the config of model m is not known: it may call another model or be called by one, which " +
+				"counts its requests again [set api_port; or name the models that clients call in model_ids]",
 		},
 		{
 			engine.Triton, engine.CanOutcomes, "nv_inference_request_success{model=\"m\"} 1\n", nil,

@@ -25,6 +25,9 @@ const (
 // Front reports whether clients call models of the role.
 func (r Role) Front() bool { return r == RoleEntry || r == RoleSingle }
 
+// MayFront reports whether clients may call them.
+func (r Role) MayFront() bool { return r.Front() || r == RoleUnknown }
+
 // Topology groups the models of a server and knows how each treats requests. It is immutable.
 type Topology struct {
 	// known holds the models that the server lists or counts, served the ones it lists as ready.

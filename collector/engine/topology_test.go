@@ -59,7 +59,7 @@ func TestModelTopology(t *testing.T) {
 		{
 			"an ensemble named like a BLS model only has its steps", engine.Triton, "x preprocessing", nil,
 			list{ensemble("x_bls", "y"), {Name: "x"}, {Name: "y"}},
-			"x_bls=entry/x_bls y=part/x_bls x=single/x preprocessing=single/preprocessing", "",
+			"x_bls=entry/x_bls y=part/x_bls x=single/x preprocessing=unknown/preprocessing", "",
 		},
 		{
 			"only BLS and LLM have a prefix", engine.Triton, "a_tensorrt_llm_bls a_tensorrt_llm preprocessing",
@@ -141,8 +141,16 @@ func TestModelTopology(t *testing.T) {
 			"",
 		},
 		{
-			"without an executor models are no parts", engine.Triton, "resnet bert", nil, nil,
-			"resnet=single/resnet bert=single/bert", "-",
+			"without configs any of several models may call another", engine.Triton, "resnet bert", nil, nil,
+			"resnet=unknown/resnet bert=unknown/bert", "-",
+		},
+		{
+			"a model beside others whose configs are known", engine.Triton, "resnet bert", nil,
+			list{model("resnet", "onnxruntime")}, "resnet=single/resnet bert=unknown/bert", "-",
+		},
+		{
+			"a model alone without config is called", engine.Triton, "resnet", nil, nil,
+			"resnet=single/resnet", "resnet",
 		},
 		{"an executor alone is called", engine.Triton, "engine*", nil, nil, "engine=single/engine", "engine"},
 		{

@@ -95,6 +95,8 @@ type tritonView struct {
 	// The same models: failures are counted, or not all. The reason is that of the first.
 	counted, uncounted []string
 	whyUncounted       string
+	// open are models of which it is not known whether clients call them.
+	open []string
 	// pending is true if the release counts pending requests correctly, queues if Triton itself
 	// queues requests for a model that clients call.
 	pending, queues bool
@@ -126,6 +128,9 @@ func newTritonView(kind *Kind, name string, k *Knowledge) *tritonView {
 	topology := NewTopology(kind, p.NamedModels(), f.get().Models, nil)
 	lists := map[Ternary]*[]string{No: &v.whole, Yes: &v.early, Unsure: &v.unknown}
 	for _, name := range p.Models() {
+		if topology.Role(name) == RoleUnknown {
+			v.open = append(v.open, name)
+		}
 		if !topology.Role(name).Front() {
 			continue
 		}
@@ -272,8 +277,13 @@ func (v *tritonView) firstUnknown() string { return append(v.unknown, "")[0] }
 
 // unconfigured explains that the first unknown model may hand over its requests.
 func (v *tritonView) unconfigured() target.Check {
-	if len(v.unknown) == 0 {
-		return no("no model that clients call is loaded, or it is not known which that is", v.cureConfig)
+	switch {
+	case len(v.unknown) > 0:
+	case len(v.open) > 0:
+		return no("the config of model "+v.open[0]+" is not known: it may call another model or be called by one, "+
+			"which counts its requests again", v.cureConfig+"; or name the models that clients call in model_ids")
+	default:
+		return no("no model that clients call is loaded", "")
 	}
 	return no("the config of model "+v.unknown[0]+" is not known, and requests of decoupled models count as done "+
 		"once they are accepted", v.cureConfig)
@@ -314,7 +324,7 @@ func (v *tritonView) ownQueues() target.Check {
 			"nv_inference_pending_request_count forever", "Triton 23.11 (2.40.0) or later")
 	case v.queues:
 		return yes("nv_inference_pending_request_count: Triton's own queues")
-	case len(v.unknown) > 0:
+	case len(v.unknown) > 0, len(v.open) > 0:
 		return v.unconfigured()
 	case v.HasPrefix(vllmPrefix):
 		return no(handedOver, cureVLLM)

@@ -31,8 +31,9 @@ func tritonArrange(t *Topology, models NamedModels, facts []ModelFacts) {
 		t.models[n] = m
 	}
 	entries := tritonEntries(t, models.Names, facts, configs)
+	loaded := slices.DeleteFunc(slices.Clone(models.Names), func(n string) bool { return t.models[n].unloaded })
 	tritonGroups(t, entries, models.Names, configs)
-	tritonUnresolved(t, models, configs)
+	tritonUnresolved(t, loaded, configs)
 	tritonUnasked(t, facts)
 	for i := range facts {
 		if draft := facts[i].Draft; t.known[draft] {
@@ -178,21 +179,16 @@ func nestedSteps(steps []string, configs map[string]*ModelFacts) []string {
 	return all
 }
 
-// tritonUnresolved finds models that may be parts of each other: several loaded models, one of
-// them an executor, whose role neither a config nor a name reveals.
-func tritonUnresolved(t *Topology, models NamedModels, configs map[string]*ModelFacts) {
-	var open []string
-	for _, n := range models.Names {
-		if t.roles[n] == RoleSingle && configs[n] == nil && !t.models[n].unloaded {
-			open = append(open, n)
-		}
-	}
-	executor := func(n string) bool { return slices.Contains(models.Executors, n) || n == llmName }
-	if len(open) < 2 || !slices.ContainsFunc(open, executor) {
+// tritonUnresolved makes the role of models unknown whose config is not known, beside others: any of
+// them may call another.
+func tritonUnresolved(t *Topology, names []string, configs map[string]*ModelFacts) {
+	if len(names) < 2 {
 		return
 	}
-	for _, n := range open {
-		t.roles[n] = RoleUnknown
+	for _, n := range names {
+		if t.roles[n] == RoleSingle && configs[n] == nil && !t.models[n].unloaded {
+			t.roles[n] = RoleUnknown
+		}
 	}
 }
 
