@@ -430,6 +430,11 @@ func TestDetectionOrder(t *testing.T) {
 		},
 		{"another description", answers{"/v1/metadata": `{"name":"x"}`}, others + " /v1/metrics", engine.Unknown, ""},
 		{
+			"NIM with Triton inside",
+			answers{"/v1/metrics": page, "/v1/version": `{"release":"1.5.0"}`},
+			others + " /v1/metrics", engine.NIM, "/v1/metrics",
+		},
+		{
 			"NIM",
 			answers{"/v1/metrics": "num_request_max 1\n", "/v1/models": models},
 			others + " /v1/metrics", engine.NIM, "/v1/metrics",

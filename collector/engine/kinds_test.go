@@ -113,7 +113,7 @@ func TestUnknownServerGetsNoRequests(t *testing.T) {
 func TestKindsShowPagesOfOthers(t *testing.T) {
 	others := map[engine.Name][]engine.Name{
 		engine.TritonOpenAI: {engine.Triton},
-		engine.NIM:          {engine.VLLM, engine.SGLang, engine.Dynamo},
+		engine.NIM:          {engine.VLLM, engine.SGLang, engine.Dynamo, engine.Triton},
 	}
 	kinds := []engine.Name{engine.Unknown}
 	for _, e := range engine.All() {

@@ -49,8 +49,9 @@ func nim() *Kind {
 
 const nimVersionPath, nimVersionKey = "/v1/version", "release"
 
-// nimEngines returns what may be inside.
-func nimEngines() []Name { return []Name{VLLM, SGLang, Dynamo} }
+// nimEngines returns what may be inside. NIMs that embed or rank text, and other kinds of models, show the
+// page of a Triton (their documents of 2.4, "Observability").
+func nimEngines() []Name { return []Name{VLLM, SGLang, Dynamo, Triton} }
 
 // nimFirst is the generation with NIM's own names.
 const nimFirst Generation = "1.x"
@@ -95,6 +96,8 @@ func nimGeneration(p *Page, _ *Facts) (Generation, string) {
 		return "2.x with SGLang", "the page has the names of SGLang"
 	case dynamoFront(p) != "":
 		return "with Dynamo", "the page has the names of a frontend of Dynamo"
+	case p.HasPrefix("nv_inference_"):
+		return "with Triton", "the page has the names of Triton"
 	case slices.ContainsFunc(nimMeanings(), func(m Meaning) bool {
 		return p.HasName(m.Name) || p.HasName(m.Name+"_bucket")
 	}):

@@ -281,10 +281,12 @@ func (p *Page) tokensLive() bool {
 	return p.hasReading(func(r reading) bool { return r.meaning.Signal == GenerationTokens && !r.meaning.WhenEnded })
 }
 
-// Loaded reports whether a model is loaded; known is false if no model is counted.
+// Loaded reports whether a model is loaded; known is false if no model is counted. A server around the
+// engine lists models by other names, of which the engine's page says nothing.
 func (p *Page) Loaded(name string) (loaded, known bool) {
 	models := p.get().loaded
-	return models[name], len(models) > 0
+	loaded, known = models[name]
+	return loaded, known || len(models) > 0 && p.Inside() == nil
 }
 
 // hasLoaded reports whether any model is loaded.

@@ -146,6 +146,12 @@ nv_llm_output_token_len_bucket{le="1",model="a"} 8
 	for _, s := range served.Sources() {
 		require.False(t, s.Unloaded)
 	}
+
+	nim := readPage(t, engine.NIM, []byte("nv_inference_request_success{model=\"inside\"} 1\n"))
+	loaded, known := nim.Loaded("inside")
+	require.True(t, loaded && known)
+	_, known = nim.Loaded("public")
+	require.False(t, known, "the page of Triton does not know the name that NIM gives the model")
 }
 
 func TestTensorRTLLMVersionFromPage(t *testing.T) {

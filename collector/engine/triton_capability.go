@@ -280,8 +280,12 @@ func (v *tritonView) unconfigured() target.Check {
 	switch {
 	case len(v.unknown) > 0:
 	case len(v.open) > 0:
+		cures := slices.DeleteFunc(
+			[]string{v.cureConfig, "name the models that clients call in model_ids"},
+			func(cure string) bool { return cure == "" },
+		)
 		return no("the config of model "+v.open[0]+" is not known: it may call another model or be called by one, "+
-			"which counts its requests again", v.cureConfig+"; or name the models that clients call in model_ids")
+			"which counts its requests again", strings.Join(cures, "; or "))
 	default:
 		return no("no model that clients call is loaded", "")
 	}

@@ -339,16 +339,17 @@ func TestWrongKindWithoutPage(t *testing.T) {
 			"the page looks like that of vllm, engine says trtllm-serve",
 		},
 		{
-			"no page at any other path", "nim", "http://a:1",
-			map[string]string{"/metrics": tritonPage, "/v1/metrics": "{}"},
-			"the page looks like that of triton, engine says nim",
+			"no page at any other path", "trtllm-serve", "http://a:1",
+			map[string]string{"/metrics": tritonPage, "/prometheus/metrics": "{}"},
+			"the page looks like that of triton, engine says trtllm-serve",
 		},
 		{
-			"an empty page at any other path", "nim", "http://a:1",
-			map[string]string{"/metrics": tritonPage, "/v1/metrics": ""},
-			"the page looks like that of triton, engine says nim",
+			"an empty page at any other path", "trtllm-serve", "http://a:1",
+			map[string]string{"/metrics": tritonPage, "/prometheus/metrics": ""},
+			"the page looks like that of triton, engine says trtllm-serve",
 		},
 		{"what may be inside", "nim", "http://a:1", map[string]string{"/metrics": vllmPage}, ""},
+		{"a Triton, which may be inside", "nim", "http://a:1", map[string]string{"/metrics": tritonPage}, ""},
 		{"the path is configured too", "trtllm-serve", "http://a:1/own", map[string]string{"/metrics": vllmPage}, ""},
 		{"nothing is known", "trtllm-serve", "http://a:1", nil, ""},
 	} {
