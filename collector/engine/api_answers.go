@@ -70,7 +70,9 @@ func (a *Answers) setFacts(next *Facts) {
 }
 
 // Earlier returns what a next round of questions may build on; the page may be nil.
-func (a *Answers) Earlier(page *Page) Earlier { return Earlier{Facts: a.allFacts, Busy: page.Busy()} }
+func (a *Answers) Earlier(page *Page) Earlier {
+	return Earlier{Facts: a.allFacts, Busy: page.Busy(), Loaded: page.loadedModels()}
+}
 
 // AddHealth adds an answer about health.
 func (a *Answers) AddHealth(h Health) {

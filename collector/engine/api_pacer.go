@@ -28,6 +28,8 @@ type Pacer struct {
 	// queried.
 	health, identity Signs
 	healthTime       time.Time
+	// unlisted is how many models the page counted at the last query of which the facts did not know.
+	unlisted int
 	// incomplete counts the rounds of identity since the last complete one, or since the server
 	// changed.
 	incomplete int
@@ -39,12 +41,13 @@ func (p *Pacer) HealthRequested(now Signs) { p.health, p.healthTime = now, time.
 // HealthTime returns when the complete health was queried last.
 func (p *Pacer) HealthTime() time.Time { return p.healthTime }
 
-// IdentityRequested records that the identity is being queried.
-func (p *Pacer) IdentityRequested(now Signs) {
+// IdentityRequested records that the identity is being queried, while the page counts as many models of
+// which the facts do not know.
+func (p *Pacer) IdentityRequested(now Signs, unlisted int) {
 	if p.identity != now {
 		p.incomplete = 0
 	}
-	p.identity = now
+	p.identity, p.unlisted = now, unlisted
 }
 
 // IdentityReceived records the result of a round of identity requests.
@@ -74,10 +77,10 @@ func (p *Pacer) HealthValid(previous *Health, now Signs, interval time.Duration)
 }
 
 // IdentityInterval returns how long the identity of a ready server is valid, given the interval
-// between identity requests. The next round is early while models were not asked about, and a server
-// that lists none may get one.
-func (p *Pacer) IdentityInterval(previous *Facts, now Signs, interval time.Duration) time.Duration {
-	if previous.Unasked() > 0 {
+// between identity requests. The next round is early while models were not asked about, or once the page
+// counts more of which the facts do not know, and a server that lists none may get one.
+func (p *Pacer) IdentityInterval(previous *Facts, now Signs, unlisted int, interval time.Duration) time.Duration {
+	if previous.Unasked() > 0 || unlisted > p.unlisted {
 		return interval >> earlyRetries
 	}
 	if previous.get().Listed && len(previous.Models) == 0 {

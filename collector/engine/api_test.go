@@ -116,18 +116,19 @@ func TestAnswersAreTrustedLongerWithoutChanges(t *testing.T) {
 		settled := &engine.Health{API: engine.APIReady, Status: 200}
 		require.False(t, s.HealthOutdated(now), "it was never asked")
 		s.HealthRequested(now)
-		s.IdentityRequested(now)
+		s.IdentityRequested(now, 0)
 		require.False(t, s.HealthValid(nil, now, every), "there is no answer")
 		require.False(t, s.HealthValid(&engine.Health{API: engine.APIRefused}, now, every))
 		require.True(t, s.HealthValid(settled, now, every))
-		require.Equal(t, every, s.IdentityInterval(nil, now, every))
-		require.Equal(t, every, s.IdentityInterval(&engine.Facts{Problems: []engine.Problem{{}}}, now, every))
-		require.Equal(t, engine.IdentityRounds*every, s.IdentityInterval(&engine.Facts{}, now, every))
-		require.Equal(t, every, s.IdentityInterval(&engine.Facts{Listed: true}, now, every), "no model is listed yet")
+		require.Equal(t, every, s.IdentityInterval(nil, now, 0, every))
+		require.Less(t, s.IdentityInterval(&engine.Facts{}, now, 1, every), every/4, "the page counts another model")
+		require.Equal(t, every, s.IdentityInterval(&engine.Facts{Problems: []engine.Problem{{}}}, now, 0, every))
+		require.Equal(t, engine.IdentityRounds*every, s.IdentityInterval(&engine.Facts{}, now, 0, every))
+		require.Equal(t, every, s.IdentityInterval(&engine.Facts{Listed: true}, now, 0, every), "no model is listed yet")
 		for _, other := range []engine.Signs{{Epoch: 2}, {Epoch: 1, Reshaped: 1}, {Epoch: 1, Restarts: 1}} {
 			require.True(t, s.HealthOutdated(other))
 			require.False(t, s.HealthValid(settled, other, every))
-			require.Equal(t, every, s.IdentityInterval(&engine.Facts{}, other, every))
+			require.Equal(t, every, s.IdentityInterval(&engine.Facts{}, other, 0, every))
 		}
 		require.False(t, s.HealthOutdated(now))
 		time.Sleep(engine.HealthRounds*every - time.Nanosecond)
@@ -142,20 +143,20 @@ func TestUnansweredIdentityIsRetriedSoon(t *testing.T) {
 	open, all := &engine.Facts{Problems: []engine.Problem{{}}}, &engine.Facts{}
 	var s engine.Pacer
 	signs := engine.Signs{Epoch: 1}
-	s.IdentityRequested(signs)
+	s.IdentityRequested(signs, 0)
 	require.Equal(t, every, s.RetryInterval(every), "nothing was answered yet")
 	paces := func() (all []time.Duration) {
 		for range 5 {
-			s.IdentityRequested(signs)
+			s.IdentityRequested(signs, 0)
 			s.IdentityReceived(open)
-			all = append(all, s.IdentityInterval(open, signs, every))
+			all = append(all, s.IdentityInterval(open, signs, 0, every))
 		}
 		return all
 	}
 	growing := []time.Duration{every / 8, every / 4, every / 2, every, every}
 	require.Equal(t, growing, paces())
 	s.IdentityReceived(all)
-	require.Equal(t, engine.IdentityRounds*every, s.IdentityInterval(all, signs, every))
+	require.Equal(t, engine.IdentityRounds*every, s.IdentityInterval(all, signs, 0, every))
 	require.Equal(t, growing, paces(), "after a round that was answered")
 	signs.Restarts++
 	require.Equal(t, growing, paces(), "of a server that began again")

@@ -74,6 +74,8 @@ type ModelFacts struct {
 	Version, State string
 	// Unasked is true for a ready model whose config was not asked for yet, since there are many.
 	Unasked bool
+	// unlisted is true for a model that the page counts, and the index does not list.
+	unlisted bool
 	// Configured is true if the model's config is known. All fields below are from it.
 	Configured bool
 	// Backend is empty for an ensemble, whose Platform is "ensemble".
@@ -152,7 +154,7 @@ func (f Facts) WithEarlier(earlier *Facts) *Facts {
 		f.TRTLLMVersion, f.TRTLLMSource = earlier.TRTLLMVersion, earlier.TRTLLMSource
 	}
 	f.Confirmed = f.Confirmed || earlier.Confirmed
-	if !f.Listed {
+	if !f.Listed && (earlier.Listed || len(f.Models) == 0) {
 		f.Listed, f.Models = earlier.Listed, earlier.Models
 		return &f
 	}
@@ -175,6 +177,12 @@ func (f Facts) WithEarlier(earlier *Facts) *Facts {
 		}
 	}
 	return &f
+}
+
+// configured reports whether the config of a model is known.
+func (f *Facts) configured(name string) bool {
+	m := f.Model(name)
+	return m != nil && m.Configured
 }
 
 // Unasked counts the ready models whose configs were not asked for yet.

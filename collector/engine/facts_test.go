@@ -463,6 +463,39 @@ func TestIndexWithWrongTypesIsRefused(t *testing.T) {
 	}}, f.Problems)
 }
 
+// TestModelsOnlyOnThePageAreAskedAbout has a Triton whose page counts the model simple.
+func TestModelsOnlyOnThePageAreAskedAbout(t *testing.T) {
+	const itsConfig, path = `{"name":"simple","backend":"onnxruntime"}`, "/v2/models/simple/config"
+	for _, c := range []struct {
+		name   string
+		server answers
+		listed bool
+		models string
+	}{
+		{"loaded by a request with its files", tritonServer(path, itsConfig), true, "tensorrt_llm simple"},
+		{"of another server", tritonServer(), true, "tensorrt_llm"},
+		{"the index is refused", tritonServer("/v2/repository/index", restricted, path, itsConfig), false, "simple"},
+		{"the index hangs", tritonServer("/v2/repository/index", hangs, path, itsConfig), false, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) { synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+			defer cancel()
+			earlier := engine.Earlier{Loaded: []string{"simple"}}
+			f := engineOf(t, engine.Triton).Ask(ctx, c.server, "http://server", earlier).Complete()
+			var names []string
+			for _, m := range f.Models {
+				require.True(t, m.Configured, m.Name)
+				names = append(names, m.Name)
+			}
+			require.Equal(t, c.models, strings.Join(names, " "))
+			require.Equal(t, c.listed, f.Listed)
+			for _, p := range f.Problems {
+				require.NotContains(t, p.Question, path)
+			}
+		}) })
+	}
+}
+
 func TestModelInstances(t *testing.T) {
 	for _, c := range []struct {
 		groups []engine.InstanceGroup

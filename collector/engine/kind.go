@@ -262,8 +262,8 @@ func (k *Kind) Meanings() []Meaning { return k.meanings }
 // nothing.
 type Earlier struct {
 	Facts *Facts
-	// Busy lists models that have requests, the busiest first.
-	Busy []string
+	// Busy lists models that have requests, the busiest first, Loaded those that the page counts.
+	Busy, Loaded []string
 }
 
 // Stream describes how a kind of server streams answers to its clients.

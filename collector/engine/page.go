@@ -289,6 +289,17 @@ func (p *Page) Loaded(name string) (loaded, known bool) {
 	return loaded, known || len(models) > 0 && p.Inside() == nil
 }
 
+// loadedModels returns the loaded models, sorted.
+func (p *Page) loadedModels() []string {
+	models := p.get().loaded
+	return slices.DeleteFunc(sorted(models), func(name string) bool { return !models[name] })
+}
+
+// Unlisted returns how many loaded models are not in the facts.
+func (p *Page) Unlisted(f *Facts) int {
+	return len(withUnlisted(f.get().Models, p.loadedModels())) - len(f.get().Models)
+}
+
 // hasLoaded reports whether any model is loaded.
 func (p *Page) hasLoaded() bool {
 	for _, loaded := range p.get().loaded {

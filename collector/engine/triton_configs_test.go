@@ -234,9 +234,9 @@ func TestNextRoundIsEarlyWhileModelsWereNotAskedAbout(t *testing.T) {
 	every := 30 * time.Second
 	r := newRepository(100)
 	r.round(t)
-	require.Less(t, pacer.IdentityInterval(r.facts, engine.Signs{}, every), every/4)
+	require.Less(t, pacer.IdentityInterval(r.facts, engine.Signs{}, 0, every), every/4)
 	r.round(t)
-	require.Greater(t, pacer.IdentityInterval(r.facts, engine.Signs{}, every), every)
+	require.Greater(t, pacer.IdentityInterval(r.facts, engine.Signs{}, 0, every), every)
 }
 
 // TestModelsInUseOfLargePage reads pages of many models: those with requests are in use, also if all of

@@ -121,19 +121,24 @@ func askVersion(ctx context.Context, q *questions) func(*Facts) {
 
 // askModels requests the list of models, then the configs of those that are ready: first of models
 // that are in use and whose config was never asked for, with the models that they call, then of all
-// in turn.
+// in turn. The index lists the folders of the repository only, and may be refused, so models that the
+// page counts are asked about too.
 func (r *tritonRound) askModels(ctx context.Context) {
 	var models []ModelFacts
 	var configs *configQueue
 	r.ask(1, func(q *questions) func(*Facts) {
 		var index []ModelState
-		if _, ok := q.put(ctx, http.MethodPost, "/v2/repository/index", &index); !ok {
+		_, ok := q.put(ctx, http.MethodPost, "/v2/repository/index", &index)
+		if slices.ContainsFunc(q.problems, func(p Problem) bool { return p.Unanswered }) {
 			return func(*Facts) {}
 		}
-		models = listed(index)
+		if ok {
+			models = listed(index)
+		}
+		models = withUnlisted(models, r.earlier.Loaded)
 		configs = newConfigQueue(models, r.earlier)
 		return func(f *Facts) {
-			f.Listed, f.Models = true, slices.Clone(models)
+			f.Listed, f.Models = ok, slices.Clone(models)
 			configs.mark(f)
 		}
 	})
@@ -163,6 +168,9 @@ func (c *configQueue) askConfig(ctx context.Context, q *questions, i int) func(*
 	if slices.ContainsFunc(q.problems, func(p Problem) bool { return p.Unanswered }) {
 		c.miss(i)
 	}
+	if c.models[i].unlisted {
+		q.problems = nil // The page may be another server's.
+	}
 	if ok && config.Name == name {
 		var m ModelFacts
 		config.read(&Facts{}, &m)
@@ -183,6 +191,9 @@ func (r *tritonRound) facts() (f Facts) {
 			answer(&f)
 		}
 	}
+	f.Models = slices.DeleteFunc(f.Models, func(m ModelFacts) bool {
+		return m.unlisted && !m.Configured && !r.earlier.Facts.configured(m.Name)
+	})
 	return f
 }
 
@@ -211,6 +222,21 @@ func listed(index []ModelState) []ModelFacts {
 	rank := func(m ModelFacts) int { return ModelState{State: m.State}.Rank() }
 	kept, _ := worthiest(append(models, never...), modelsLimit, rankReady, rank)
 	return kept
+}
+
+// withUnlisted adds the models that a page counts and an index does not list. That they are the server's is
+// known only once it answers with their config.
+func withUnlisted(models []ModelFacts, loaded []string) []ModelFacts {
+	known := make(map[string]bool, len(models))
+	for i := range models {
+		known[models[i].Name] = true
+	}
+	for _, name := range loaded {
+		if !known[name] {
+			models = append(models, ModelFacts{Name: name, State: ModelReady, unlisted: true})
+		}
+	}
+	return models
 }
 
 // tritonAgree compares models. Page and index name the same models once these are loaded.

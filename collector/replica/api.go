@@ -71,7 +71,7 @@ func (r *Replica) queryIdentity(ctx context.Context) {
 	if r.api() == nil || r.jobs.identity.running {
 		return
 	}
-	r.pacer.IdentityRequested(r.signs())
+	r.pacer.IdentityRequested(r.signs(), r.reader.unlisted)
 	server, earlier := r.locator.ForIdentity(&r.answers), r.answers.Earlier(r.reader.last)
 	run := r.startJob(ctx, &r.jobs.identity)
 	runJob(run, "identity", func(ctx context.Context) engine.Reported {
@@ -145,5 +145,5 @@ func (r *Replica) identityInterval() time.Duration {
 	if !r.isReady() {
 		return r.pacer.RetryInterval(r.pool.IdentityInterval)
 	}
-	return r.pacer.IdentityInterval(r.answers.Facts, r.signs(), r.pool.IdentityInterval)
+	return r.pacer.IdentityInterval(r.answers.Facts, r.signs(), r.reader.unlisted, r.pool.IdentityInterval)
 }

@@ -26,6 +26,8 @@ type pageReader struct {
 	truncated truncated
 	// identity determines the labels; nil before the first page.
 	identity *assess.Identity
+	// unlisted is how many models the last good page counts of which the facts do not know.
+	unlisted int
 	// restarted is true if the last page waited because its process had restarted.
 	restarted bool
 	// repeats is true if the last new page repeated credentials.
@@ -96,6 +98,7 @@ func (r *Replica) updateIdentity(page *engine.Page) bool {
 	if current != nil && current.Facts == r.answers.Facts && current.Page == page {
 		return false
 	}
+	r.reader.unlisted = page.Unlisted(r.answers.Facts)
 	next := assess.NewIdentity(r.target, &r.pool.Labels, r.server.Engine, page, r.answers.Facts)
 	if next.Equal(current) {
 		current.Page, current.Facts = next.Page, next.Facts
