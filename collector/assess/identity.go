@@ -54,7 +54,7 @@ func NewIdentity(t *target.Target, cfg *Labels, e *engine.Kind, page *engine.Pag
 	}
 	id.EngineVersion = cmp.Or(t.EngineVersion, facts.EngineVersion, relabel.Unknown)
 	id.TRTLLMVersion, id.Source = facts.ResolveVersion(e, page, t.TRTLLMVersion)
-	id.Topology = engine.NewTopology(e, page.NamedModels(), facts.Models, cfg.ModelIDs)
+	id.Topology = engine.NewTopology(e, page.NamedModels(), facts.Models, cfg.ModelIDs).WithWorkers(facts.Workers)
 	b := labels.NewBuilder(labels.FromMap(t.Labels))
 	b.Set(relabel.LabelEngine, string(id.Kind))
 	b.Set(relabel.LabelPoolID, t.PoolID)

@@ -187,9 +187,13 @@ func (ix *index) complete(m *Model) {
 	pending := m.groups(engine.ModelPending)
 	m.queues = &shown{groups: filter(pending, follows)}
 	m.queuedByCore = !slices.ContainsFunc(pending, elsewhere)
+	var workers []string
 	for _, g := range m.all(engine.WorkerKVBlocksUsed, engine.EngineRanks) {
-		m.workers += float64(len(g.value.sources))
+		for _, source := range g.value.sources {
+			workers = append(workers, ix.building.sources[source].labels.Get(engine.WorkerLabel))
+		}
 	}
+	m.workers = float64(ix.topology.Reachable(workers))
 	m.cache = ix.statedCache(m)
 	ix.addVersions(m)
 }

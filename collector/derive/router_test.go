@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
@@ -50,6 +51,39 @@ func TestRouterQueue(t *testing.T) {
 				return
 			}
 			require.InDelta(t, c.want, got.get(t, `queue_depth{model_id="m"}`), 1e-9)
+		})
+	}
+}
+
+// TestWorkersThatAreGone has a router whose page shows the workers 1, 2 and 3.
+func TestWorkersThatAreGone(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		listed []string
+		limit  string
+	}{
+		{"no list", nil, "96"},
+		{"all are listed", []string{"1", "2", "3", "prefill"}, "96"},
+		{"one is gone", []string{"1", "2"}, "64"},
+		{"one is gone, and one without series came", []string{"1", "2", "4"}, ""},
+		{"the list has other names", []string{"a"}, "96"},
+		{"none is left", []string{}, "96"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t, engine.Dynamo, "m")
+			b.with(func(o *derive.Options) { o.Naming.Topology = o.Naming.Topology.WithWorkers(c.listed) })
+			got := b.page(
+				`dynamo_frontend_inflight_requests{model="m"} 10`,
+				`dynamo_frontend_model_max_num_seqs{model="m"} 32`,
+				`dynamo_frontend_worker_active_decode_blocks{worker_id="1",worker_type="decode"} 1`,
+				`dynamo_frontend_worker_active_decode_blocks{worker_id="2",worker_type="decode"} 1`,
+				`dynamo_frontend_worker_active_decode_blocks{worker_id="3",worker_type="decode"} 900`,
+			)
+			if c.limit == "" {
+				got.lacks(t, `requests_limit{model_id="m"}`)
+				return
+			}
+			require.Equal(t, c.limit, fmt.Sprint(got.get(t, `requests_limit{model_id="m"}`)))
 		})
 	}
 }

@@ -89,7 +89,8 @@ func cacheLimitRule() Rule { return copyOr(engine.KVBlocksLimit, cacheLimit) }
 
 func (v *View) workersBlocks(m *Model) (float64, bool) {
 	blocks, ok := v.Sum(m, engine.WorkerKVBlocks)
-	return blocks * v.workers(m), ok
+	workers, known := v.workers(m)
+	return blocks * workers, ok && known
 }
 
 func (v *View) blocksStated(m *Model) (float64, bool) {

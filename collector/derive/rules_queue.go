@@ -82,14 +82,15 @@ func requestsLimitRule() Rule { return copyOr(engine.RequestsLimit, requestsLimi
 // workersLimit returns how many requests all workers of a router can admit.
 func (v *View) workersLimit(m *Model) (float64, bool) {
 	limit, ok := v.Sum(m, engine.WorkerRequestsLimit)
-	return limit * v.workers(m), ok
+	workers, known := v.workers(m)
+	return limit * workers, ok && known
 }
 
 // workers returns the number of workers that a router knows, or of ranks of an engine.
-func (v *View) workers(m *Model) float64 {
+func (v *View) workers(m *Model) (n float64, ok bool) {
 	v.shown(m, engine.WorkerKVBlocksUsed)
 	v.shown(m, engine.EngineRanks)
-	return m.workers
+	return m.workers, m.workers > 0
 }
 
 func requestsWaitingRule() Rule {

@@ -60,6 +60,7 @@ func dynamo() *Kind {
 			"report notready " +
 			"while it serves",
 
+		ask:     dynamoAsk,
 		health:  dynamoHealth,
 		streams: dynamoStream,
 
@@ -94,6 +95,37 @@ func dynamoIdentify(ctx context.Context, q *questions) string {
 	}
 	return "/health lists endpoints of Dynamo"
 }
+
+// dynamoAsk asks who the server is, and a frontend for the workers that it can reach: from 1.1 on, the
+// series of a worker that is gone may stay (ai-dynamo/dynamo#14606).
+func dynamoAsk(ctx context.Context, k *Kind, client Client, address string, _ Earlier) Round {
+	return func(yield func(Facts, bool) bool) {
+		f := k.askOpenAI(ctx, client, address)
+		var answer struct {
+			Instances *[]struct {
+				Endpoint string      `json:"endpoint"`
+				ID       json.Number `json:"instance_id"`
+			} `json:"instances"`
+		}
+		q := &questions{client: client, base: address}
+		if f.Listed {
+			_, _ = q.get(ctx, "/health", &answer)
+		}
+		if answer.Instances != nil {
+			f.Workers = []string{}
+			for _, instance := range *answer.Instances {
+				if instance.Endpoint == dynamoServing {
+					f.Workers = append(f.Workers, instance.ID.String())
+				}
+			}
+			slices.Sort(f.Workers)
+		}
+		yield(f, true)
+	}
+}
+
+// WorkerLabel is the id of a worker on the page of its router.
+const WorkerLabel = "worker_id"
 
 func dynamoOwners() []string { return []string{"nvidia"} }
 

@@ -32,6 +32,8 @@ type Facts struct {
 	BuildVersion string
 	// Confirmed is true if only this kind of server gives such answers.
 	Confirmed bool
+	// Workers are the ids of the workers that a router can reach; nil if it does not list them.
+	Workers []string
 	// Listed is true if the server listed its models; Models are in its order.
 	Listed bool
 	Models []ModelFacts
@@ -154,6 +156,9 @@ func (f Facts) WithEarlier(earlier *Facts) *Facts {
 		f.TRTLLMVersion, f.TRTLLMSource = earlier.TRTLLMVersion, earlier.TRTLLMSource
 	}
 	f.Confirmed = f.Confirmed || earlier.Confirmed
+	if f.Workers == nil {
+		f.Workers = earlier.Workers
+	}
 	if !f.Listed && (earlier.Listed || len(f.Models) == 0) {
 		f.Listed, f.Models = earlier.Listed, earlier.Models
 		return &f

@@ -48,6 +48,23 @@ func ask(t *testing.T, kind engine.Name, server engine.Client) (f engine.Facts) 
 	return f
 }
 
+func TestWorkersThatAFrontendLists(t *testing.T) {
+	const models = `{"data":[{"id":"m","owned_by":"nvidia"}]}`
+	for health, want := range map[string][]string{
+		`{"instances":[{"endpoint":"generate","instance_id":14827992510749054234},
+			{"endpoint":"worker_kv_query_source","instance_id":14827992510749054234},
+			{"endpoint":"generate","instance_id":7}]}`: {"14827992510749054234", "7"},
+		`{"instances":[]}`:                   {},
+		`{"endpoints":{"generate":"ready"}}`: nil,
+	} {
+		server := answers{"/v1/models": models, "/health": health}
+		require.Equal(t, want, ask(t, engine.Dynamo, server).Workers, health)
+	}
+	early := ask(t, engine.Dynamo, answers{"/v1/models": models, "/health": `{"instances":[]}`})
+	silent := ask(t, engine.Dynamo, answers{"/v1/models": models, "/health": hangs})
+	require.Equal(t, early.Workers, silent.WithEarlier(&early).Workers)
+}
+
 // TestNIMWithoutVersion asks a NIM that serves embeddings, which has no path for its version.
 func TestNIMWithoutVersion(t *testing.T) {
 	server := answers{"/v1/models": `{"data":[{"id":"nvidia/embed","owned_by":"system"}]}`}
@@ -477,22 +494,24 @@ func TestModelsOnlyOnThePageAreAskedAbout(t *testing.T) {
 		{"the index is refused", tritonServer("/v2/repository/index", restricted, path, itsConfig), false, "simple"},
 		{"the index hangs", tritonServer("/v2/repository/index", hangs, path, itsConfig), false, ""},
 	} {
-		t.Run(c.name, func(t *testing.T) { synctest.Test(t, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-			defer cancel()
-			earlier := engine.Earlier{Loaded: []string{"simple"}}
-			f := engineOf(t, engine.Triton).Ask(ctx, c.server, "http://server", earlier).Complete()
-			var names []string
-			for _, m := range f.Models {
-				require.True(t, m.Configured, m.Name)
-				names = append(names, m.Name)
-			}
-			require.Equal(t, c.models, strings.Join(names, " "))
-			require.Equal(t, c.listed, f.Listed)
-			for _, p := range f.Problems {
-				require.NotContains(t, p.Question, path)
-			}
-		}) })
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+				defer cancel()
+				earlier := engine.Earlier{Loaded: []string{"simple"}}
+				f := engineOf(t, engine.Triton).Ask(ctx, c.server, "http://server", earlier).Complete()
+				var names []string
+				for _, m := range f.Models {
+					require.True(t, m.Configured, m.Name)
+					names = append(names, m.Name)
+				}
+				require.Equal(t, c.models, strings.Join(names, " "))
+				require.Equal(t, c.listed, f.Listed)
+				for _, p := range f.Problems {
+					require.NotContains(t, p.Question, path)
+				}
+			})
+		})
 	}
 }
 

@@ -35,6 +35,8 @@ type Topology struct {
 	ids           map[string]string
 	roles         map[string]Role
 	models        map[string]treatment
+	// workers are those that a router can reach, nil if it does not list them.
+	workers map[string]bool
 	// fallback is the id of series without a model, first the first listed model.
 	fallback, first string
 }
@@ -189,6 +191,39 @@ func (t *Topology) ModelID(model string) string {
 		return model
 	}
 	return cmp.Or(t.fallback, "unknown")
+}
+
+// WithWorkers returns the topology of a router that can reach workers with these ids; nil means that it does
+// not list them.
+func (t *Topology) WithWorkers(ids []string) *Topology {
+	if ids == nil {
+		return t
+	}
+	routes := *t
+	routes.workers = make(map[string]bool, len(ids))
+	for _, id := range ids {
+		routes.workers[id] = true
+	}
+	return &routes
+}
+
+// Reachable returns how many of the series of workers are of those that a router can reach: those of one that
+// is gone may stay on its page. It is 0 if that is unclear, as workers without a series are listed too.
+func (t *Topology) Reachable(workers []string) int {
+	listed, seen := 0, make(map[string]bool)
+	for _, worker := range workers {
+		if t.workers[worker] {
+			listed++
+			seen[worker] = true
+		}
+	}
+	switch {
+	case listed == 0: // It lists none, or lists them by other names.
+		return len(workers)
+	case listed < len(workers) && len(seen) < len(t.workers):
+		return 0
+	}
+	return listed
 }
 
 // Served returns the public ids of the models that the server lists as ready.
