@@ -63,11 +63,16 @@ func (r *Record) NewProcess() {
 	r.Acquit()
 }
 
-// Acquit forgets how many requests failed in a row, because requests of others end well.
+// Acquit forgets how many requests failed in a row, because requests of others end well. If there were two,
+// which speak against the server, they spoke against the request: until it succeeds again, it proves nothing.
 func (r *Record) Acquit() {
-	if r.summary != nil {
-		r.summary.failures = 0
+	if r.summary == nil {
+		return
 	}
+	if r.summary.failures > 1 {
+		r.succeeded = ""
+	}
+	r.summary.failures = 0
 }
 
 // Due marks a request as due.

@@ -204,6 +204,16 @@ func TestTwoFailuresInARow(t *testing.T) {
 			[]canary.Result{canary.OK, canary.HTTPError, others, canary.HTTPError, canary.HTTPError},
 			true,
 		},
+		"others were served after two, so that it is wrong itself": {
+			[]canary.Result{canary.OK, canary.HTTPError, canary.HTTPError, others, canary.HTTPError, canary.HTTPError},
+			false,
+		},
+		"it succeeded again since": {
+			[]canary.Result{
+				canary.OK, canary.HTTPError, canary.HTTPError, others, canary.OK, canary.HTTPError, canary.HTTPError,
+			},
+			true,
+		},
 		"the process that answered has ended": {
 			[]canary.Result{canary.OK, restart, canary.HTTPError, canary.HTTPError},
 			false,
