@@ -394,6 +394,11 @@ func TestEveryResult(t *testing.T) {
 			canary.Connect, "answers 504: upstream request timeout", 0,
 		},
 		{
+			"a gateway with a status of its own", openAI(),
+			answer(530, "text/plain", "error code: 1033"),
+			canary.Connect, "answers 530: error code: 1033", 0,
+		},
+		{
 			"a truncated error", openAI(),
 			answer(500, "application/json", `{"error":"a`),
 			canary.HTTPError, `answers 500: {"error":"a`, 0,

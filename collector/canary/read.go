@@ -61,13 +61,14 @@ func (a *attempt) read(ctx context.Context, resp *http.Response) *failure {
 // statusResult returns the result for a status other than 200 and its text. It is byModel if a model of Triton
 // answered with an error: the answer is an event then, and its status means nothing (server 2.41 to 2.71,
 // src/http_server.cc, InferResponseComplete: 400, or the code of an error that was freed before). A request that is
-// rejected before a model gets it is answered with an object. A web page is a gateway's.
+// rejected before a model gets it is answered with an object. A web page is a gateway's, and so is a status that
+// HTTP does not define, such as 520 to 530: a server has a web framework, which knows no other ones.
 func statusResult(status int, text string, byModel bool) Result {
-	webPage := strings.HasPrefix(strings.TrimSpace(text), "<")
+	gateways := strings.HasPrefix(strings.TrimSpace(text), "<") || http.StatusText(status) == ""
 	switch class := classOf(status); {
 	case class == engine.ClassOverload:
 		return Overload
-	case engine.FromGateway(status), class == engine.ClassServer && webPage:
+	case engine.FromGateway(status), class == engine.ClassServer && gateways && !byModel:
 		return Connect
 	case class == engine.ClassServer, byModel:
 		return HTTPError
