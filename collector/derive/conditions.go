@@ -116,34 +116,10 @@ func (ix *index) asked(m *Model) string {
 func (ix *index) watchConditions() {
 	w := &ix.watch
 	for _, m := range ix.having(ended()) {
-		trusted := true
-		for _, version := range m.versions {
-			if version.outcome == nil {
-				continue
-			}
-			e := version.outcome.entry(version)
-			e.asked = ix.asked(version)
-			if !slices.ContainsFunc(m.versions, version.isOtherVersion) {
-				e.version = ""
-			}
-			e.why = ix.topology.Uncounted(version.name, ix.naming.EngineVersion)
-			w.entries = append(w.entries, e)
-			trusted = trusted && e.trusted
-		}
-		if !trusted {
-			w.entries = append(w.entries, ix.failingBeside(m, engine.RolePart)...)
-		}
+		w.entries = append(w.entries, ix.entriesOf(m)...)
 	}
 	for _, m := range ix.having(anyOf(engine.ModelFailed)) {
-		open := ix.failingBeside(m, engine.RoleUnknown)
-		for _, e := range open {
-			if !slices.ContainsFunc(open, e.isOtherVersion) {
-				e.version = ""
-			}
-			e.why = ix.topology.Uncounted(e.model, ix.naming.EngineVersion)
-			e.trusted = e.why == ""
-			w.entries = append(w.entries, e)
-		}
+		w.entries = append(w.entries, ix.openEntries(m)...)
 	}
 	for _, m := range ix.having(anyOf(workSignals()...)) {
 		w.works = append(w.works, ix.works(m)...)
@@ -160,6 +136,41 @@ func (ix *index) watchConditions() {
 		w.inFlight = ix.having(anyOf(engine.RequestsActive, engine.RequestsRunning))
 		ix.building.view.requestsInFlight()
 	}
+}
+
+// entriesOf returns the entries of a public model, and, if not all count how their requests end, its parts.
+func (ix *index) entriesOf(m *Model) (all []entry) {
+	trusted := true
+	for _, version := range m.versions {
+		if version.outcome == nil {
+			continue
+		}
+		e := version.outcome.entry(version)
+		e.asked = ix.asked(version)
+		if !slices.ContainsFunc(m.versions, version.isOtherVersion) {
+			e.version = ""
+		}
+		e.why = ix.topology.Uncounted(version.name, ix.naming.EngineVersion)
+		all = append(all, e)
+		trusted = trusted && e.trusted
+	}
+	if !trusted {
+		all = append(all, ix.failingBeside(m, engine.RolePart)...)
+	}
+	return all
+}
+
+// openEntries returns the models that clients may call, as far as is known.
+func (ix *index) openEntries(m *Model) []entry {
+	all := ix.failingBeside(m, engine.RoleUnknown)
+	for i, e := range all {
+		if !slices.ContainsFunc(all, e.isOtherVersion) {
+			all[i].version = ""
+		}
+		all[i].why = ix.topology.Uncounted(e.model, ix.naming.EngineVersion)
+		all[i].trusted = all[i].why == ""
+	}
+	return all
 }
 
 // requestsInFlight returns how many requests are in flight, if the page shows them while they run.

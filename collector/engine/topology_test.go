@@ -146,7 +146,8 @@ func TestModelTopology(t *testing.T) {
 		},
 		{
 			"a model beside others whose configs are known", engine.Triton, "resnet bert", nil,
-			list{model("resnet", "onnxruntime")}, "resnet=single/resnet bert=unknown/bert", "-",
+			list{model("resnet", "onnxruntime")},
+			"resnet=single/resnet bert=unknown/bert", "-",
 		},
 		{
 			"a model alone without config is called", engine.Triton, "resnet", nil, nil,
