@@ -283,6 +283,8 @@ func (m *Memory) recall(entry Entry, last answer) Question {
 	switch {
 	case last.Result.Doubtful() && !m.Canary.Succeeded():
 		return Question{}
+	case last.Result.Blames() && m.Canary.Refuted():
+		return Question{} // Such answers were given while requests of others ended well.
 	case last.Result.Answered():
 		return Question{Entry: entry, Asked: last.Asked, Answer: Answered}
 	}

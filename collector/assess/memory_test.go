@@ -227,6 +227,57 @@ func TestLongRequestInFrontRestartsNothing(t *testing.T) {
 	}
 }
 
+// TestErrorThatOthersRefuteRestartsNothing has a canary that fails while requests of others end well, until one
+// long request stands in front, and the canary fails again.
+func TestErrorThatOthersRefuteRestartsNothing(t *testing.T) {
+	const others canary.Result = "others are served"
+	for _, c := range []struct {
+		says    string
+		before  []canary.Result
+		last    canary.Result
+		convict bool
+	}{
+		{"it never succeeded, and others did", []canary.Result{canary.HTTPError, others}, canary.HTTPError, false},
+		{"nobody else was served", []canary.Result{canary.HTTPError}, canary.HTTPError, true},
+		{
+			"what was nearly done ended after the first failure",
+			[]canary.Result{canary.OK, canary.HTTPError, others},
+			canary.HTTPError, true,
+		},
+		{
+			"others were served again and again",
+			[]canary.Result{canary.OK, canary.HTTPError, others, canary.ErrorFrame, others},
+			canary.HTTPError, false,
+		},
+		{
+			"it succeeded again since",
+			[]canary.Result{canary.HTTPError, others, canary.OK},
+			canary.HTTPError, true,
+		},
+		{"now there is no answer", []canary.Result{canary.HTTPError, others}, canary.NeverEnded, true},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			var m assess.Memory
+			m.Canary.Order(&canary.Order{Key: "a"})
+			since := time.Unix(1_000_000, 0)
+			for _, result := range c.before {
+				if result == others {
+					m.Canary.Acquit()
+					continue
+				}
+				m.Canary.Take(canary.Report{Result: result, Asked: since.Add(-time.Minute)}, time.Second)
+			}
+			m.Canary.Take(canary.Report{Result: c.last, Asked: since.Add(31 * time.Second)}, time.Second)
+			e := changed(serving(), func(e *assess.Evidence) {
+				e.Still = assess.Stillness{InFlight: 1, Since: since}
+				m.Recall(e)
+			})
+			v := assess.Judge(&e)
+			require.Equal(t, c.convict, !v.Probes.Live, v.Reason)
+		})
+	}
+}
+
 // TestSilenceTakesNothingBack has an API that says something and then nothing more, while the page comes.
 func TestSilenceTakesNothingBack(t *testing.T) {
 	ready := engine.Health{API: engine.APIReady, WasReady: true}

@@ -34,7 +34,9 @@ type Record struct {
 	// checks is true if the next request checks the failure of the last one.
 	checks bool
 	// succeeded is the key under which a request succeeded with this process.
-	succeeded   string
+	succeeded string
+	// refuted counts the failed requests since then after which requests of others ended well.
+	refuted     int
 	unconfirmed *unconfirmed
 	cancel      cancelCheck
 }
@@ -59,21 +61,24 @@ func (r *Record) Forget() {
 // NewProcess forgets that requests succeeded, and how many failed in a row, because another process
 // of the server answers now.
 func (r *Record) NewProcess() {
-	r.succeeded = ""
 	r.Acquit()
+	r.succeeded, r.refuted = "", 0
 }
 
-// Acquit forgets how many requests failed in a row, because requests of others end well. If there were two,
-// which speak against the server, they spoke against the request: until it succeeds again, it proves nothing.
+// Acquit forgets how many requests failed in a row, because requests of others end well: these failed for the
+// request, or for a moment.
 func (r *Record) Acquit() {
 	if r.summary == nil {
 		return
 	}
-	if r.summary.failures > 1 {
-		r.succeeded = ""
-	}
+	r.refuted += r.summary.failures
 	r.summary.failures = 0
 }
+
+// Refuted reports whether what fails is the request, and not the server: requests of others ended well after it
+// had failed, and it has not succeeded since. Where it succeeded before with this process, one failure is not
+// enough: what ended after the server broke may be what was nearly done.
+func (r *Record) Refuted() bool { return r.refuted > 1 || r.refuted == 1 && !r.Succeeded() }
 
 // Due marks a request as due.
 func (r *Record) Due() { r.due = true }
@@ -123,7 +128,7 @@ func (r *Record) add(report Report, o *Order) {
 	r.summaryOrder, r.checks = o, r.summary.failures == 1 && !r.checks
 	r.due = r.due || r.checks
 	if report.Result == OK {
-		r.succeeded = o.Key
+		r.succeeded, r.refuted = o.Key, 0
 	}
 }
 
@@ -187,7 +192,7 @@ func (s *Summary) add(r Report, key string) {
 
 // Failing returns how the last request failed, empty if it did not or if the replica should not
 // serve. It is late if it took too long or was rejected for lack of capacity, and twice if it was
-// not the first in a row, while the same request succeeded before with this process.
+// not the first in a row, while the same request succeeded before with this process and is not refuted.
 func (r *Record) Failing() (failed string, late, twice bool) {
 	if r.summary == nil || r.summaryOrder == nil || r.order == nil || r.order.Hold != "" ||
 		r.summary.Last.Result == OK {
@@ -195,7 +200,7 @@ func (r *Record) Failing() (failed string, late, twice bool) {
 	}
 	last := &r.summary.Last
 	failed = "the canary request failed (" + string(last.Result) + "): " + last.Reason
-	return failed, last.Result.Late(), r.summary.failures > 1 && r.Succeeded()
+	return failed, last.Result.Late(), r.summary.failures > 1 && r.Succeeded() && !r.Refuted()
 }
 
 // Fails reports whether the last request failed, and no request of others has ended well since.

@@ -34,6 +34,9 @@ func (r Result) Silent() bool { return r == NoFirstToken || r == Connect }
 // Answered reports whether the server answered, even if with another text or later than it should.
 func (r Result) Answered() bool { return r == OK || r == Empty || r == Timeout }
 
+// Blames reports whether the server answered, at once and with an error.
+func (r Result) Blames() bool { return r == HTTPError || r == ErrorFrame || r.Doubtful() }
+
 // Doubtful reports whether the request itself may be to blame for the failure.
 func (r Result) Doubtful() bool { return r == Refused || r == Malformed || r == Unsupported }
 
