@@ -242,8 +242,10 @@ func (e *Evidence) accusation() Accusation {
 		return RefusedOnce
 	case !s.OK && s.Again:
 		return Silence
-	case !s.OK:
+	case !s.OK && s.Seen:
 		return SilentOnce
+	case !s.OK:
+		return SilentFirst
 	case e.Still.InFlight > 0 && (e.Previous.State == Stalled || !e.failuresStand()):
 		// Of a model whose processes died the gauges stand still, so failures count first. Requests
 		// of a stalled one fail in the end.

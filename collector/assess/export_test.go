@@ -53,7 +53,7 @@ func Rulings() []Ruling { return rulings }
 // AllAccusations returns all accusations.
 func AllAccusations() []Accusation {
 	return []Accusation{
-		Nothing, OnlyFailures, PartFails, DeclaredFails, NothingMoves, NoPage, SilentOnce, Silence, RefusedOnce, Refusal,
+		Nothing, OnlyFailures, PartFails, DeclaredFails, NothingMoves, NoPage, SilentFirst, SilentOnce, Silence, RefusedOnce, Refusal,
 	}
 }
 

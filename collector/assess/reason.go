@@ -199,6 +199,8 @@ func (e *Evidence) withoutPage(state State) string {
 	switch {
 	case state == Blind && e.API.API == engine.APIReady:
 		return "the API answers, but the page does not: " + failure
+	case state == Blind && e.Scrape.Unanswered:
+		return "this once neither its page nor its API answered: " + failure
 	case state == Blind && !e.Scrape.Seen:
 		return "it answers, but not with its page, which this exporter has never read: " + failure
 	case state == Blind:

@@ -391,6 +391,14 @@ func TestReplicaState(t *testing.T) {
 				Scrape: assess.Scrape{Unanswered: true, Error: "timeout", Seen: true},
 				API:    assess.API{Health: api(engine.APIFailed)},
 			},
+			assess.Blind, "timeout",
+		},
+		{
+			"a hanging API, twice",
+			assess.Evidence{
+				Scrape: assess.Scrape{Unanswered: true, Again: true, Error: "timeout", Seen: true},
+				API:    assess.API{Health: api(engine.APIFailed)},
+			},
 			assess.Down, "timeout",
 		},
 		{

@@ -106,7 +106,10 @@ func Judge(e *Evidence) Verdict {
 // says now, and a replica that is not asked gets no requests that could acquit it. A question that a
 // router passes on convicts its workers, so that nobody restarts it for them.
 func (e *Evidence) probes(s State, w Witnesses, r *Ruling) Probes {
-	previous := &e.Previous.Probes
+	previous := e.Previous.Probes
+	if !previous.Judged {
+		previous.Live = true // Nobody has convicted it yet.
+	}
 	p := Probes{Judged: true, Ready: r.Ready.answer(previous.Ready), Live: r.Live.answer(previous.Live) || e.Routes}
 	switch {
 	case s == Failing || s == Stalled || s == CanaryFailing:

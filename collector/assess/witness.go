@@ -23,7 +23,9 @@ const (
 	// API answers.
 	NoPage Accusation = "the page does not come"
 	// Silence means that neither page nor API answers, Refusal that connections are refused or
-	// broken off, each on one scrape or on two in a row.
+	// broken off, each on one scrape or on two in a row. SilentFirst is SilentOnce of a replica that never
+	// showed its page.
+	SilentFirst Accusation = "page and API are silent from the first on"
 	SilentOnce  Accusation = "page and API are silent, once"
 	Silence     Accusation = "page and API are silent, twice"
 	RefusedOnce Accusation = "connections are refused, once"
@@ -179,7 +181,8 @@ var rulings = []Ruling{
 
 	// No page, which says little about requests.
 	{Accusations: accusations(Silence), State: Down, Ready: Fail, Live: Keep},
-	{Accusations: accusations(SilentOnce), State: Down, Ready: Keep, Live: Keep},
+	{Accusations: accusations(SilentFirst), State: Down, Ready: Keep, Live: Keep},
+	{Accusations: accusations(SilentOnce), State: Blind, Ready: Keep, Live: Keep},
 	{
 		Accusations: accusations(NoPage),
 		Acquitted:   no,

@@ -274,7 +274,7 @@ func TestWitnesses(t *testing.T) {
 		{
 			"neither page nor API answered, once",
 			assess.Witnesses{assess.SilentOnce, false, assess.NotAsked, assess.SaysNothing},
-			assess.Down, assess.Keep,
+			assess.Blind, assess.Keep,
 			assess.Keep,
 		},
 		{

@@ -64,11 +64,11 @@ func (a *attempt) read(ctx context.Context, resp *http.Response) *failure {
 // rejected before a model gets it is answered with an object. A web page is a gateway's, and so is a status that
 // HTTP does not define, such as 520 to 530: a server has a web framework, which knows no other ones.
 func statusResult(status int, text string, byModel bool) Result {
-	gateways := strings.HasPrefix(strings.TrimSpace(text), "<") || http.StatusText(status) == ""
+	undefined := status >= http.StatusInternalServerError && http.StatusText(status) == ""
 	switch class := classOf(status); {
 	case class == engine.ClassOverload:
 		return Overload
-	case engine.FromGateway(status), class == engine.ClassServer && gateways && !byModel:
+	case (engine.FromGateway(status, text) || undefined) && !byModel:
 		return Connect
 	case class == engine.ClassServer, byModel:
 		return HTTPError

@@ -179,6 +179,8 @@ func (s *Summary) add(r Report, key string) {
 	case r.Result.Answered():
 		s.failures = 0
 		return
+	case r.Result.Doubtful(): // The model may have been unloaded.
+		return
 	default:
 		s.failures++
 		return

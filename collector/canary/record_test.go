@@ -192,7 +192,7 @@ func TestTwoFailuresInARow(t *testing.T) {
 			false,
 		},
 		"no capacity, twice":                 {[]canary.Result{canary.OK, canary.Overload, canary.Overload}, true},
-		"refused though it succeeded before": {[]canary.Result{canary.OK, canary.Refused, canary.Refused}, true},
+		"refused though it succeeded before": {[]canary.Result{canary.OK, canary.Refused, canary.Refused}, false},
 		"always refused":                     {[]canary.Result{canary.Refused, canary.Refused}, false},
 		"answers that exceed the timeout":    {[]canary.Result{canary.OK, canary.Timeout, canary.Timeout}, false},
 		"answers without text":               {[]canary.Result{canary.OK, canary.Empty, canary.Empty}, false},

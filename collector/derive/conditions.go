@@ -71,9 +71,11 @@ type Stillness struct {
 type watch struct {
 	entries []entry
 	works   []work
-	// tokens holds the counters of tokens and iterations, generated those of generated tokens by signal.
+	// tokens holds the counters of tokens and iterations, outputs those of tokens alone, and generated those of
+	// generated tokens by signal.
 	// Cache holds what shows the use of the KV cache, which changes with the steps of the engine only.
 	tokens    []int
+	outputs   []int
 	generated [][]int
 	cache     []int
 	// inFlight lists the models whose requests in flight the page shows while they run.
@@ -126,6 +128,9 @@ func (ix *index) watchConditions() {
 	}
 	for _, n := range stepsOf(ix.replica.groups) {
 		w.tokens = append(w.tokens, ix.columnsOf(n)...)
+	}
+	for _, n := range stepsOf(ix.replica.tokenGroups) {
+		w.outputs = append(w.outputs, ix.columnsOf(n)...)
 	}
 	for _, signal := range []engine.Signal{engine.GenerationTokensLive, engine.GenerationTokens} {
 		w.generated = append(w.generated, ix.allColumns(filter(ix.replica.groups(signal), (*group).comes)))

@@ -70,7 +70,9 @@ func (d *Deriver) watchEntries() {
 	}
 	if moved && (!d.own.onPage || slices.ContainsFunc(by.generated, d.generatesMore)) {
 		d.movements++
-		d.movedAt = w.now
+		if len(by.outputs) == 0 || slices.ContainsFunc(by.outputs, w.moved) {
+			d.movedAt = w.now // Beside tokens, steps speak for no request: an engine may make them without work.
+		}
 	}
 	d.seemed = 0
 	served := false

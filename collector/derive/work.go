@@ -273,6 +273,14 @@ func stepsOf(groups func(engine.Signal) []*group) (all []*numbers) {
 	return all
 }
 
+// tokenGroups returns the groups of a signal other than iterations.
+func (m *Model) tokenGroups(signal engine.Signal) []*group {
+	if signal == engine.EngineIterations {
+		return nil
+	}
+	return m.groups(signal)
+}
+
 // steps returns the columns of what changes with the steps of a model's engine.
 func (ix *index) steps(m *Model) (columns []int) {
 	for _, n := range stepsOf(m.groups) {

@@ -356,7 +356,7 @@ func TestForeignAnswerDoesNotMakeDynamoReady(t *testing.T) {
 			"a proxy without a server",
 			response{status: 502, body: "<html>Bad Gateway</html>"},
 			engine.APIFailed, false,
-			"the API answers Bad Gateway to http://server/health",
+			"the API answers Bad Gateway to http://server/health, as a proxy does",
 		},
 		{
 			"a balancer without a worker",

@@ -164,6 +164,8 @@ func healthOf(url string, status int, body []byte, err error) Health {
 		h.API, h.Detail = APIFailed, "a web page, as of a proxy that asks for a login, is at "+url
 	case status == http.StatusOK:
 		h.API, h.Detail = APIReady, "the API answers 200"
+	case FromGateway(status, string(body)):
+		h.API, h.Detail = APIFailed, "the API answers "+statusText(status)+" to "+url+", as a proxy does"
 	case unready(status):
 		// The servers answer 400, 500 or 503 and leave the body empty (Triton src/http_server.cc,
 		// vLLM and trtllm-serve Response(status_code=503)); proxies do not.
@@ -188,13 +190,15 @@ func unready(status int) bool {
 	case http.StatusNotImplemented, http.StatusHTTPVersionNotSupported:
 		return false
 	}
-	return status >= http.StatusInternalServerError && !FromGateway(status)
+	return status >= http.StatusInternalServerError
 }
 
-// FromGateway reports whether a status is a gateway's, which it answers if it reached no server, or was cut off:
-// it says as little of the server as no answer.
-func FromGateway(status int) bool {
-	return status == http.StatusBadGateway || status == http.StatusGatewayTimeout
+// FromGateway reports whether an answer is a gateway's, by its status or because its text is a web page. A gateway
+// gives it if it reached no server, was cut off, or limits requests: it says as little of the server as no answer.
+func FromGateway(status int, text string) bool {
+	webPage := strings.HasPrefix(strings.TrimSpace(text), "<")
+	return status == http.StatusBadGateway || status == http.StatusGatewayTimeout ||
+		webPage && status >= http.StatusInternalServerError
 }
 
 // liveIfAnswered sets liveness for kinds that are live if they answer at all.

@@ -323,7 +323,7 @@ func TestServerThatWithholdsItsPageIsNoAbsentOne(t *testing.T) {
 
 func TestGatewayAnswersForItsServer(t *testing.T) {
 	for status, state := range map[int]string{
-		429: "blind", 500: "down", 502: "down", 503: "down", 504: "down",
+		429: "blind", 500: "blind", 502: "down", 503: "blind", 504: "blind",
 	} {
 		t.Run(strconv.Itoa(status), bubble(func(t *testing.T) {
 			s := step(t, tritonAnswers(), nil)
