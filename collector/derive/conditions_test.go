@@ -138,6 +138,38 @@ func TestFailuresCountOverMissedPages(t *testing.T) {
 	require.Empty(t, b.deriver.Conditions().Failing, "a request ended well in between")
 }
 
+// TestAnswersAcquit has a vLLM that answers some requests with an error, on each page.
+func TestAnswersAcquit(t *testing.T) {
+	for _, c := range []struct {
+		name           string
+		ended, answers [5]int
+		accused        bool
+	}{
+		{"others are answered", [5]int{0, 5, 10, 15, 20}, [5]int{0, 5, 10, 15, 20}, false},
+		{"their answers are on the next page", [5]int{0, 5, 5, 10, 10}, [5]int{0, 0, 5, 5, 10}, false},
+		{"each ends eight times in the engine", [5]int{0, 8, 16, 24, 32}, [5]int{0, 1, 2, 3, 4}, false},
+		{"the API fails on what the engine did", [5]int{0, 5, 10, 15, 20}, [5]int{}, true},
+		{"nothing ends well", [5]int{}, [5]int{}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t, engine.VLLM, "m")
+			for n := range 5 {
+				b.page(
+					fmt.Sprintf(`vllm:request_success_total{finished_reason="stop",model_name="m"} %d`, c.ended[n]),
+					fmt.Sprintf(`vllm:generation_tokens_total{model_name="m"} %d`, 20*c.ended[n]),
+					fmt.Sprintf(`http_requests_total{handler="/v1/completions",method="POST",status="2xx"} %d`, 1+c.answers[n]),
+					fmt.Sprintf(`http_requests_total{handler="/v1/completions",method="POST",status="5xx"} %d`, 3*n),
+				)
+			}
+			accused := false
+			for _, f := range b.deriver.Conditions().Failing {
+				accused = accused || !f.Acquitted
+			}
+			require.Equal(t, c.accused, accused)
+		})
+	}
+}
+
 // TestAcquittal has an ensemble of which all requests fail, next to other entries.
 func TestAcquittal(t *testing.T) {
 	const bls = `nv_inference_request_success{model="tensorrt_llm_bls",version="1"} %d`

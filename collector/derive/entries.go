@@ -19,6 +19,8 @@ type entry struct {
 	// (trusted), and otherwise those that were accepted, whatever became of them.
 	ended   tally
 	trusted bool
+	// answers holds the answers with a status of success, if the page counts them.
+	answers []int
 	// failed are those of class server. The steps and otherEntries bound how often its doubled
 	// ones are counted, see [outcome.since].
 	failed              tally
@@ -51,6 +53,9 @@ type entryState struct {
 	disproved bool
 	// ownEnded and ownFailed are requests of the exporter that the next pages may count.
 	ownEnded, ownFailed pending
+	// unanswered are requests that ended in the engine on the newest page, and unended are answers on it: the
+	// other one may follow on the next page. Lost are those that ended before and were not answered well.
+	unanswered, unended, lost float64
 }
 
 // watchEntries follows the outcomes of each entry from page to page, across missed pages and idle
@@ -138,6 +143,9 @@ func (d *Deriver) acquitted() int64 {
 	if slices.ContainsFunc(d.index.watch.entries, func(e entry) bool { return e.model != "" }) {
 		moved = min(moved, d.acceptedAt)
 	}
+	if slices.ContainsFunc(d.index.watch.entries, func(e entry) bool { return d.entries[e.key].lost > 0 }) {
+		moved = 0 // What moved ended in the engine, and was not answered well.
+	}
 	return max(d.servedAt, moved)
 }
 
@@ -152,8 +160,13 @@ func (d *Deriver) watchEntry(e *entry, s *entryState) (ended float64) {
 	w := d.window
 	seems := e.ended.growth(w) - s.ownEnded.n
 	ended = s.ownEnded.without(e.ended.settled(w))
+	if len(e.answers) > 0 {
+		answers := w.growth(e.answers)
+		seems = min(seems, answers+s.unended)
+		ended = s.answered(ended, answers)
+	}
 	if ended > 0 {
-		*s = entryState{ownEnded: s.ownEnded, ownFailed: s.ownFailed}
+		*s = entryState{ownEnded: s.ownEnded, ownFailed: s.ownFailed, unanswered: s.unanswered, unended: s.unended}
 		return ended
 	}
 	s.disproved = s.disproved || s.seemed > 0
@@ -186,6 +199,17 @@ func (d *Deriver) watchEntry(e *entry, s *entryState) (ended float64) {
 	s.single += single
 	s.double += double
 	return 0
+}
+
+// answered returns how many of the requests that ended in the engine were also answered with success: the API
+// may fail on what the engine did well.
+func (s *entryState) answered(ended, answers float64) float64 {
+	both := min(ended+s.unanswered, answers+s.unended)
+	open := ended + s.unanswered - both
+	s.unanswered = min(ended, open)
+	s.lost += open - s.unanswered
+	s.unended = min(answers, answers+s.unended-both)
+	return both
 }
 
 // settled returns how many more requests are known to have ended than on the previous page, without those
@@ -328,6 +352,7 @@ func (o *outcome) entry(version *Model) entry {
 		version:      version.version,
 		ended:        *o.tally(engine.ClassOK),
 		trusted:      o.trusted(version),
+		answers:      o.answers,
 		failed:       *o.tally(engine.ClassServer),
 		steps:        o.steps,
 		otherEntries: o.otherEntries,

@@ -14,6 +14,8 @@ type outcome struct {
 	shown   []engine.Class
 	classes map[engine.Class]*tally
 	none    tally
+	// answers holds the answers with a status of success, if the page counts them.
+	answers []int
 	// steps holds the failures of an ensemble's parts, otherEntries the failures of other entry models.
 	steps, otherEntries, all []int
 	// complete is true if all failures and their classes are known, ownFailures if the model
@@ -52,6 +54,7 @@ func outcomeSignals() []engine.Signal {
 	return []engine.Signal{
 		engine.ModelSuccess, engine.ModelFailed, engine.RequestsFinished, engine.RequestsFailed,
 		engine.RequestsAborted, engine.RequestsUnaborted, engine.RequestsStreamed, engine.StreamsUnaborted,
+		engine.AnsweredWell,
 		engine.EngineHeartbeat, // Models with one count their own requests.
 	}
 }
@@ -82,6 +85,9 @@ func (ix *index) outcomeOf(version *Model) *outcome {
 		return nil
 	}
 	o.complete = o.complete && o.classes[engine.ClassUnknown] == nil
+	if version.name == "" {
+		o.answers = ix.allColumns(version.of.groups(engine.AnsweredWell))
+	}
 	o.addAborted(ix, version.of)
 	doubled := false
 	for _, class := range classOrder {

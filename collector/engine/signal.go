@@ -249,8 +249,8 @@ var types = sync.OnceValue(func() map[Signal]Type {
 			EngineIterations, KVBlocksReused,
 		},
 		{Form: Single, Scope: OfEngine, Counter: true}: {
-			RequestsStarted, RequestsFinished, RequestsFailed, RequestsRejected, RequestsMigrated, StageRequests,
-			StageEnded, StageErrors, StageRetries, RequestsCompleted, Preemptions, RequestsAborted,
+			RequestsStarted, AnsweredWell, RequestsFinished, RequestsFailed, RequestsRejected, RequestsMigrated,
+			StageRequests, StageEnded, StageErrors, StageRetries, RequestsCompleted, Preemptions, RequestsAborted,
 			RequestsUnaborted, RequestsStreamed, StreamsUnaborted, PromptTokens, GenerationTokens, CachedTokens,
 			CachedTokensByTier, PromptTokensLive, GenerationTokensLive, KVBlocksMissed, KVBlocksAllocated,
 			KVBlocksPrefetched, KVOnboardBytes, KVOffloadBytes, KVCopyBytes, Disaggregated, KVTransferSeconds,
@@ -340,6 +340,10 @@ const (
 
 // WeightUpdates are requests, not yet answered, that replace the weights of the model.
 const WeightUpdates Signal = "weight_updates"
+
+// AnsweredWell counts answers of an API, with a status of success, to requests that ask a model. A request may
+// end several times in the engine, or end well there and be answered with an error.
+const AnsweredWell Signal = "answered_well_total"
 
 // HTTPAnswers counts answers of an API by route and status: those of the routes that ask a model are
 // counted too, as soon as there are any.

@@ -490,6 +490,8 @@ func vllmHTTP() []Meaning {
 			Unless: replacedBy(vllmPrefix + "request_success_total"),
 			Signal: RequestsFinished, Outcome: &Outcome{Usual: ClassOK},
 		},
+		// Unlike SGLang, it counts a stream at its end.
+		{Name: vllmAnswers, Where: where(only("status", "2xx")...), Signal: AnsweredWell},
 		failed(where(slices.Concat(only("status", "4xx"), except("handler", vllmNoHandler))...)),
 		failed(where(only("status", "5xx")...)),
 		{
