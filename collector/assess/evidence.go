@@ -43,6 +43,8 @@ type Evidence struct {
 	Canary    Canary
 	// Declared is true if a file declares the kind of server, and what counts as a failure.
 	Declared bool
+	// Called is true if a call of an operator is open that may hold up everything else.
+	Called bool
 	// RefusedFailed is true if the page counts rejected requests as failed.
 	RefusedFailed bool
 	// Processes is the number of processes that answer in turn, or 0 if only one is known.
@@ -200,7 +202,7 @@ func (e *Evidence) Found(f *Findings) {
 	}
 	e.UnroutedModels = f.Page.UnroutedModels()
 	e.Unrouted, e.RefusedFailed = f.Page.Unrouted(), f.Engine.Quirks(f.Page).RefusedFailed
-	e.Declared = f.Engine.Declared
+	e.Declared, e.Called = f.Engine.Declared, f.Page.Called()
 	e.Unserved, e.Deliberate, e.Unobservable = f.Unserved, f.Deliberate, f.Unobservable()
 }
 
@@ -216,7 +218,12 @@ func (e *Evidence) witnesses() Witnesses {
 		w.Acquitted = e.acquitted()
 		w.Question = e.aboutFailures()
 	case NothingMoves:
-		if !e.Still.Partly {
+		switch {
+		case e.Called: // A question waits for the operator as well, and so does the server's own check.
+			if w.Word == AdmitsFailure {
+				w.Word = SaysNotReady
+			}
+		case !e.Still.Partly:
 			w.Question = e.aboutStillness()
 		}
 	default:

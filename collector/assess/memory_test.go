@@ -227,6 +227,19 @@ func TestLongRequestInFrontRestartsNothing(t *testing.T) {
 	}
 }
 
+// TestQuestionBehindAnOperatorProvesNothing has a server whose scheduler does what an operator asks of it.
+func TestQuestionBehindAnOperatorProvesNothing(t *testing.T) {
+	since := time.Unix(1_000_000, 0)
+	for called, live := range map[bool]bool{true: true, false: false} {
+		e := changed(serving(), func(e *assess.Evidence) {
+			e.Called = called
+			e.Still = assess.Stillness{InFlight: 4, Since: since}
+			e.Questions = []assess.Question{{Asked: since.Add(time.Minute), Answer: assess.Failed}}
+		})
+		require.Equal(t, live, assess.Judge(&e).Probes.Live, "called: %t", called)
+	}
+}
+
 // TestErrorThatOthersRefuteRestartsNothing has a canary that fails while requests of others end well, until one
 // long request stands in front, and the canary fails again.
 func TestErrorThatOthersRefuteRestartsNothing(t *testing.T) {

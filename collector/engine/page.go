@@ -474,6 +474,9 @@ func (p *Page) MemoryTaken() bool { return p != nil && p.pause.memoryTaken() }
 // Updates reports whether the pages say that requests wait until somebody has replaced the weights.
 func (p *Page) Updates() bool { return p != nil && p.pause.updating }
 
+// Called reports whether the pages say that requests may wait until a call of an operator is answered.
+func (p *Page) Called() bool { return p != nil && p.pause.called }
+
 // Unrouted reports whether the page lists models but requests for none of them can be routed.
 func (p *Page) Unrouted() bool { return p.Has(ModelRoutable) && p.values[ModelRoutable] <= 0 }
 

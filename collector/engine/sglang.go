@@ -443,6 +443,13 @@ func sglangHTTP() []Meaning {
 		Meaning{Name: "http_requests_active", Where: asked, Signal: RequestsOpen},
 		Meaning{Name: "http_requests_active", Where: loading, Signal: WeightUpdates},
 	)
+	for _, endpoint := range sglangAsksNoModel() {
+		all = append(all, Meaning{
+			Name:   "http_requests_active",
+			Where:  slices.Concat(begins("method", "P"), only("endpoint", endpoint)),
+			Signal: OperatorCalls,
+		})
+	}
 	for _, class := range []string{"4", "5"} {
 		all = append(all, Meaning{
 			Name:    sglangAnswers,

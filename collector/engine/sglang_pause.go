@@ -11,8 +11,9 @@ type pauseSeries struct {
 	// stopped and started count the answers to who stopped and who started it, by the index of the routes.
 	stopped, started [len(sglangStops)][]int
 	// held is the number of requests that wait for it, open that of all that it has, updates that of the
-	// requests that replace its weights, steps counts what the engine did.
-	held, open, updates, steps []int
+	// requests that replace its weights, calls that of all requests that ask no model, steps counts what the
+	// engine did.
+	held, open, updates, calls, steps []int
 }
 
 // sglangStops are the routes that stop the server, and those that start it again: it is paused, or its memory
@@ -48,6 +49,8 @@ func sglangPauseSeries(s *pauseSeries, m *Meaning, series int, lset labels.Label
 		s.open = append(s.open, series)
 	case WeightUpdates:
 		s.updates = append(s.updates, series)
+	case OperatorCalls:
+		s.calls = append(s.calls, series)
 	case EngineIterations, GenerationTokensLive:
 		s.steps = append(s.steps, series)
 	}
@@ -63,8 +66,9 @@ type pauseWatch struct {
 	// paused.
 	stops   [len(sglangStops)]stopWatch
 	holding bool
-	// updating is true if requests seem to wait for new weights.
-	updating bool
+	// updating is true if requests seem to wait for new weights, called if they may wait for another call of an
+	// operator.
+	updating, called bool
 }
 
 // stopWatch is what successive pages say about one way to stop the server.
@@ -112,7 +116,8 @@ func (w *stopWatch) balance() float64 { return w.stopped - w.started }
 // its value. What is not sure counts while requests are open and the engine stands still.
 //
 // Whoever replaces the weights need not pause it: requests wait until that is done, those for its own health
-// check too (tokenizer_manager.py, model_update_lock; the scheduler loads them between two steps).
+// check too (tokenizer_manager.py, model_update_lock; the scheduler loads them between two steps). It also does
+// between two steps what others ask that need no model: load adapters, check weights, write profiles.
 func (w *pauseWatch) watch(s *pauseSeries, b *exposition.Block) (changed bool) {
 	previous := *w
 	w.seen, w.steps = true, sum(b, s.steps)
@@ -124,7 +129,9 @@ func (w *pauseWatch) watch(s *pauseSeries, b *exposition.Block) (changed bool) {
 	}
 	w.holding = still && (w.stops[stopPause].unsure || sum(b, s.held) > 0)
 	w.updating = still && sum(b, s.updates) > 0
-	return w.said() != previous.said() || w.memoryTaken() != previous.memoryTaken() || w.updating != previous.updating
+	w.called = still && sum(b, s.calls) > 0
+	return w.said() != previous.said() || w.memoryTaken() != previous.memoryTaken() ||
+		w.updating != previous.updating || w.called != previous.called
 }
 
 // said reports whether the pages say that the server is paused.
