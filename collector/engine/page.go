@@ -190,13 +190,13 @@ func (p *Page) Sources() []Source {
 }
 
 // Counters returns the indexes of the watched series that are counters of the process, in order.
-// Buckets are left out, since they fall only with the count of their histogram, and gauges that
-// count but belong to an instance of a model: the instances set them in turn.
+// Buckets are left out, since they fall only with the count of their histogram, gauges that
+// count but belong to an instance of a model, as the instances set them in turn, and what the sensor of a GPU counts.
 func (p *Page) Counters() []int {
 	var all []int
 	for _, r := range p.readings {
 		m := r.meaning
-		if m.Counter && m.Part != PartBucket && !strings.HasPrefix(m.Name, instanceRows) &&
+		if m.Counter && m.Part != PartBucket && m.Signal != GPUEnergy && !strings.HasPrefix(m.Name, instanceRows) &&
 			(len(all) == 0 || all[len(all)-1] != int(r.series)) {
 			all = append(all, int(r.series))
 		}
