@@ -103,8 +103,30 @@ func (f *fleet) write(name string, labels map[string]string, at timeline) {
 		"      - { series: '%s{%s}', values: '%s' }\n",
 		name,
 		strings.Join(pairs, ","),
-		strings.Join(values, " "),
+		strings.Join(runs(values), " "),
 	)
+}
+
+// runs writes equal values in a row as promtool reads them: a missing one times their number, another one times
+// how often it is repeated.
+func runs(values []string) []string {
+	var all []string
+	for i := 0; i < len(values); {
+		n := 1
+		for i+n < len(values) && values[i+n] == values[i] {
+			n++
+		}
+		switch {
+		case n == 1 || values[i] == "stale":
+			all = append(all, values[i:i+n]...)
+		case values[i] == "_":
+			all = append(all, fmt.Sprint("_x", n))
+		default:
+			all = append(all, fmt.Sprint(values[i], "x", n-1))
+		}
+		i += n
+	}
+	return all
 }
 
 // exporter is an exporter that Prometheus scrapes.

@@ -2,13 +2,112 @@ package alerts_test
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 )
 
 // outages returns histories in which a cause hides another, or looks like one: who is to be
 // told, once, and who is not.
 func outages() []scenario {
-	return append(append(rollouts(), unseen()...), failures()...)
+	return slices.Concat(rollouts(), tiers(), unseen(), failures())
+}
+
+// routed adds the frontend of a pool p, and its workers.
+func (e *exporter) routed(frontend, workers life) {
+	e.has("p", always(5))
+	e.sees(&server{pool: "p", replica: "front", tier: "frontend"}, frontend)
+	for i := range 4 {
+		e.sees(&server{pool: "p", replica: fmt.Sprint("worker-", i), tier: "worker"}, workers)
+	}
+}
+
+// tiers returns histories of pools of which a part vanishes, so that nothing is down that is there.
+func tiers() []scenario {
+	up := always(1)
+	vanishes := ready.becomes(0, "")
+	return []scenario{
+		{
+			name:  "the only frontend vanishes",
+			build: func(f *fleet) { f.exporter("e", up).routed(vanishes, ready) },
+			pages: map[string]int{"LLMPoolDown": 2},
+		},
+		{
+			name:  "the node of the only frontend dies, and its pod is evicted later",
+			build: func(f *fleet) { f.exporter("e", up).routed(ready.becomes(0, "down").becomes(5, ""), ready) },
+			pages: map[string]int{"LLMPoolDown": 2},
+		},
+		{
+			name:  "all workers vanish behind their frontend",
+			build: func(f *fleet) { f.exporter("e", up).routed(ready, vanishes) },
+			pages: map[string]int{"LLMPoolDown": 2},
+		},
+		{name: "one of two frontends vanishes", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.routed(ready, ready)
+			e.sees(&server{pool: "p", replica: "front-2", tier: "frontend"}, vanishes)
+		}},
+		{name: "the only frontend drains, and its successor loads for five minutes", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.routed(ready.becomes(0, "draining").becomes(1, ""), ready)
+			e.sees(&server{pool: "p", replica: "front-2", tier: "frontend"}, stays("").becomes(6, "ready"))
+			e.sees(&server{pool: "p", replica: "front-2"}, stays("").becomes(1, "unknown").becomes(6, ""))
+		}},
+		{name: "the exporter of a pool with a frontend restarts", build: func(f *fleet) {
+			later := ready.becomes(1, "unknown").becomes(2, "ready")
+			f.exporter("e", between(0, 1, 0, up)).routed(later, later)
+		}},
+		{name: "the node of the only frontend dies with its sidecar, which is evicted later", build: func(f *fleet) {
+			e := f.exporter("front", from(5, absent, from(0, 0, up)))
+			e.has("p", up)
+			e.sees(&server{pool: "p", replica: "front", tier: "frontend"}, ready)
+			for i := range 4 {
+				e := f.exporter(fmt.Sprint("worker-", i), up)
+				e.has("p", up)
+				e.sees(&server{pool: "p", replica: strconv.Itoa(i), tier: "worker"}, ready)
+			}
+		}, pages: map[string]int{"LLMPoolDown": 8}},
+		{name: "the shard that has the only frontend of a pool is down", build: func(f *fleet) {
+			for i, tier := range []string{"frontend", "worker"} {
+				e := f.exporter(fmt.Sprint("s", i), from(0, float64(i), up))
+				e.write("trtllm_exporter_shards", map[string]string{"shard": strconv.Itoa(i)}, always(2))
+				e.has("p", up)
+				e.sees(&server{pool: "p", replica: tier, tier: tier}, ready)
+			}
+		}, pages: map[string]int{"LLMShardMissing": 4}, tickets: []string{"LLMExporterUnhealthy"}},
+		{name: "one exporter of a pair no longer finds the only frontend", build: func(f *fleet) {
+			f.exporter("a", up).routed(ready, ready)
+			f.exporter("b", up).routed(vanishes, ready)
+		}},
+		{
+			name:    "all replicas drain, and do not end",
+			build:   func(f *fleet) { f.exporter("e", up).pool("p", 3, ready.becomes(0, "draining")) },
+			pages:   map[string]int{"LLMPoolDown": 33},
+			tickets: []string{"LLMReplicaNotUp"},
+		},
+		{
+			name:  "one of two models is loaded anew everywhere, which does not end",
+			build: func(f *fleet) { f.exporter("e", up).reloads(1 << 20) },
+			pages: map[string]int{"LLMModelDown": 24},
+		},
+		{
+			name: "one of two models is loaded anew everywhere, for half an hour, as the budget allows",
+			build: func(f *fleet) {
+				e := f.exporter("e", up)
+				e.allows("p", 3600)
+				e.reloads(30)
+			},
+		},
+	}
+}
+
+// reloads adds a pool of which all replicas load a model for some minutes.
+func (e *exporter) reloads(minutes int) {
+	for _, s := range e.pool("p", 3, ready) {
+		loading := between(0, minutes, 1, always(0))
+		e.write("llm_server_model_state", s.labels("model_id", "b", "model", "b", "state", "loading"), loading)
+		e.write("llm_server_model_state", s.labels("model_id", "b", "model", "b", "state", "ready"),
+			func(step int) float64 { return 1 - loading(step) })
+	}
 }
 
 // rollouts returns histories of pools whose replicas are replaced, or that have roles.

@@ -518,6 +518,32 @@ func scenarios() []scenario {
 			s := e.pool("p", 1, ready)[0]
 			e.write("llm_server_canary_success", s.labels("model_id", "m"), from(0, 0, always(1)))
 		}, tickets: []string{"LLMCanaryFailing"}},
+		{name: "one of four is overloaded, so that its canary waits behind others", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			for _, s := range e.pool("p", 3, ready) {
+				e.write("llm_server_saturated", s.labels("model_id", "m"), always(0))
+			}
+			s := &server{pool: "p", replica: "fourth"}
+			e.sees(s, ready)
+			// Its saturation comes and goes, as its batch does.
+			e.write("llm_server_saturated", s.labels("model_id", "m"), func(step int) float64 {
+				if step >= 0 && step%(2*minute) < minute {
+					return 1
+				}
+				return 0
+			})
+			e.write("llm_server_canary_success", s.labels("model_id", "m"), from(1, 0, always(1)))
+		}},
+		{name: "one of four is overloaded, and then answers nobody", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			for _, s := range e.pool("p", 3, ready) {
+				e.write("llm_server_saturated", s.labels("model_id", "m"), always(0))
+			}
+			s := &server{pool: "p", replica: "fourth"}
+			e.sees(s, ready.becomes(10, "canary_failing"))
+			e.write("llm_server_saturated", s.labels("model_id", "m"), from(0, 1, always(0)))
+			e.write("llm_server_canary_success", s.labels("model_id", "m"), from(10, 0, always(1)))
+		}, pages: map[string]int{"LLMReplicaBroken": 14}},
 		{name: "the canary of one of four fails, and nobody else asks", build: func(f *fleet) {
 			e := f.exporter("e", up)
 			e.pool("p", 3, ready)
@@ -575,6 +601,11 @@ func scenarios() []scenario {
 			build: func(f *fleet) { f.exporter("e", from(0, absent, up)).pool("p", 3, ready) },
 			pages: map[string]int{"LLMExporterAbsent": 15},
 		},
+		{name: "the label of a cluster changes", build: func(f *fleet) {
+			f.exporter("renamed", from(0, absent, up)).pool("p", 3, ready)
+			f.cluster += "-later"
+			f.exporter("renamed", from(0, 1, always(absent))).pool("p", 3, ready)
+		}},
 		{name: "one exporter of a pair is down", build: func(f *fleet) {
 			f.exporter("a", up).pool("p", 3, ready)
 			f.exporter("b", from(0, 0, up)).pool("p", 3, ready)

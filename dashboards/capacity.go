@@ -107,8 +107,8 @@ func capacity() Dashboard {
 					graph("Free KV cache tokens", "Tokens that still fit into the KV caches of a pool. Near zero: "+
 						"shorten contexts, use a smaller KV type, or add replicas.",
 						"short", []query{
-							{pool("kv_cache_free_tokens:sum"), "{{pool_id}} {{model_id}} free"},
-							{pool("kv_cache_capacity_tokens:sum"), "{{pool_id}} {{model_id}} capacity"},
+							{ofEngines("llm_server_kv_cache_free_tokens"), "{{pool_id}} {{model_id}} free"},
+							{ofEngines("llm_server_kv_cache_capacity_tokens"), "{{pool_id}} {{model_id}} capacity"},
 						}),
 					graph(
 						"Paused requests",

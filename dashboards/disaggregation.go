@@ -22,24 +22,28 @@ func disaggregation() Dashboard {
 	}
 }
 
-// byTier returns a recorded quantity of pools, by tier.
-func byTier(name string) string {
-	return "pool_tier:llm_server_" + name + "{" + poolMatchers + "}"
+// tiers returns what a join adds to the label tier of a replica: nothing.
+func tiers(matchers ...string) string {
+	serving := maxBy("pool_id, replica_id, tier", "pool_tier_replica:llm_server_serving:max", targetMatchers, matchers...)
+	return " + on (pool_id, replica_id) group_left (tier) 0 * " + serving
 }
 
-// phaseMean returns the mean time of a phase of requests, by pool and tier.
-func phaseMean(phase string) string {
-	recorded := func(suffix string) string { return byTier("request_" + phase + "_seconds_" + suffix + ":rate") }
-	return recorded("sum") + " / (" + recorded("count") + " > 0)"
+// byTier sums a quantity of replicas by pool and tier, and more labels.
+func byTier(replicas, more string) string { return total("pool_id, tier"+more, replicas+tiers()) }
+
+// ofReplicas returns a recorded quantity of replicas, by pool and tier.
+func ofReplicas(name string) string {
+	return byTier("pool_replica:llm_server_"+name+"{"+targetMatchers+"}", "")
 }
 
 // transferSpeed returns the bytes per second of a transfer, by pool and tier.
 func transferSpeed() string {
-	return byTier("kv_cache_transfer_bytes:rate") + " / (" + byTier("kv_cache_transfer_seconds:rate") + " > 0)"
+	return ofReplicas("kv_cache_transfer_bytes:rate") + " / (" + ofReplicas("kv_cache_transfer_seconds:rate") + " > 0)"
 }
 
+// failedTransfers returns the failed transfers per second, by pool, tier and reason.
 func failedTransfers() string {
-	return "pool_tier_reason:llm_server_kv_cache_transfer_failures:rate{" + poolMatchers + "}"
+	return byTier("pool_replica_reason:llm_server_kv_cache_transfer_failures:rate{"+targetMatchers+"}", ", reason")
 }
 
 // routing returns the requests that wait in a router, by pool and model.
@@ -53,7 +57,7 @@ const tierLegend = "{{pool_id}} {{tier}}"
 func wayOfRequest() row {
 	slowest := func(title, phase, description string) Panel {
 		return stat(title, "Longest mean of a pool or tier. "+description, seconds,
-			query{"max(" + phaseMean(phase) + ")", ""}, sparkline)
+			query{"max(" + phaseMean("pool_id, tier", phase) + ")", ""}, sparkline)
 	}
 	return section("Steps",
 		sideBySide(4,
@@ -74,13 +78,13 @@ func wayOfRequest() row {
 		sideBySide(9, graph("Mean time by step", "Queue, prefill and decode per request, by pool and tier. One "+
 			"grew: open its row below. Prefill servers show hardly any decode, decode servers hardly any prefill.",
 			seconds, []query{
-				{phaseMean("queue"), tierLegend + " queue"},
-				{phaseMean("prefill"), tierLegend + " prefill"},
-				{phaseMean("decode"), tierLegend + " decode"},
+				{phaseMean("pool_id, tier", "queue"), tierLegend + " queue"},
+				{phaseMean("pool_id, tier", "prefill"), tierLegend + " prefill"},
+				{phaseMean("pool_id, tier", "decode"), tierLegend + " decode"},
 			}),
 			graph("Serving replicas by tier", "Replicas that serve, by pool and tier. Zero of a tier: no request is "+
 				"answered, though the others serve.",
-				"none", []query{{byTier("replicas_serving:sum"), tierLegend}}, stepLines)))
+				"none", []query{{"pool_tier:llm_server_replicas_serving:sum{" + poolMatchers + "}", tierLegend}}, stepLines)))
 }
 
 func frontends() row {
@@ -117,10 +121,10 @@ func prefillServers() row {
 	return section("Prefill",
 		sideBySide(8, graph("Waiting by tier", "Known waiting requests, with those that wait for the other server or "+
 			"for their KV cache. Only prefill grows: add prefill servers. Only decode grows: add decode servers.",
-			"short", []query{{byTier("queue_depth:sum"), tierLegend}}),
+			"short", []query{{byTier(each("llm_server_queue_depth"), ""), tierLegend}}),
 			graph("Mean prefill by tier", "From the first iteration to the first token; of an orchestrator, the whole "+
 				"answer of a prefill server. Growing without a queue: longer prompts or fewer hits.",
-				seconds, []query{{phaseMean("prefill"), tierLegend}}),
+				seconds, []query{{phaseMean("pool_id, tier", "prefill"), tierLegend}}),
 			graph("Prompt tokens by pool", "Prompt tokens per second, hits included. Growing without more requests: "+
 				"prompts became longer.",
 				tokens, []query{{pool("prompt_tokens:rate"), "{{pool_id}} {{model_id}}"}})))
@@ -159,13 +163,13 @@ func transfers() row {
 	return section("Transfer",
 		sideBySide(8, graph("Transferred KV caches", "Bytes per second between servers. Zero while both tiers have "+
 			"requests: decode servers compute prompts themselves, or nothing arrives.",
-			"binBps", []query{{byTier("kv_cache_transfer_bytes:rate"), tierLegend}}),
+			"binBps", []query{{ofReplicas("kv_cache_transfer_bytes:rate"), tierLegend}}),
 			graph("Transfer speed by tier", "Bytes per second of a transfer. SGLang's time begins with the last part "+
 				"of the prompt, so it is a lower bound. Falling: check the link between the servers.",
 				"binBps", []query{{transferSpeed(), tierLegend}}),
 			graph("Transfers under way", "Mean number of transfers at a time: their time per second. Growing at the "+
 				"same load: they became slow.",
-				"short", []query{{byTier("kv_cache_transfer_seconds:rate"), tierLegend}})),
+				"short", []query{{ofReplicas("kv_cache_transfer_seconds:rate"), tierLegend}})),
 		sideBySide(8, graph("Failed transfers by reason", "bootstrap: before the transfer, check the address of the "+
 			"other server; transfer, receive: on the way, check the link; notification: it arrived untold; expired: "+
 			"nobody fetched it in time, decode servers are full or gone.",
@@ -173,26 +177,27 @@ func transfers() row {
 			graph("Transfer time per disaggregated request", "As Triton counts both. Growing: check the link between "+
 				"prefill and decode servers.",
 				seconds, []query{{
-					byTier("kv_cache_transfer_seconds:rate") + " / (" + byTier("disaggregated_requests:rate") + " > 0)",
+					ofReplicas("kv_cache_transfer_seconds:rate") + " / (" + ofReplicas("disaggregated_requests:rate") + " > 0)",
 					tierLegend,
 				}})))
 }
 
 func decodeServers() row {
+	fullest := "max by (pool_id, tier) (" + each("llm_server_kv_cache_utilization_ratio") + tiers(`tier!="frontend"`) + ")"
 	gap := poolHistogram("pool_id, model_id", "inter_token_latency_seconds")
 	return section("Decode",
 		sideBySide(8, graph("Running by tier", "Requests in the batches. Decode at its limit while prefill waits for "+
 			"it: add decode servers.",
-			"short", []query{{byTier("requests_running:sum"), tierLegend}}),
+			"short", []query{{byTier(each("llm_server_requests_running"), ""), tierLegend}}),
 			graph("Mean decode by tier", "From the first to the last token; of an orchestrator, the whole answer of a "+
 				"decode server. Growing with the same answers: the batch is large.",
-				seconds, []query{{phaseMean("decode"), tierLegend}}),
+				seconds, []query{{phaseMean("pool_id, tier", "decode"), tierLegend}}),
 			graph("Time between tokens at the frontend, p95", "p95 ≤ is the lowest histogram bound, p95 > the highest "+
 				"one. Above your objective: the batches of decode servers are large.",
 				seconds, append(gap.queries("95"), objectiveLine("itl")))),
 		sideBySide(8, graph("Fullest KV cache by tier", "Highest utilization of a replica. Decode near 1: transfers "+
 			"wait for room, and expire.",
-			ratio, []query{{byTier("kv_cache_utilization_ratio:max"), tierLegend}},
+			ratio, []query{{fullest, tierLegend}},
 			thresholds("green", 0.85, "orange", 0.95, "red"), thresholdLines, atMost(1)),
 			graph("Generated tokens by pool", "Generated tokens per second. Falling at the same requests: see Mean "+
 				"decode by tier.",

@@ -2,13 +2,34 @@ package dashboards_test
 
 import (
 	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
 )
 
 // TestDisaggregatedRequestsAreFollowed shows each kind of disaggregated serving on the dashboard.
 func TestDisaggregatedRequestsAreFollowed(t *testing.T) {
 	t.Parallel()
-	testNumbers(t, disaggregated())
+	all := disaggregated()
+	for i := range all {
+		all[i].serve()
+	}
+	testNumbers(t, all)
+}
+
+// serve adds that all replicas of the series are ready.
+func (n *number) serve() {
+	states := make(map[string]float64)
+	for _, series := range slices.Concat(slices.Collect(maps.Keys(n.series)), slices.Collect(maps.Keys(n.grows))) {
+		labels := regexp.MustCompile(`(pool_id|replica_id|tier|instance)="[^"]*"`).FindAllString(series, -1)
+		states["llm_server_state{state=\"ready\","+strings.Join(labels, ",")+"}"] = 1
+	}
+	if n.series == nil {
+		n.series = make(map[string]float64)
+	}
+	maps.Copy(n.series, states)
 }
 
 // of returns a series of a replica.
@@ -56,8 +77,8 @@ func disaggregated() []number {
 				of("kv_cache_transfer_failures_total", "vllm", "a", "decode-0", `,reason="receive"`):  15,
 			},
 			shows: map[string]float64{
-				`pool_tier_reason:llm_server_kv_cache_transfer_failures:rate{pool_id="a",tier="prefill",reason="expired"}`: 3,
-				`pool_tier_reason:llm_server_kv_cache_transfer_failures:rate{pool_id="a",tier="decode",reason="receive"}`:  1,
+				`{pool_id="a",tier="prefill",reason="expired"}`: 3,
+				`{pool_id="a",tier="decode",reason="receive"}`:  1,
 			},
 		},
 		{
@@ -77,18 +98,20 @@ func disaggregated() []number {
 				of("requests_running", "dynamo", "a", "decode-worker", worker):  7,
 			},
 			shows: map[string]float64{
-				`pool_tier:llm_server_requests_running:sum{pool_id="a",tier="frontend"}`: 9,
-				`pool_tier:llm_server_requests_running:sum{pool_id="a",tier="prefill"}`:  2,
-				`pool_tier:llm_server_requests_running:sum{pool_id="a",tier="decode"}`:   7,
+				`{pool_id="a",tier="frontend"}`: 9,
+				`{pool_id="a",tier="prefill"}`:  2,
+				`{pool_id="a",tier="decode"}`:   7,
 			},
 		},
 		{
 			name: "a pair of exporters counts what runs once", panel: "Running by tier",
 			series: map[string]float64{
-				of("requests_running", "vllm", "a", "decode-0", `,instance="a"`): 7,
-				of("requests_running", "vllm", "a", "decode-0", `,instance="b"`): 7,
+				of("requests_running", "vllm", "a", "decode-0", `,instance="a"`):  7,
+				of("requests_running", "vllm", "a", "decode-0", `,instance="b"`):  7,
+				of("requests_running", "vllm", "a", "prefill-0", `,instance="a"`): 2,
+				of("requests_running", "vllm", "a", "prefill-0", `,instance="b"`): 2,
 			},
-			shows: map[string]float64{`pool_tier:llm_server_requests_running:sum{pool_id="a",tier="decode"}`: 7},
+			shows: map[string]float64{`{pool_id="a",tier="decode"}`: 7, `{pool_id="a",tier="prefill"}`: 2},
 		},
 		{
 			name: "trtllm-serve: fewer requests reach decode than prefill", panel: "Requests sent to a stage",

@@ -98,7 +98,7 @@ var noDataTexts = []struct{ pattern, text string }{
 			"duration is under Phases.",
 	},
 	{
-		`pool_tier:llm_server_request_(queue|prefill|decode)`,
+		`tier\) \(pool_tier_model:llm_server_request_`,
 		"No phases: no request completed in this time range, or the servers do not expose them. trtllm-serve, its " +
 			"orchestrator and vLLM do; Dynamo workers and SGLang expose the queue alone. Or Prometheus has not " +
 			"loaded the rules.",

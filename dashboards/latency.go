@@ -189,9 +189,16 @@ func percentileRow(title, slo, name, advice string) row {
 				seconds, distribution(name))))
 }
 
+// meanOfRequests returns the mean of a quantity of replicas by pool and model, weighted by their requests.
+func meanOfRequests(quantity string) string {
+	requests := sumBy(ofEngine, ofEntry, "llm_server_requests_per_second{"+modelMatchers+"}")
+	return total("pool_id, model_id", quantity+" * "+requests) +
+		" / (" + total("pool_id, model_id", requests+" and "+quantity) + " > 0)"
+}
+
 func phases() row {
 	phase := func(name, legend string) query {
-		return query{poolMean("request_" + name + "_seconds"), "{{pool_id}} {{model_id}} " + legend}
+		return query{phaseMean("pool_id, model_id", name), "{{pool_id}} {{model_id}} " + legend}
 	}
 	first := newHistogram(
 		"pool_id, model",
@@ -219,13 +226,13 @@ func phases() row {
 				"the parts below. Absent for streaming Triton models, whose durations end when a request is "+
 				"handed over.",
 				seconds, []query{{
-					meanDuration("pool_id, model_id") + " or " + poolMean("request_duration_seconds"),
+					meanDuration("pool_id, model_id") + " or " + poolHistogram("pool_id, model_id", "request_duration_seconds").mean,
 					"{{pool_id}} {{model_id}}",
 				}}),
 			graph("Time per output token (estimate)", "For Triton, which does not expose it: mean duration minus "+
 				"mean time to first token, divided by mean length. Rough; look at the trend.",
 				seconds, []query{{
-					pool("time_per_output_token_average_seconds_estimate:avg"),
+					meanOfRequests(each("llm_server_time_per_output_token_average_seconds_estimate")),
 					"{{pool_id}} {{model_id}} estimate",
 				}})),
 		sideBySide(9, graph("Queue time by Triton model", "Mean time in Triton's own queue. Above zero for "+

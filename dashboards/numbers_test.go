@@ -75,6 +75,15 @@ func dynamo() map[string]float64 {
 func numbers() []number {
 	return []number{
 		{
+			name: "free tokens are those of workers, which their frontend repeats", panel: "Free KV cache tokens",
+			series: map[string]float64{
+				of("kv_cache_free_tokens", "dynamo", "dyn", "front", `,tier="frontend"`): 9000,
+				of("kv_cache_free_tokens", "dynamo", "dyn", "w0", `,tier="worker"`):      4000,
+				of("kv_cache_free_tokens", "dynamo", "dyn", "w1", `,tier="worker"`):      4000,
+			},
+			shows: map[string]float64{`{pool_id="dyn",model_id="m"}`: 8000},
+		},
+		{
 			name: "failed requests are relative to the allowed share, or to one percent", panel: "Pools", query: 13,
 			series: map[string]float64{
 				`pool_model_class:llm_server_requests_not_ok:rate{pool_id="strict",model_id="m",class="server"}`: 5,

@@ -24,7 +24,7 @@ type histogram struct {
 // different buckets: a sum over models keeps only the bounds that all of them have.
 func poolHistogram(by, name string) histogram {
 	h, byModel := histogram{by: by, legend: "{{pool_id}} {{model_id}}"}, strings.Contains(by, "model_id")
-	h.mean = total(by, pool(name+"_sum:rate")) + " / (" + total(by, pool(name+"_count:rate")) + " > 0)"
+	h.mean = total(by, pool(name+"_sum:rate")) + " / (" + total(by, pool(name+"_bucket:rate", `le="+Inf"`)) + " > 0)"
 	h.buckets = func(matchers ...string) string {
 		recorded := func(more ...string) string { return pool(name+"_bucket:rate", append(more, matchers...)...) }
 		le := union("le", by)

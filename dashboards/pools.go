@@ -39,6 +39,11 @@ func fromEngines(expr func(tier string) string) string {
 	)
 }
 
+// ofEngines sums a family about models over the replicas of each pool that execute requests.
+func ofEngines(name string) string {
+	return sumBy("pool_id, model_id", ofEngine, fromEngines(modelFamily(name)))
+}
+
 func classRatio(by, class string) string {
 	return total(
 		by,
@@ -49,8 +54,18 @@ func classRatio(by, class string) string {
 	) + " > 0)"
 }
 
+// poolMean returns the recorded mean of a quantity of requests, by pool and model.
 func poolMean(name string) string {
-	return poolHistogram("pool_id, model_id", name).mean
+	return pool(name+"_sum:rate") + " / (" + pool(name+"_count:rate") + " > 0)"
+}
+
+// phaseMean returns the mean time of a phase of requests, by labels.
+func phaseMean(by, phase string) string {
+	recorded := func(suffix string) string {
+		name := "pool_tier_model:llm_server_request_" + phase + "_seconds_" + suffix + ":rate"
+		return total(by, name+"{"+poolModelMatchers+"}")
+	}
+	return recorded("sum") + " / (" + recorded("count") + " > 0)"
 }
 
 // meanDuration returns the mean duration of requests to entry models, by labels.

@@ -54,7 +54,7 @@ func (s *stack) requireKinds(t *testing.T) {
 	for _, rule := range []string{
 		"pool_model:llm_server_generation_tokens:rate",
 		"pool_model:llm_server_prompt_tokens:rate", "pool_model:llm_server_requests_running:sum",
-		"pool_model:llm_server_kv_cache_utilization_ratio:max", "pool_model:llm_server_kv_cache_capacity_tokens:sum",
+		"pool_model:llm_server_kv_cache_utilization_ratio:max",
 	} {
 		// At a given moment nothing may be running.
 		require.Positive(t, s.one(t, "max_over_time("+rule+selector+"[20s])"), rule)
