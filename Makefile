@@ -155,6 +155,12 @@ LIVE = TRTLLM_EXPORTER_BIN=$(EXPORTER) PROMETHEUS=$(TOOLS)/prometheus ALERTMANAG
 panel-truth: build $(TOOLS)/prometheus $(TOOLS)/alertmanager ## Compare panels with the truth of simulated servers, and list empty panels.
 	$(LIVE) -run '^(TestPanelsMatchTruth|TestEmptyPanelsHaveReasons)$$' -timeout 20m ./alerts/live/
 
+# It takes about a minute of processor time for each day of a topology, so `ci` does not run it.
+DAYS ?= 7
+
+week: $(TOOLS)/promtool ## Play DAYS (7) of healthy fleets of every topology through the rules: no alert may fire. An hour.
+	WEEK=$(DAYS) $(GO) test $(VET) -count=1 -timeout 0 -v -run '^TestHealthyFleetsAreSilentForAWeek$$' ./alerts
+
 pages: build $(TOOLS)/prometheus $(TOOLS)/alertmanager ## List how long alerts take to reach a webhook, and which ones when a pair, shards, sidecars or a tier fail.
 	$(LIVE) -run '^(TestPagesArriveInTime|TestTopologiesPageOnce)$$' -parallel 4 -timeout 20m ./alerts/live/
 
