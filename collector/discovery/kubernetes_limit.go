@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"reflect"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,12 +21,14 @@ import (
 // times their size, but at least minList and at most maxList bytes.
 const listShare, minList, maxList = 16, 4 << 20, 256 << 20
 
-// listPause is how long a list is not requested after it was too large. For one that is streamed, the client
-// itself makes no pause.
+// listPause is how long a list is not requested after it or its changes were too large. For one that is
+// streamed, the client itself makes no pause.
 const listPause = 10 * time.Second
 
-// limitLists limits what the lists of a source in Kubernetes take. Its client keeps all objects of a list,
-// however many an API server sends. It says why a list fails, except one that is streamed: then refused is called.
+// limitLists limits what the lists of a source in Kubernetes take. Its client keeps all objects of a list and
+// of the changes to it, however many an API server sends. Changes that are larger than a list may be lead to a
+// new one, in place of what the client has. It says why a list fails, except one that is streamed: then refused
+// is called.
 func limitLists(d promdiscovery.Discoverer, refused func(error)) error {
 	client := clientOf(d)
 	if client == nil || client.Transport == nil {
@@ -65,15 +68,22 @@ type listLimiter struct {
 
 // list is what is known of a list.
 type list struct {
-	// taken is the size of its parts so far, notBefore when it may be requested again.
+	// taken is the size of its parts so far, changed that of the changes to it, notBefore when it may be
+	// requested again.
 	taken     atomic.Int64
+	changed   atomic.Int64
 	notBefore atomic.Pointer[time.Time]
 }
 
-// RoundTrip implements http.RoundTripper. An answer that streams the changes to a list may be of any size.
+// RoundTrip implements http.RoundTripper.
 func (l *listLimiter) RoundTrip(r *http.Request) (*http.Response, error) {
 	found, _ := l.lists.LoadOrStore(r.URL.Path, new(list))
 	of := found.(*list) // The map holds nothing else.
+	query := r.URL.Query()
+	watches, begins := query.Get("watch") != "", query.Get("sendInitialEvents") == "true"
+	if watches && !begins && of.changed.Load() > l.limit {
+		return expired(r), nil
+	}
 	if err := of.wait(r.Context()); err != nil {
 		return nil, err
 	}
@@ -81,16 +91,29 @@ func (l *listLimiter) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	query := r.URL.Query()
-	watches, begins := query.Get("watch") != "", query.Get("sendInitialEvents") == "true"
-	if watches && !begins && resp.StatusCode == http.StatusOK {
-		return resp, nil
-	}
-	if query.Get("continue") == "" {
+	if query.Get("continue") == "" && (begins || !watches) {
 		of.taken.Store(0)
+		of.changed.Store(0)
 	}
-	resp.Body = &listBody{ReadCloser: resp.Body, limiter: l, list: of, watches: watches}
+	resp.Body = &listBody{
+		ReadCloser: resp.Body,
+		limiter:    l,
+		list:       of,
+		watches:    watches,
+		complete:   watches && !begins && resp.StatusCode == http.StatusOK,
+	}
 	return resp, nil
+}
+
+// expired is what an API server answers that does not know any more what has changed: the client lists again.
+func expired(r *http.Request) *http.Response {
+	const status = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}`
+	return &http.Response{
+		StatusCode: http.StatusGone,
+		Header:     http.Header{"Content-Type": {"application/json"}},
+		Body:       io.NopCloser(strings.NewReader(status)),
+		Request:    r,
+	}
 }
 
 // wait waits until the list may be requested.
@@ -107,6 +130,9 @@ func (l *list) wait(ctx context.Context) error {
 	}
 }
 
+// pause keeps the list from being requested for a while.
+func (l *list) pause() { l.notBefore.Store(new(time.Now().Add(listPause))) }
+
 // listBody is a part of a list. One that watches goes on with changes.
 type listBody struct {
 	io.ReadCloser
@@ -114,18 +140,26 @@ type listBody struct {
 	limiter *listLimiter
 	list    *list
 	watches bool
-	// complete is true once all objects of a list came that goes on, last what came last before.
+	// complete is true once all objects of the list came, and only changes follow; last is what came last before.
 	complete bool
 	last     []byte
 }
 
 func (b *listBody) Read(into []byte) (int, error) {
-	if !b.complete && b.list.taken.Load() > b.limiter.limit {
-		return 0, b.refuse() // Alone, because a decoder forgets an error that comes with the end of a value.
+	switch { // An error comes alone, because a decoder forgets one that comes with the end of a value.
+	case b.complete && b.list.changed.Load() > b.limiter.limit:
+		b.list.pause()
+		return 0, io.EOF
+	case !b.complete && b.list.taken.Load() > b.limiter.limit:
+		return 0, b.refuse()
 	}
 	n, err := b.ReadCloser.Read(into)
+	if b.complete {
+		b.list.changed.Add(int64(n))
+		return n, err
+	}
 	b.list.taken.Add(int64(n))
-	if b.watches && !b.complete {
+	if b.watches {
 		b.lookForEnd(into[:n])
 	}
 	return n, err
@@ -134,7 +168,7 @@ func (b *listBody) Read(into []byte) (int, error) {
 func (b *listBody) refuse() error {
 	err := fmt.Errorf("the list has more than %d bytes, which is all that the memory limit allows for; name "+
 		"namespaces or selectors, or raise the memory limit", b.limiter.limit)
-	b.list.notBefore.Store(new(time.Now().Add(listPause)))
+	b.list.pause()
 	if b.watches {
 		b.limiter.refused(err)
 	}

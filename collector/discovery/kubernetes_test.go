@@ -202,6 +202,40 @@ func TestListsWithoutEndAreRefused(t *testing.T) {
 	require.Eventually(t, all(func(s *target.Source) bool { return s.Targets == 1 }), time.Minute, 10*time.Millisecond)
 }
 
+// An API server that adds pods without end takes no more memory than a list may: its list is read again, in place
+// of what it has added.
+func TestChangesWithoutEndLeadToAnotherList(t *testing.T) {
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(64 << 20))
+	well := &cluster{
+		pods:     map[string]map[string]any{"triton-0": pod("triton-0", "10.2.0.7", "1")},
+		watchers: map[chan map[string]any]bool{},
+	}
+	var healed atomic.Bool
+	var sent atomic.Int64
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if query := r.URL.Query(); healed.Load() || query.Get("watch") == "" || query.Get("sendInitialEvents") == "true" {
+			well.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		events := json.NewEncoder(&counted{w, &sent})
+		for i, err := 0, error(nil); err == nil; i++ {
+			name := fmt.Sprintf("triton-%d-%s", i+1, strings.Repeat("x", 10_000))
+			err = events.Encode(map[string]any{"type": "ADDED", "object": pod(name, "10.2.0.8", "1")})
+		}
+	}))
+	t.Cleanup(srv.Close)
+	m := watchCluster(t, clientLogger, []string{"pod"}, srv.URL)
+	targets := func(enough func(int) bool) func() bool {
+		return func() bool { return enough(m.Sources()[0].Targets) }
+	}
+	require.Eventually(t, targets(func(n int) bool { return n > 1 }), time.Minute, 5*time.Millisecond)
+	healed.Store(true)
+	require.Eventually(t, targets(func(n int) bool { return n == 1 }), time.Minute, 10*time.Millisecond, "they are listed again")
+	require.Less(t, sent.Load(), int64(20<<20), "bytes that were read")
+	require.Empty(t, m.Sources()[0].LastError, "nothing is wrong with the list")
+}
+
 // counted counts what is written.
 type counted struct {
 	io.Writer
