@@ -76,7 +76,7 @@ func keys(block reflect.Value, path string, do func(path string, key reflect.Val
 func TestEveryPoolKeyHasAnEffect(t *testing.T) {
 	c, err := collector.New(collector.Options{
 		Logger:     slog.New(slog.DiscardHandler),
-		Store:      &snapshot.Store{},
+		Store:      snapshot.NewStore(),
 		Registerer: prometheus.NewRegistry(),
 	})
 	require.NoError(t, err)

@@ -44,6 +44,8 @@ type task struct {
 	next    time.Duration
 	started bool
 	due     func(missed uint64, b *lane.Batch)
+	// at is its place in the list of tasks, negative once it is removed.
+	at int
 }
 
 // add adds a task, which is due at a fixed offset of each interval given by its key, and for the
@@ -57,6 +59,7 @@ func (s *scheduler) add(key string, interval, soon time.Duration, due func(misse
 		due:      due,
 	}
 	s.mu.Lock()
+	t.at = len(s.tasks)
 	s.tasks = append(s.tasks, t)
 	earlier := t.next < s.next
 	s.mu.Unlock()
@@ -73,11 +76,14 @@ func (s *scheduler) add(key string, interval, soon time.Duration, due func(misse
 func (s *scheduler) remove(t *task) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if i := slices.Index(s.tasks, t); i >= 0 {
-		last := len(s.tasks) - 1
-		s.tasks[i], s.tasks[last] = s.tasks[last], nil
-		s.tasks = s.tasks[:last]
+	if t.at < 0 {
+		return
 	}
+	last := len(s.tasks) - 1
+	moved := s.tasks[last]
+	s.tasks[t.at], moved.at = moved, t.at
+	s.tasks[last] = nil
+	s.tasks, t.at = s.tasks[:last], -1
 }
 
 // run starts tasks that are due until ctx is done, then waits for running tasks.

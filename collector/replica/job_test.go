@@ -2,6 +2,7 @@ package replica
 
 import (
 	"context"
+	"io"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -122,6 +123,30 @@ func TestConcurrentStartsAreLimited(t *testing.T) {
 		)
 		second.due()
 		require.Equal(t, 2, second.count("/metrics"))
+	})
+}
+
+// A list of targets of which most never answer keeps those that answer waiting for nothing.
+func TestTargetsThatNeverAnsweredWaitForEachScrape(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		starts := scrape.NewStarts(1)
+		limit := func(_ *target.Target, p *Pool) { p.Starts = starts }
+		dead, slow := tritonAnswers(), tritonAnswers()
+		dead.failed = &scrape.Error{Reason: scrape.ReasonConnect, Err: io.EOF}
+		slow.pageTakes = never
+		silent, up, hangs := step(t, dead, limit), step(t, tritonAnswers(), limit), step(t, slow, limit)
+		silent.due()
+		up.due()
+		hangs.due()
+		silent.due()
+		up.due()
+		require.Equal(t, []int{1, 2}, []int{silent.count("/metrics"), up.count("/metrics")})
+		silent.after(time.Second / 4)
+		require.Equal(t, 2, silent.count("/metrics"), "it is its turn")
+		silent.change(func(now *answering) { now.failed = nil })
+		silent.due()
+		silent.after(time.Second / 4)
+		require.Equal(t, target.HealthUp, silent.after(0).Health)
 	})
 }
 

@@ -192,12 +192,15 @@ func (r *Replica) Close() {
 	r.jobRuns.Wait()
 }
 
-// scrapeDue runs what is due. The first time, it waits until the replica may start.
+// scrapeDue runs what is due. Until the first page came, it waits each time until the replica may start: what
+// never answered may be any number of targets, and keeps those that answer waiting for nothing.
 func (r *Replica) scrapeDue(ctx context.Context, missed uint64, b *lane.Batch) {
 	switch {
-	case r.status.Scrapes > 0 || r.pool.Starts == nil || r.jobs.releaseStart != nil:
+	case !r.status.LastSuccess.IsZero() || r.pool.Starts == nil || r.jobs.releaseStart != nil:
 		r.runDue(ctx, missed, b)
-	case !r.jobs.start.running:
+	case r.jobs.start.running:
+		r.counters.skipped += min(r.status.Scrapes, 1)
+	default:
 		runJob(r.startJob(ctx, &r.jobs.start), "start", r.awaitStart, func(release func(), _ error) {
 			r.jobs.releaseStart = release
 			r.runDue(ctx, 0, nil)

@@ -3,6 +3,7 @@ package scrape
 import (
 	"context"
 	"maps"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -192,11 +193,15 @@ func (b *Budget) leave(l *lease) bool {
 	return holds
 }
 
-// relieve frees what is idle and, an interval later, what is overdue, until no request waits.
+// relieve frees what is idle and, an interval later, what is overdue, until no request waits. Nothing is
+// overdue while the processors are: those that started are then not late by themselves, and more at once
+// would make all of them later.
 func (b *Budget) relieve() {
 	b.closeIdle()
 	time.AfterFunc(b.interval, func() {
-		if b.reclaim() {
+		yielded := time.Now()
+		runtime.Gosched()
+		if time.Since(yielded) > b.interval || b.reclaim() {
 			b.relieve()
 		}
 	})

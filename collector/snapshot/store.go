@@ -6,6 +6,7 @@ package snapshot
 
 import (
 	"fmt"
+	"maps"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -23,8 +24,10 @@ type Store struct {
 	suspended func() time.Duration
 	fleet     atomic.Pointer[exposition.Block]
 
-	mu    sync.RWMutex
-	slots []*Slot
+	mu    sync.Mutex
+	slots map[string]*Slot
+	// sorted holds the slots sorted by key, nil after a change. Its elements do not change.
+	sorted []*Slot
 }
 
 // NewStore returns an empty store.
@@ -32,7 +35,7 @@ func NewStore() *Store { return NewStoreWithSuspend(suspended) }
 
 // NewStoreWithSuspend is NewStore with a function that returns how long the machine was suspended.
 func NewStoreWithSuspend(suspended func() time.Duration) *Store {
-	return &Store{suspended: suspended}
+	return &Store{suspended: suspended, slots: make(map[string]*Slot)}
 }
 
 // Changes returns a number that changes when a replica is added or removed, fails, or gets
@@ -47,11 +50,10 @@ const minReplicaBytes = 32 << 10
 func (s *Store) Add(t *target.Target) (*Slot, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i, found := s.find(t.Key())
-	if found {
+	if other := s.slots[t.Key()]; other != nil {
 		return nil, fmt.Errorf(
 			"replica %s already exists at %s: give one of the two another replica_id", t.Key(),
-			target.Public(s.slots[i].Target().MetricsURL),
+			target.Public(other.Target().MetricsURL),
 		)
 	}
 	if limit := debug.SetMemoryLimit(-1) / minReplicaBytes; int64(len(s.slots)) >= limit {
@@ -63,7 +65,7 @@ func (s *Store) Add(t *target.Target) (*Slot, error) {
 	slot := &Slot{store: s, key: t.Key()}
 	slot.target.Store(t)
 	slot.current.Store(&Snapshot{})
-	s.slots = slices.Insert(s.slots, i, slot)
+	s.slots[slot.key], s.sorted = slot, nil
 	s.changes.Add(1)
 	return slot, nil
 }
@@ -71,8 +73,9 @@ func (s *Store) Add(t *target.Target) (*Slot, error) {
 // Remove removes the slot. Snapshots published later are ignored.
 func (s *Store) Remove(slot *Slot) {
 	s.mu.Lock()
-	if i, ok := s.find(slot.key); ok && s.slots[i] == slot {
-		s.slots = slices.Delete(s.slots, i, i+1)
+	if s.slots[slot.key] == slot {
+		delete(s.slots, slot.key)
+		s.sorted = nil
 	}
 	s.mu.Unlock()
 	slot.current.Store(&Snapshot{})
@@ -83,39 +86,35 @@ func (s *Store) Remove(slot *Slot) {
 func (s *Store) PublishFleet(b *exposition.Block) { s.fleet.Store(b) }
 
 // Slots returns the current slots sorted by key.
-func (s *Store) Slots() []*Slot {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return slices.Clone(s.slots)
-}
+func (s *Store) Slots() []*Slot { return slices.Clone(s.inOrder()) }
 
 // Slot returns the slot of the replica with the given key, nil if there is none.
 func (s *Store) Slot(key string) *Slot {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if i, ok := s.find(key); ok {
-		return s.slots[i]
-	}
-	return nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.slots[key]
 }
 
-func (s *Store) find(key string) (int, bool) {
-	return slices.BinarySearchFunc(s.slots, key, func(slot *Slot, key string) int {
-		return strings.Compare(slot.key, key)
-	})
+// inOrder returns the slots sorted by key. They are sorted once after any number of changes, so that many
+// replicas that come or go cost no more each than few.
+func (s *Store) inOrder() []*Slot {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.sorted == nil {
+		s.sorted = slices.SortedFunc(maps.Values(s.slots), func(a, b *Slot) int { return strings.Compare(a.key, b.key) })
+	}
+	return s.sorted
 }
 
 // Blocks returns the blocks of the page, sorted by the keys of the replicas. A filter
 // selects replicas; without one, the series about pools come first.
 func (s *Store) Blocks(filter func(*target.Target) bool) []*exposition.Block {
-	suspended := s.suspended()
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	all := make([]*exposition.Block, 0, 4*len(s.slots)+1)
+	suspended, slots := s.suspended(), s.inOrder()
+	all := make([]*exposition.Block, 0, 4*len(slots)+1)
 	if fleet := s.fleet.Load(); fleet != nil && filter == nil {
 		all = append(all, fleet)
 	}
-	for _, slot := range s.slots {
+	for _, slot := range slots {
 		if filter != nil && !filter(slot.Target()) {
 			continue
 		}
