@@ -1,6 +1,7 @@
 package exposition_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -15,6 +16,11 @@ func TestLimits(t *testing.T) {
 	for i := range 65 {
 		many.WriteString("l" + strings.Repeat("x", i) + "=\"1\",")
 	}
+	thousands := strings.Builder{}
+	for i := range 300_000 {
+		fmt.Fprintf(&thousands, "some_label_%d=\"\",", i)
+	}
+	thousands.WriteString(many.String())
 	for _, c := range []struct {
 		name, body string
 		limits     exposition.Limits
@@ -28,6 +34,10 @@ func TestLimits(t *testing.T) {
 		},
 		{"as many samples as allowed", "a 1\nb 1\n", exposition.Limits{Samples: 2}, nil},
 		{"L09 65 labels", "a{" + many.String() + "} 1\n", exposition.DefaultLimits, exposition.ErrLabelLimit},
+		{
+			"more labels than could be compared with each other", "a{" + thousands.String() + "} 1\n",
+			exposition.DefaultLimits, exposition.ErrLabelLimit,
+		},
 		{
 			"L09 a value of 10 KiB", "a{x=\"" + strings.Repeat("v", 10<<10) + "\"} 1\n", exposition.DefaultLimits,
 			exposition.ErrLabelLimit,

@@ -31,6 +31,10 @@ func (s *seriesSplitter) labels(text []byte) (lset labels.Labels, drop string) {
 		drop = s.name(name)
 	}
 	drop = cmp.Or(s.pairs(pairs), drop)
+	slices.Sort(s.names)
+	if count := len(s.names); len(slices.Compact(s.names)) < count {
+		drop = DropInvalidLabels // There is one twice.
+	}
 	s.builder.Sort()
 	return s.builder.Labels(), drop
 }
@@ -66,7 +70,7 @@ func (s *seriesSplitter) name(text []byte) (drop string) {
 // add adds one label, or returns the reason to drop the series. textparse accepts
 // duplicate and invalid label names.
 func (s *seriesSplitter) add(name, value string) (drop string) {
-	if slices.Contains(s.names, name) || !validName(name) {
+	if !validName(name) {
 		return DropInvalidLabels
 	}
 	s.names = append(s.names, name)
