@@ -64,6 +64,9 @@ func repeat(conn net.Conn, answer func(sent string) string) {
 		}
 		sent = max(sent, value)
 	}
+	if sent == "" {
+		sent = "nothing"
+	}
 	_, _ = io.WriteString(conn, answer(sent))
 }
 

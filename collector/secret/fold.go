@@ -2,18 +2,20 @@ package secret
 
 import (
 	"bytes"
+	"encoding/hex"
 	"html"
-	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
 // folded is a text as a reader understands it, however it is spelled: escapes are decoded, letters are
 // lower case, and blanks and controls are left out, since a folded header or a line break may split a
-// secret. Of each byte it knows which part of the text spells it, unless only the bytes were asked for.
+// secret.
 type folded struct {
-	bytes      []byte
-	start, end []int32
+	bytes []byte
+	// ends has where what spells each byte ends in the text, unless only the bytes were asked for.
+	ends []int32
 }
 
 // maxRounds is how many escapes within escapes are decoded, such as those of JSON in a quoted string.
@@ -21,155 +23,111 @@ const maxRounds = 4
 
 // fold folds a text into memory that is reused.
 func (f *folded) fold(text []byte, places bool) {
-	f.bytes = append(f.bytes[:0], text...)
-	f.start, f.end = f.start[:0], f.end[:0]
-	if places {
-		f.start, f.end = slices.Grow(f.start, len(text)), slices.Grow(f.end, len(text))
-		for i := range text {
-			f.start, f.end = append(f.start, int32(i)), append(f.end, int32(i+1))
-		}
+	f.bytes, f.ends = append(f.bytes[:0], text...), f.ends[:0]
+	for i := 1; places && i <= len(text); i++ {
+		f.ends = append(f.ends, int32(i))
 	}
-	for round := 0; round < maxRounds && f.mayEscape() && f.decode(); {
-		round++
+	for round := 0; round < maxRounds && bytes.ContainsAny(f.bytes, escapes) && f.decode(); round++ {
 	}
 	f.squeeze()
 }
 
-// mayEscape reports whether a text has what escapes begin with, which most do not.
-func (f *folded) mayEscape() bool {
-	has := func(b byte) bool { return bytes.IndexByte(f.bytes, b) >= 0 }
-	return has('%') || has('\\') || has('&')
-}
+// escapes are what escapes begin with, which most texts do not have.
+const escapes = `%&\`
 
-// decode decodes one level of escapes in place, and reports whether there were any.
+// decode decodes one level of escapes in place, and reports whether there were any. What they stand for is
+// shorter.
 func (f *folded) decode() (found bool) {
-	n := 0
-	var decoded [utf8.UTFMax]byte
+	to, ends := f.bytes[:0], f.ends[:0]
 	for i := 0; i < len(f.bytes); {
-		size, by := escape(f.bytes[i:], decoded[:0])
-		found = found || size > 0
-		if size == 0 {
-			size, by = 1, append(decoded[:0], f.bytes[i])
-		}
-		for _, b := range by {
-			f.move(n, i, i+size-1, b)
-			n++
+		decoded, size := escape(f.bytes[i:min(i+maxEscape, len(f.bytes))])
+		if found = found || size > 0; size == 0 {
+			decoded, size = string(f.bytes[i:i+1]), 1
 		}
 		i += size
+		to = append(to, decoded...)
+		for range min(len(f.ends), len(decoded)) {
+			ends = append(ends, f.ends[i-1])
+		}
 	}
-	f.cut(n)
+	f.bytes, f.ends = to, ends
 	return found
 }
 
 // squeeze leaves out what separates, and puts the rest in lower case.
 func (f *folded) squeeze() {
-	if len(f.start) == 0 {
-		f.bytes = squeezed(f.bytes)
-		return
-	}
 	n := 0
-	for i, b := range f.bytes {
-		switch {
-		case b <= ' ' || b == '+' || b == 0x7f: // A plus is a blank in a query.
-			continue
-		case 'A' <= b && b <= 'Z':
-			b += 'a' - 'A'
+	for i, end := range f.ends {
+		if !separates(f.bytes[i]) {
+			f.ends[n] = end
+			n++
 		}
-		f.move(n, i, i, b)
-		n++
 	}
-	f.cut(n)
-}
-
-// squeezed is squeeze for bytes whose places nobody asks for.
-func squeezed(text []byte) []byte {
-	n := 0
-	for _, b := range text {
-		if b <= ' ' || b == '+' || b == 0x7f {
+	f.ends, n = f.ends[:n], 0
+	for _, b := range f.bytes {
+		if separates(b) {
 			continue
 		}
 		if 'A' <= b && b <= 'Z' {
 			b += 'a' - 'A'
 		}
-		text[n] = b
+		f.bytes[n] = b
 		n++
 	}
-	return text[:n]
-}
-
-// move sets byte n, which the bytes from first to last spell.
-func (f *folded) move(n, first, last int, b byte) {
-	f.bytes[n] = b
-	if len(f.start) > 0 {
-		f.start[n], f.end[n] = f.start[first], f.end[last]
-	}
-}
-
-func (f *folded) cut(n int) {
 	f.bytes = f.bytes[:n]
-	if len(f.start) > 0 {
-		f.start, f.end = f.start[:n], f.end[:n]
-	}
 }
 
-// escape decodes the escape that a text begins with, as in URLs, JSON, Go's quotes, labels and HTML. It
-// returns its size, 0 if there is none, and what it stands for, which is never longer.
-func escape(text, into []byte) (size int, decoded []byte) {
-	switch {
-	case text[0] == '%':
-		return hexadecimal(text, 1, 2, into)
-	case text[0] == '&':
-		return entity(text, into)
-	case text[0] != '\\' || len(text) < 2:
-		return 0, nil
+// separates reports whether a byte is a blank or a control. A plus is a blank in a query.
+func separates(b byte) bool { return b <= ' ' || b == '+' || b == 0x7f }
+
+// place returns where the part of the text begins and ends that spells bytes.
+func (f *folded) place(text []byte, from, to int) (start, end int) {
+	if from > 0 {
+		start = int(f.ends[from-1])
 	}
-	switch text[1] {
-	case 'x':
-		return hexadecimal(text, 2, 2, into)
-	case 'u':
-		if end := slices.Index(text[:min(len(text), maxEscape)], '}'); end > 3 && text[2] == '{' {
-			size, decoded = hexadecimal(text, 3, end-3, into)
-			return size + min(size, 1), decoded
-		}
-		return hexadecimal(text, 2, 4, into)
-	case 'U':
-		return hexadecimal(text, 2, 8, into)
-	case 'a', 'b', 'f', 'n', 'r', 't', 'v':
-		return 2, into // A control, which separates.
+	end = int(f.ends[to-1])
+	for start < end && separates(text[start]) {
+		start++
 	}
-	if octal, err := strconv.ParseUint(string(text[1:min(len(text), 4)]), 8, 8); err == nil && len(text) >= 4 {
-		return 4, append(into, byte(octal))
-	}
-	return 2, append(into, text[1])
+	return start, end
 }
 
-// hexadecimal decodes a prefix and digits: a byte after \x and %, else a character.
-func hexadecimal(text []byte, prefix, digits int, into []byte) (size int, decoded []byte) {
-	if size = prefix + digits; size > len(text) {
-		return 0, nil
-	}
-	code, err := strconv.ParseUint(string(text[prefix:size]), 16, 32)
-	switch {
-	case err != nil:
-		return 0, nil
-	case text[prefix-1] == 'x' || text[prefix-1] == '%':
-		return size, append(into, byte(code))
-	}
-	return size, utf8.AppendRune(into, rune(code))
-}
-
-// maxEscape is the length of the longest escape with an end of its own that is decoded.
+// maxEscape is the length of the longest escape that is decoded.
 const maxEscape = 12
 
-func entity(text, into []byte) (size int, decoded []byte) {
-	end := slices.Index(text[:min(len(text), maxEscape)], ';')
-	if end < 0 {
-		return 0, nil
+// escape decodes the escape that a text begins with, as in URLs, JSON, Go's quotes, labels and HTML. It
+// returns its size, 0 if there is none.
+func escape(begins []byte) (decoded string, size int) {
+	if len(begins) < 2 || !strings.Contains(escapes, string(begins[:1])) {
+		return "", 0
 	}
-	name := string(text[:end+1])
-	plain := html.UnescapeString(name)
-	if plain == name || len(plain) > cap(into) {
-		return 0, nil
+	text := string(begins)
+	end := strings.IndexAny(text, ";}")
+	switch {
+	case text[0] == '%':
+		const size = len("%00")
+		if char, err := hex.DecodeString(text[1:min(len(text), size)]); err == nil && len(text) >= size {
+			return string(char), size
+		}
+		return "", 0
+	case text[0] == '&':
+		if decoded = html.UnescapeString(text[:end+1]); len(decoded) <= min(end, utf8.UTFMax) {
+			return decoded, end + 1
+		}
+		return "", 0
+	case strings.HasPrefix(text, `\u{`) && end > 0:
+		size = end + 1
+		text = `\U` + strings.Repeat("0", maxEscape-size) + text[3:end]
 	}
-	return end + 1, append(into, plain...)
+	char, isRune, rest, err := strconv.UnquoteChar(text, 0)
+	switch {
+	case err != nil: // It needs no escape, such as a slash in JSON.
+		return text[1:2], 2
+	case size == 0:
+		size = len(text) - len(rest)
+	}
+	if isRune {
+		return string(char), size
+	}
+	return string([]byte{byte(char)}), size
 }

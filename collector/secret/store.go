@@ -174,7 +174,7 @@ func (s *Store) replace(text []byte, minLength int, answer bool) []byte {
 		return text // As nearly always.
 	}
 	f.fold(text, true)
-	var found [][2]int32
+	var found [][2]int
 	for in := s; in != nil; in = in.parent {
 		index := in.index.Load()
 		for at := 0; ; {
@@ -182,19 +182,19 @@ func (s *Store) replace(text []byte, minLength int, answer bool) []byte {
 			if from < 0 {
 				break
 			}
-			start, end := f.start[from], f.end[to-1]
+			start, end := f.place(text, from, to)
 			at = to
 			if !answer || !number || quoted(text[:start]) {
-				found = append(found, [2]int32{start, end})
+				found = append(found, [2]int{start, end})
 			}
 		}
 	}
 	if len(found) == 0 {
 		return text
 	}
-	slices.SortFunc(found, func(a, b [2]int32) int { return cmp.Compare(a[0], b[0]) })
+	slices.SortFunc(found, func(a, b [2]int) int { return cmp.Compare(a[0], b[0]) })
 	var out []byte
-	done := int32(0)
+	done := 0
 	for _, f := range found {
 		if f[0] >= done {
 			out = append(append(out, text[done:f[0]]...), Mark...)

@@ -51,6 +51,7 @@ func TestHide(t *testing.T) {
 		{"another alphabet", `h\u00fcnter2h\u00fcnter2`, "<secret>"},
 		{"one that looks escaped", "a%41b%20c, aAb c", "<secret>, <secret>"},
 		{"a truncated escape", `hunter2hunter2\u00`, `<secret>\u00`},
+		{"behind a truncated escape", `\x4\u0068unter2hunter2 \u&#104;unter2hunter2`, `\x4<secret> \u<secret>`},
 		{"an escape that is none", "%zz&nothing;\\q hunter2hunter2", "%zz&nothing;\\q <secret>"},
 	} {
 		require.Equal(t, c.want, s.Hide(c.text), c.name)
