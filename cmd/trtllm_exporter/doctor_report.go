@@ -284,7 +284,7 @@ func advice(s *target.PoolDiscovery) string {
 	case s.Dropped > 0:
 		return "change the rule, or the labels that the source gives"
 	case s.LeftOut > 0:
-		return "change relabel_configs so that each target has an address"
+		return "change the addresses where the source has them, or with relabel_configs"
 	}
 	return "check that the source names the replicas, and that they run"
 }

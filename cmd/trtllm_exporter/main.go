@@ -60,7 +60,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return exitOK
 	}
 	if err != nil {
-		err = exitError{fmt.Errorf("%w%s, try --help", err, suggestion(app.Model(), args, err)), exitUsage}
+		err = exitError{fmt.Errorf("%w%s (see --help)", err, suggestion(app.Model(), args, err)), exitUsage}
 	} else if err = engine.Check(); err == nil {
 		err = actions[chosen]()
 	}

@@ -69,7 +69,7 @@ func (s *PoolDiscovery) Waiting() string {
 	var names []string
 	for i := range s.Sources {
 		if source := &s.Sources[i]; source.LastSuccess.IsZero() {
-			names = append(names, source.named())
+			names = append(names, source.named("file_sd_configs", "no file matches yet"))
 		}
 	}
 	if len(names) == 0 {
@@ -78,12 +78,16 @@ func (s *PoolDiscovery) Waiting() string {
 	return fmt.Sprintf("pool %s waits for %s", s.PoolID, strings.Join(names, ", "))
 }
 
-// named returns the key of the source with its error, if any.
-func (s *Source) named() string {
-	if !s.Failing() {
-		return s.Key
+// named returns the key of the source with its error, if any. A source of the given block that is silent
+// without an error has one explanation.
+func (s *Source) named(block, silence string) string {
+	switch {
+	case s.Failing():
+		return s.Key + " (" + s.LastError + ")"
+	case strings.HasPrefix(s.Key, block):
+		return s.Key + " (" + silence + ")"
 	}
-	return s.Key + " (" + s.LastError + ")"
+	return s.Key
 }
 
 // Problem describes in one sentence why the pool has no targets. It returns an empty string if it
@@ -108,14 +112,15 @@ func (s *PoolDiscovery) Problem() string {
 			first.Address,
 			first.Rule,
 		)
+	case s.LeftOut == 1:
+		return prefix + "the only target found cannot be used: " + s.Error
 	case s.LeftOut > 0:
-		return prefix + fmt.Sprintf("%d targets were found, and none can be used: %s", s.LeftOut, s.Error)
+		return prefix + fmt.Sprintf("none of the %d targets found can be used, the first: %s", s.LeftOut, s.Error)
 	}
 	names := make([]string, len(s.Sources))
 	for i := range s.Sources {
-		if names[i] = s.Sources[i].named(); strings.HasPrefix(names[i], "dns_sd_configs") && !s.Sources[i].Failing() {
-			names[i] += " (no such record, or no such name)" // Name servers answer both alike to discovery.
-		}
+		// Name servers answer both alike to discovery.
+		names[i] = s.Sources[i].named("dns_sd_configs", "no such record, or no such name")
 	}
 	return prefix + strings.Join(names, ", ") + " found none"
 }

@@ -56,7 +56,13 @@ func TestPoolWithoutTargetsHasReason(t *testing.T) {
 		{
 			"none can be used",
 			target.PoolDiscovery{Answered: true, Found: 1, LeftOut: 1, Error: "no address"},
-			"pool a has no targets: 1 targets were found, and none can be used: no address",
+			"pool a has no targets: the only target found cannot be used: no address",
+			"",
+		},
+		{
+			"none of several can be used",
+			target.PoolDiscovery{Answered: true, Found: 2, LeftOut: 2, Error: "no address"},
+			"pool a has no targets: none of the 2 targets found can be used, the first: no address",
 			"",
 		},
 		{
@@ -78,6 +84,12 @@ func TestPoolWithoutTargetsHasReason(t *testing.T) {
 			target.PoolDiscovery{Sources: []target.Source{{Key: "dns_sd_configs[0]"}, failing}},
 			"",
 			"pool a waits for dns_sd_configs[0], http_sd_configs[0] (connection refused)",
+		},
+		{
+			"waits for a file",
+			target.PoolDiscovery{Sources: []target.Source{{Key: "file_sd_configs[0]"}}},
+			"",
+			"pool a waits for file_sd_configs[0] (no file matches yet)",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
