@@ -61,3 +61,43 @@ func TestDemoReplicasQueueInBurstsAndRecover(t *testing.T) {
 		}
 	}
 }
+
+func TestStagesShareTheWork(t *testing.T) {
+	t.Parallel()
+	stage := func(s simulate.Stage) *simulate.Replica {
+		return newReplica(t, simulate.Spec{
+			Kind:     simulate.KindVLLM,
+			Setup:    simulate.Setup{Stage: s},
+			Workload: simulate.Workload{Rate: 5},
+			Engine:   simulate.Engine{PerContextToken: 2 * time.Microsecond},
+		})
+	}
+	shown := func(r *simulate.Replica) (s map[string]float64, truth simulate.Truth) {
+		r.Advance(time.Minute)
+		page, truth := r.Observe()
+		s, _ = parsePage(t, page)
+		return s, truth
+	}
+	const labels = `{engine="0",model_name="tiny-llama"}`
+	s, truth := shown(stage(simulate.StagePrefill))
+	require.Equal(t, truth.Finished, truth.GenerationTokens, "a prefill server generates one token of each answer")
+	require.Zero(t, s["vllm:nixl_bytes_transferred_sum"+labels], "the decode server counts what it fetches")
+
+	r := stage(simulate.StageDecode)
+	s, truth = shown(r)
+	fetched := s[`vllm:prompt_tokens_by_source_total{engine="0",model_name="tiny-llama",source="external_kv_transfer"}`]
+	require.Greater(t, truth.GenerationTokens, 10*truth.Finished)
+	require.Positive(t, fetched)
+	require.Zero(t, s[`vllm:prompt_tokens_by_source_total{engine="0",model_name="tiny-llama",source="local_compute"}`])
+	require.InDelta(t, fetched*131072, s["vllm:nixl_bytes_transferred_sum"+labels], 1)
+	require.InDelta(t, fetched*2e-6, s["vllm:nixl_xfer_time_seconds_sum"+labels], 1e-6)
+	require.Zero(t, s["vllm:nixl_num_failed_transfers_total"+labels])
+
+	r.SlowLink(true)
+	before := s
+	s, _ = shown(r)
+	grown := func(name string) float64 { return s["vllm:"+name+labels] - before["vllm:"+name+labels] }
+	fast := before["vllm:nixl_xfer_time_seconds_sum"+labels] / before["vllm:nixl_bytes_transferred_sum"+labels]
+	require.InDelta(t, 12*fast, grown("nixl_xfer_time_seconds_sum")/grown("nixl_bytes_transferred_sum"), fast/100)
+	require.InDelta(t, grown("nixl_xfer_time_seconds_count")/3, grown("nixl_num_failed_transfers_total"), 1)
+}

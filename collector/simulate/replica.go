@@ -56,6 +56,8 @@ type switches struct {
 	failing bool // The stub processes are dead: every request fails.
 	stick   int  // The number of next requests that never end.
 	stalled bool
+	// slowLink is true while KV caches come slowly, or not at all.
+	slowLink bool
 }
 
 // NewReplica returns a replica at time 0, which serves unless it has a LoadDuration.

@@ -62,6 +62,8 @@ type Setup struct {
 	// parallelism, and KVRouter a frontend of Dynamo with two workers to choose from by their caches.
 	// They change pages alone.
 	RustFrontend, AttentionDP, KVRouter bool
+	// Stage makes it one of several servers that share the work on a request. A vLLM then shows what NIXL moves.
+	Stage Stage
 }
 
 // complete returns the spec with defaults, and its software.
@@ -80,6 +82,9 @@ func (s Spec) complete() (Spec, software, error) {
 		err = kind.complete(&s)
 	}
 	setDefault(&s.Host, "127.0.0.1")
+	if s.Stage == StagePrefill {
+		s.Workload.OutputTokens, s.Workload.MaxOutput = 1, 1
+	}
 	s.Workload, s.Engine = s.Workload.withDefaults(), s.Engine.withDefaults()
 	switch {
 	case err != nil:

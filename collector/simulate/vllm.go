@@ -22,6 +22,7 @@ func vllmServerSoftware() software {
 type vllmServer struct {
 	plain
 	booked
+	transfers
 	inside                       bool // Inside a worker of Dynamo, without API.
 	finishedBy                   map[string]uint64
 	rejected                     uint64
@@ -33,8 +34,9 @@ func newVLLMServer(w *world) *vllmServer {
 	s := &vllmServer{
 		plain: plain{w}, booked: booked{zeros: true, zeroWaits: true},
 		finishedBy: map[string]uint64{}, answered: map[string]uint64{},
-		stepped: newHistogram(1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384),
-		params:  newHistogram(1, 2, 5, 10, 20), preemptions: newHistogram(1, 2, 3, 4, 5, 10, 20),
+		stepped:   newHistogram(1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384),
+		transfers: newTransfers(),
+		params:    newHistogram(1, 2, 5, 10, 20), preemptions: newHistogram(1, 2, 3, 4, 5, 10, 20),
 	}
 	s.observe(w, vllmFamilies())
 	return s
@@ -51,6 +53,13 @@ func (s *vllmServer) admit(r *request) bool {
 // answer counts answers with a class of the HTTP status.
 func (s *vllmServer) answer(handler, method, class string, n uint64) {
 	s.answered[pairs("handler", handler, "method", method, "status", class)] += n
+}
+
+func (s *vllmServer) started(r *request) {
+	s.booked.started(r)
+	if s.w.spec.Stage == StageDecode {
+		s.fetch(s.w, r)
+	}
 }
 
 func (s *vllmServer) failed(*request) { s.answer(chatPath, http.MethodPost, "5xx", 1) }
@@ -151,6 +160,9 @@ func (s *vllmServer) page() []byte {
 		p.cache()
 		p.tokens()
 		p.requests()
+		if s.w.spec.Stage != "" {
+			p.transfers()
+		}
 		if !rust {
 			p.config()
 		}
@@ -391,7 +403,7 @@ func (p *vllmWriter) tokens() {
 	p.show("prompt_tokens_total")
 	p.counter("prompt_tokens_by_source", "Number of prompt tokens by source.", p.labels(), "source",
 		[]string{"local_compute", "local_cache_hit", "external_kv_transfer"},
-		s.begun.prompt-s.begun.cached, s.begun.cached)
+		s.begun.prompt-s.begun.cached-s.fetched, s.begun.cached, s.fetched)
 	p.show("prompt_tokens_cached_total")
 	p.counter("prompt_tokens_cached_by_source", "Prefix-cache hit tokens by the cache tier that "+
 		"supplied them.", p.labels(), "source",
