@@ -63,7 +63,7 @@ start() {
   spawn kube-apiserver "$KUBE_APISERVER" --etcd-servers="$client" --bind-address=127.0.0.1 --advertise-address=127.0.0.1 \
     --secure-port="$3" --cert-dir="$dir" --authorization-mode=RBAC --token-auth-file="$dir/tokens.csv" \
     --service-account-key-file="$dir/tokens.key" --service-account-signing-key-file="$dir/tokens.key" \
-    --service-account-issuer=https://kubernetes.default.svc --service-cluster-ip-range=10.0.0.0/24 \
+    --service-account-issuer=https://kubernetes.default.svc --service-cluster-ip-range=10.0.0.0/24,fd00::/112 \
     --endpoint-reconciler-type=none --disable-admission-plugins=ServiceAccount --allow-privileged=true
   cat >"$dir/kubeconfig" <<CONFIG
 apiVersion: v1

@@ -37,7 +37,7 @@ type apiServer struct {
 var prepared sync.Once
 
 // cluster connects to the API server. The first call installs the kinds of the Prometheus
-// and Grafana operators and of KEDA, and creates the namespaces that values name.
+// and Grafana operators, of KEDA and of the Gateway API, and creates the namespaces that values name.
 func cluster(t *testing.T) *apiServer {
 	t.Helper()
 	path := os.Getenv("KUBECONFIG")
@@ -67,9 +67,9 @@ func cluster(t *testing.T) *apiServer {
 	return s
 }
 
-// definitions returns the custom resource definitions that deploy needs: KEDA's are in its
-// module, those of the Prometheus operator are generated from its types, that of the
-// Grafana operator is a file here.
+// definitions returns the custom resource definitions that deploy needs: those of KEDA and the
+// Gateway API are in their modules, those of the Prometheus operator are generated from its types,
+// that of the Grafana operator is a file here.
 func definitions(t *testing.T) []*unstructured.Unstructured {
 	t.Helper()
 	generator := os.Getenv("CONTROLLER_GEN")
@@ -83,15 +83,16 @@ func definitions(t *testing.T) []*unstructured.Unstructured {
 		"output:crd:dir="+dir,
 	).CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	keda, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/kedacore/keda/v2").
-		Output()
-	require.NoError(t, err)
 	var found []*unstructured.Unstructured
 	for _, file := range []string{
 		filepath.Join(dir, "monitoring.coreos.com_servicemonitors.yaml"),
 		filepath.Join(dir, "monitoring.coreos.com_podmonitors.yaml"),
 		filepath.Join(dir, "monitoring.coreos.com_prometheusrules.yaml"),
-		filepath.Join(strings.TrimSpace(string(keda)), "config/crd/bases/keda.sh_scaledobjects.yaml"),
+		filepath.Join(module(t, "github.com/kedacore/keda/v2"), "config/crd/bases/keda.sh_scaledobjects.yaml"),
+		filepath.Join(
+			module(t, "sigs.k8s.io/gateway-api"),
+			"config/crd/standard/gateway.networking.k8s.io_httproutes.yaml",
+		),
 		filepath.Join("testdata", "grafanadashboards.yaml"),
 	} {
 		text, err := os.ReadFile(file)
@@ -99,6 +100,14 @@ func definitions(t *testing.T) []*unstructured.Unstructured {
 		found = append(found, documents(t, text)...)
 	}
 	return found
+}
+
+// module returns the folder of a module.
+func module(t *testing.T, path string) string {
+	t.Helper()
+	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", path).Output()
+	require.NoError(t, err)
+	return strings.TrimSpace(string(dir))
 }
 
 // namespace returns a namespace that does not exist yet.

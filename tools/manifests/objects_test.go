@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/kubernetes/scheme"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
 // strictDecoder decodes every kind in deploy, and refuses unknown and repeated fields.
@@ -28,6 +29,7 @@ func strictDecoder(t *testing.T) runtime.Decoder {
 	require.NoError(t, scheme.AddToScheme(s))
 	require.NoError(t, monitoringv1.AddToScheme(s))
 	require.NoError(t, kedav1alpha1.AddToScheme(s))
+	require.NoError(t, gatewayv1.Install(s))
 	addGrafana(s)
 	return serializer.NewCodecFactory(s, serializer.EnableStrict).UniversalDeserializer()
 }
