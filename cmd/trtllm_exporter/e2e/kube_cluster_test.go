@@ -90,13 +90,19 @@ func installChart(t *testing.T, values string) *kubeCluster {
 
 func (c *kubeCluster) helm(t *testing.T, args ...string) {
 	t.Helper()
+	out, err := c.helmCommand(t, args...).CombinedOutput()
+	require.NoError(t, err, "helm %v: %s", args, out)
+}
+
+// helmCommand returns a command of helm about the namespace.
+func (c *kubeCluster) helmCommand(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
 	program := os.Getenv("HELM")
 	require.NotEmpty(t, program, "HELM names helm; make e2e-kube sets it")
 	cmd := exec.CommandContext(t.Context(), program, append(args, "--namespace="+c.namespace)...)
 	home := t.TempDir()
 	cmd.Env = append(os.Environ(), "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home)
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, "helm %v: %s", args, out)
+	return cmd
 }
 
 // account returns a client with the token of the exporter's ServiceAccount.
@@ -115,32 +121,42 @@ func (c *kubeCluster) account(t *testing.T) *kubernetes.Clientset {
 // address.
 func (c *kubeCluster) serve(t *testing.T, n int, version string) (address string) {
 	t.Helper()
-	address = fmt.Sprintf("%s%d", c.subnet, n)
+	return c.serveAny(t, n, simulate.Spec{EngineVersion: version, Ports: simulate.Ports{MetricsPort: 8002}})
+}
+
+// serveAny starts a simulated server with its API at port 8000 of the nth loopback address, and returns
+// the address.
+func (c *kubeCluster) serveAny(t *testing.T, n int, spec simulate.Spec) (address string) {
+	t.Helper()
+	spec.Host, spec.APIPort = fmt.Sprintf("%s%d", c.subnet, n), 8000
+	spec.Speed, spec.Seed, spec.Workload = 1, uint64(n), simulate.Workload{Rate: 5}
 	fleet, err := simulate.StartFleet(
 		t.Context(),
-		simulate.FleetSpec{Pools: []simulate.PoolSpec{{Name: "any", Replicas: []simulate.Spec{{
-			Ports: simulate.Ports{
-				Host:        address,
-				APIPort:     8000,
-				MetricsPort: 8002,
-			}, Speed: 1, Seed: uint64(n), EngineVersion: version,
-			Workload: simulate.Workload{Rate: 5},
-		}}}}},
+		simulate.FleetSpec{Pools: []simulate.PoolSpec{{Name: "any", Replicas: []simulate.Spec{spec}}}},
 	)
 	require.NoError(t, err)
 	t.Cleanup(fleet.Close)
-	return address
+	return spec.Host
 }
 
 // addPod creates a pod with Triton's ports that runs at an address, or is pending without one.
 func (c *kubeCluster) addPod(t *testing.T, namespace, name, address string, labels map[string]string) *corev1.Pod {
 	t.Helper()
+	return c.addPodWith(t, namespace, name, address, labels,
+		corev1.ContainerPort{Name: "http", ContainerPort: 8000}, corev1.ContainerPort{Name: "metrics", ContainerPort: 8002})
+}
+
+// addPodWith creates a pod with other ports.
+func (c *kubeCluster) addPodWith(
+	t *testing.T, namespace, name, address string, labels map[string]string, ports ...corev1.ContainerPort,
+) *corev1.Pod {
+	t.Helper()
 	pod, err := c.admin.CoreV1().Pods(namespace).Create(t.Context(), &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
-		Spec: corev1.PodSpec{NodeName: "gpu-1", Containers: []corev1.Container{{
-			Name: "triton", Image: "triton:1",
-			Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: 8000}, {Name: "metrics", ContainerPort: 8002}},
-		}}},
+		Spec: corev1.PodSpec{
+			NodeName:   "gpu-1",
+			Containers: []corev1.Container{{Name: "server", Image: "server:1", Ports: ports}},
+		},
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	if address != "" {

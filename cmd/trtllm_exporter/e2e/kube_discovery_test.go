@@ -4,8 +4,6 @@ package e2e
 
 import (
 	"fmt"
-	"net"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -216,41 +214,3 @@ config:
 	require.NoError(t, all.Delete(t.Context(), slice.Name, metav1.DeleteOptions{}))
 	e.awaitTargets(t)
 }
-
-// TestClusterIsFoundFromPod configures no API server: the files of a kubelet do.
-func TestClusterIsFoundFromPod(t *testing.T) {
-	inside := []string{"unshare", "-m"}
-	if exec.CommandContext(t.Context(), "unshare", "-m", "true").Run() != nil {
-		inside = []string{"unshare", "-rm"}
-		if exec.CommandContext(t.Context(), "unshare", "-rm", "true").Run() != nil {
-			t.Skip("this user may make no mount namespace, in which a pod's files could be shown")
-		}
-	}
-	c := installChart(t, `
-rbac: { create: true }
-config:
-  global: { scrape_interval: 500ms, scrape_timeout: 500ms }
-  pools:
-    - pool_id: llama
-      kubernetes_sd_configs: [ { role: pod, namespaces: { own_namespace: true } } ]
-      relabel_configs: [ { source_labels: [__meta_kubernetes_pod_container_port_name], regex: metrics, action: keep } ]
-`)
-	s := c.serve(t, 1, "2.64.0")
-	c.addPod(t, c.namespace, "triton-0", s, nil)
-	c.addPod(t, "default", "triton-"+c.namespace, s, nil)
-	host, port, err := net.SplitHostPort(strings.TrimPrefix(c.config.Host, "https://"))
-	require.NoError(t, err)
-	e := c.startInCluster(t, []string{"KUBERNETES_SERVICE_HOST=" + host, "KUBERNETES_SERVICE_PORT=" + port},
-		append(inside, "sh", "-euc", asInAPod, "sh", c.dir)...)
-	e.awaitTargets(t, "llama/triton-0")
-	e.requireIdentity(t, map[string]string{"llama/triton-0": "2.64.0"})
-}
-
-// asInAPod mounts the files of a ServiceAccount at their path in a pod.
-const asInAPod = `
-files=/var/run/secrets/kubernetes.io/serviceaccount
-mount -t tmpfs none /run
-mkdir -p $files
-cp "$1"/token "$1"/ca.crt "$1"/namespace $files
-shift
-exec "$@"`
