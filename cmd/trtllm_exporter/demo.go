@@ -24,6 +24,7 @@ type demoFlags struct {
 	speed    float64
 	calm     bool
 	mixed    bool
+	staged   bool
 	faults   []string
 	replicas int
 }
@@ -42,6 +43,7 @@ func declareDemo(app *kingpin.Application, out *output) (string, func() error) {
 		StringsVar(&f.faults)
 	cmd.Flag("replicas", "Number of replicas.").Default("6").IntVar(&f.replicas)
 	cmd.Flag("mixed", "Add two pools in which every replica is a different kind of server.").BoolVar(&f.mixed)
+	cmd.Flag("disaggregated", "Add two pools in which some servers prefill and others decode.").BoolVar(&f.staged)
 	check := func() error { return cmp.Or(f.check(), serving.check()) }
 	return cmd.FullCommand(), checked(check, func(ctx context.Context) error {
 		if f.length > 0 {
@@ -58,8 +60,11 @@ const maxReplicas = 1000
 
 func (f *demoFlags) check() error {
 	for _, name := range f.faults {
-		if faultNamed(name) == nil {
+		switch named := faultNamed(name); {
+		case named == nil:
 			return fmt.Errorf("--fault: there is no %q; use %s", name, strings.Join(faultNames(), ", "))
+		case named.staged && !f.staged:
+			return fmt.Errorf("--fault: %s is between servers that prefill and decode; add --disaggregated", name)
 		}
 	}
 	switch {
@@ -114,6 +119,9 @@ func (f *demoFlags) fleet() simulate.FleetSpec {
 	fleet := demoFleet(f.replicas, f.speed)
 	if f.calm {
 		calm(&fleet)
+	}
+	if f.staged {
+		fleet.Pools = append(fleet.Pools, simulate.StagedPools(f.speed)...)
 	}
 	if f.mixed {
 		pools := simulate.MixedFleet(f.speed).Pools
@@ -186,11 +194,7 @@ func demoText(fleet *simulate.Fleet) string {
 			b.WriteString(", availability: { objective: 0.99 }")
 		}
 		b.WriteString(" }\n")
-		// A Dynamo worker has no API for the canary, so LLMCanaryFailing would fire.
-		if !slices.ContainsFunc(
-			pool.Replicas,
-			func(r *simulate.Replica) bool { return r.Spec().Kind == simulate.KindDynamo },
-		) {
+		if !slices.ContainsFunc(pool.Replicas, cannotBeAsked) {
 			// A frozen replica shows soon. One whose canary waits behind others is only slow.
 			b.WriteString("    canary: { enabled: true, interval: 30s, first_token_timeout: 4s }\n")
 		}
@@ -209,6 +213,12 @@ func demoText(fleet *simulate.Fleet) string {
 		}
 	}
 	return b.String()
+}
+
+// cannotBeAsked reports whether a replica does not answer canary requests, so that LLMCanaryFailing would
+// fire: a Dynamo worker has no API, and clients do not ask servers of a stage.
+func cannotBeAsked(r *simulate.Replica) bool {
+	return r.Spec().Kind == simulate.KindDynamo || r.Spec().Stage != ""
 }
 
 // alike reports whether replicas are of one kind.

@@ -35,15 +35,29 @@ type story struct {
 	start    time.Time
 }
 
-// victims returns the replica in which a fault is injected, or all of its pool, that one first. A small
-// fleet has only one pool.
+// victims returns the replica in which a fault is injected, or all of its pool, that one first; none if the
+// fleet has no such pool. A small fleet has only one pool.
 func (s *story) victims(f *fault) []*simulate.Replica {
-	replicas := s.pools[f.pool%len(s.pools)].Replicas
+	var pools []simulate.Pool
+	for _, p := range s.pools {
+		if shareWork(p) == f.staged {
+			pools = append(pools, p)
+		}
+	}
+	if len(pools) == 0 {
+		return nil
+	}
+	replicas := pools[f.pool%len(pools)].Replicas
 	first := f.replica % len(replicas)
 	if f.everywhere {
 		return slices.Concat(replicas[first:], replicas[:first])
 	}
 	return replicas[first : first+1]
+}
+
+// shareWork reports whether the servers of a pool are parts of a way of requests.
+func shareWork(p simulate.Pool) bool {
+	return slices.ContainsFunc(p.Replicas, func(r *simulate.Replica) bool { return r.Spec().Stage != "" })
 }
 
 // tell injects the named faults permanently, or without names all faults in turn until ctx is
@@ -61,7 +75,8 @@ func (s *story) tell(ctx context.Context, names []string) {
 	if !wait(ctx, healthyTime) {
 		return
 	}
-	all := faults() //nolint:contextcheck // As above.
+	//nolint:contextcheck // As above.
+	all := slices.DeleteFunc(faults(), func(f fault) bool { return len(s.victims(&f)) == 0 })
 	for i := 0; ctx.Err() == nil; i++ {
 		f := &all[i%len(all)]
 		for range max(f.times, 1) {
@@ -82,7 +97,7 @@ func (s *story) inject(ctx context.Context, f *fault) {
 	began, key, reported := time.Now(), "", ""
 	if s.waitFor(ctx, victims, func(now *web.Replica) bool {
 		key, reported = now.PoolID+"/"+now.ReplicaID, now.Word
-		if f.name == overload {
+		if f.name == overload || f.staged {
 			reported = web.Count(now.Waiting) + " requests wait"
 		}
 		return f.detected(now)
@@ -201,6 +216,8 @@ type fault struct {
 	pool, replica int
 	// everywhere injects it in the other replicas of the pool as well.
 	everywhere bool
+	// staged injects it in the pools whose servers share the work, else in the others.
+	staged bool
 	// detected reports whether the exporter reports the fault.
 	detected func(r *web.Replica) bool
 }
@@ -213,6 +230,17 @@ func faults() []fault {
 	const factor, downtime = 4, 8 * time.Second
 	version := ""
 	return []fault{
+		{
+			name:     "link",
+			staged:   true,
+			replica:  2, // The first that only decodes.
+			text:     "KV caches come slowly from the servers that prefill, and some not at all",
+			detected: queueIsLong,
+			lasts:    brokenTime,
+			begin:    func(r *simulate.Replica) { r.SlowLink(true) },
+			end:      func(r *simulate.Replica) { r.SlowLink(false); r.Restart(time.Second) },
+			over:     "its link is repaired, and it is restarted",
+		},
 		{
 			name:     "stall",
 			pool:     0,

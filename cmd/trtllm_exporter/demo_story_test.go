@@ -10,16 +10,17 @@ import (
 
 func TestDemoFaultsFitFleetsOfAnySize(t *testing.T) {
 	for _, replicas := range []int{1, 2, 6, 7} {
-		fleet := demoFleet(replicas, 0)
+		fleet := (&demoFlags{replicas: replicas, staged: true}).fleet()
 		got := 0
 		for _, p := range fleet.Pools {
 			got += len(p.Replicas)
 		}
-		require.Equal(t, replicas, got)
+		require.Equal(t, replicas+8, got)
 		started, err := simulate.StartFleet(t.Context(), fleet)
 		require.NoError(t, err)
 		s := &story{pools: started.Pools()}
 		for _, f := range faults() {
+			require.NotEmpty(t, s.victims(&f), f.name)
 			for _, r := range s.victims(&f) {
 				before := r.Spec()
 				f.begin(r)

@@ -172,6 +172,7 @@ func TestDemoFaultsAreReported(t *testing.T) {
 			x := openTerminal(
 				t,
 				"demo",
+				"--disaggregated",
 				"--fault",
 				name,
 				"--replicas",

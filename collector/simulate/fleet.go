@@ -162,3 +162,48 @@ func MixedFleet(speed float64) FleetSpec {
 	fleet.Pools = append(fleet.Pools, mixed)
 	return fleet
 }
+
+// StagedPools returns pools whose servers share the work on each request: gpt-oss-120b has vLLM that prefill
+// or decode, qwen-32b trtllm-serve behind their orchestrator. Each server has clients of its own, at the
+// rate that reaches its stage.
+func StagedPools(speed float64) []PoolSpec {
+	vllm, serve := PoolSpec{Name: "gpt-oss-120b"}, PoolSpec{Name: "qwen-32b"}
+	for i, name := range []string{"prefill-0", "prefill-1", "decode-0", "decode-1"} {
+		spec := Spec{
+			Name: name, Kind: KindVLLM, Seed: uint64(70 + i), Speed: speed, Model: "gpt-oss-120b", GPUs: 2, Streaming: true,
+			Setup:    Setup{Stage: StagePrefill},
+			Workload: Workload{Rate: 5.5, PromptTokens: 1200, OutputTokens: 200, SharedPrefix: 0.3},
+			Engine:   Engine{PerContextToken: 40 * time.Microsecond},
+		}
+		if i > 1 {
+			spec.Stage = StageDecode
+			spec.Engine = Engine{
+				MaxActive:       24,
+				IterationBase:   12 * time.Millisecond,
+				PerSequence:     200 * time.Microsecond,
+				PerContextToken: 5 * time.Microsecond, // 26 GB/s.
+			}
+		}
+		vllm.Replicas = append(vllm.Replicas, spec)
+	}
+	for i, stage := range []struct {
+		name  string
+		kind  Kind
+		stage Stage
+		rate  float64
+	}{
+		{"orchestrator-0", KindServeDisaggregated, "", 8},
+		{"ctx-0", KindServe, StagePrefill, 8},
+		{"gen-0", KindServe, StageDecode, 4},
+		{"gen-1", KindServe, StageDecode, 4},
+	} {
+		serve.Replicas = append(serve.Replicas, Spec{
+			Name: stage.name, Kind: stage.kind, Seed: uint64(80 + i), Speed: speed, Model: "qwen-32b", Streaming: true,
+			TRTLLMVersion: "1.3.0rc14", GPUs: 1,
+			Setup:    Setup{Stage: stage.stage},
+			Workload: Workload{Rate: stage.rate, PromptTokens: 600, OutputTokens: 150, SharedPrefix: 0.3},
+			Engine:   Engine{MaxActive: 64, IterationBase: 8 * time.Millisecond},
+		})
+	}
+	return []PoolSpec{vllm, serve}
+}

@@ -10,8 +10,8 @@ const [prom, span, pool, replica, out, ...dashboards] = process.argv.slice(2);
 const open = process.env.OPEN === '1';
 // Dashboards that are made for one replica at a time.
 const one = new Set(['trtllm-replica']);
-// Latencies are shown for one pool, to which a link of the fleet leads.
-const ofOnePool = new Set(['trtllm-latency']);
+// Latencies are shown for one pool, to which a link of the fleet leads, and stages for pools that have some.
+const ofPool = new Set(['trtllm-latency', 'trtllm-disaggregation']);
 // The README has these in both themes, the documents all in the light one.
 const inBothThemes = new Set(['trtllm-fleet']);
 const root = path.resolve(import.meta.dirname, 'dist');
@@ -44,7 +44,7 @@ for (dashboard of dashboards.map((d) => path.resolve(d))) {
   for (const theme of inBothThemes.has(text.uid) ? ['light', 'dark'] : ['light']) {
     const page = await browser.newPage({ viewport: { width: 1608, height } });
     page.on('pageerror', (e) => { failed++; console.error('error:', String(e.stack).slice(0, 600)); });
-    await page.goto(`http://127.0.0.1:${server.address().port}/?prom=${encodeURIComponent(prom)}&span=${span}&theme=${theme}${open ? '&open' : ''}${one.has(text.uid) ? '&var-replica_id=' + replica : ''}${ofOnePool.has(text.uid) ? '&var-pool_id=' + pool : ''}`);
+    await page.goto(`http://127.0.0.1:${server.address().port}/?prom=${encodeURIComponent(prom)}&span=${span}&theme=${theme}${open ? '&open' : ''}${one.has(text.uid) ? '&var-replica_id=' + replica : ''}${ofPool.has(text.uid) ? '&var-pool_id=' + encodeURIComponent(pool) : ''}`);
     await page.waitForFunction(() => window.__want && (window.__done || 0) >= window.__want, null, { timeout: 60000 });
     await page.waitForTimeout(1000);
     const seen = await page.evaluate(() => ({ missing: window.__missing, errors: window.__errors || [], texts: [...document.querySelectorAll('pre.error')].map((x) => x.textContent) }));
