@@ -142,6 +142,7 @@ func TestChartSetsNumberOfShards(t *testing.T) {
 
 // TestChartPassesConfigThrough has every key of the configuration, with a value and without one.
 func TestChartPassesConfigThrough(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"every_key.yml", "empty_keys.yml"} {
 		file := filepath.Join(root, "collector/config/testdata", name)
 		t.Run(name, func(t *testing.T) {

@@ -5,6 +5,7 @@ package manifests_test
 import (
 	"bytes"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -165,9 +166,7 @@ func (s *apiServer) post(
 	text, err := yaml.Marshal(o.Object)
 	require.NoError(t, err)
 	query := url.Values{"fieldValidation": {"Strict"}}
-	for key, values := range extra {
-		query[key] = values
-	}
+	maps.Copy(query, extra)
 	return s.ask(t, http.MethodPost, path+"?"+query.Encode(), text)
 }
 

@@ -25,7 +25,7 @@ func documented(t *testing.T, program string) (lines []string) {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
 		joined := strings.ReplaceAll(string(text), "\\\n", " ")
-		for _, m := range regexp.MustCompile("(?ms)^```sh\n(.*?)^```").FindAllStringSubmatch(joined, -1) {
+		for _, m := range regexp.MustCompile("(?s)\n```sh\n(.*?\n)```").FindAllStringSubmatch(joined, -1) {
 			for line := range strings.Lines(m[1]) {
 				line, _, _ = strings.Cut(strings.TrimSpace(line), " #")
 				if regexp.MustCompile(`(^|\| |^[A-Z]+=\S+ )` + program + ` `).MatchString(line) {
@@ -98,7 +98,8 @@ func TestDocumentedCommandsAreValid(t *testing.T) {
 	}
 	for _, line := range documented(t, "kubectl") {
 		t.Run(line, func(t *testing.T) {
-			args := placed(t, line[strings.Index(line, "kubectl "):])
+			_, command, _ := strings.Cut(line, "kubectl ")
+			args := placed(t, "kubectl "+command)
 			switch {
 			case slices.Contains(args, "-k"):
 				o := decoded(t, kustomized(t, strings.Fields(line)[3]))

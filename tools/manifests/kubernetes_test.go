@@ -1,6 +1,7 @@
 package manifests_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -38,31 +39,38 @@ func kustomized(t *testing.T, path string) []byte {
 	return manifest
 }
 
-// allComponents returns a kustomization with an overlay and all components.
-func allComponents(t *testing.T, overlay string) string {
+// allComponents returns a kustomization with an overlay and all components, for a folder; kustomize takes
+// relative paths only.
+func allComponents(t *testing.T, folder, overlay string) string {
 	t.Helper()
-	text := "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: " +
-		"[../overlays/" + overlay + "]\ncomponents:\n"
-	components, err := filepath.Glob(filepath.Join(root, "deploy/kubernetes/components/*"))
+	checkout, err := filepath.Abs(root)
+	require.NoError(t, err)
+	folder, err = filepath.EvalSymlinks(folder)
+	require.NoError(t, err)
+	deploy, err := filepath.Rel(folder, filepath.Join(checkout, "deploy/kubernetes"))
+	require.NoError(t, err)
+	var b strings.Builder
+	fmt.Fprintf(&b, "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n"+
+		"resources: [%s/overlays/%s]\ncomponents:\n", deploy, overlay)
+	components, err := filepath.Glob(filepath.Join(checkout, "deploy/kubernetes/components/*"))
 	require.NoError(t, err)
 	for _, c := range components {
 		if filepath.Base(c) != "sidecar" {
-			text += "  - ../components/" + filepath.Base(c) + "\n"
+			fmt.Fprintf(&b, "  - %s/components/%s\n", deploy, filepath.Base(c))
 		}
 	}
-	return text
+	return b.String()
 }
 
 // withComponents builds an overlay with all components.
 func withComponents(t *testing.T, overlay string) []byte {
 	t.Helper()
-	dir, err := os.MkdirTemp(filepath.Join(root, "deploy/kubernetes"), ".test-")
+	dir := t.TempDir()
+	text := allComponents(t, dir, overlay)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(text), 0o644))
+	manifest, err := kustomize(dir)
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(allComponents(t, overlay)), 0o644))
-	rel, err := filepath.Rel(root, dir)
-	require.NoError(t, err)
-	return kustomized(t, rel)
+	return manifest
 }
 
 // binary returns the exporter, which the caller of the tests has built.
