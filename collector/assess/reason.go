@@ -30,10 +30,17 @@ func (e *Evidence) remarks(state State, w Witnesses, r *Ruling) []remark {
 	if !slices.Contains(failures, w.Accusation) && len(e.Failing) > 0 && e.Scrape.OK {
 		all = append(all, remark{e.allFail(), failingRunbook})
 	}
-	if state == CanaryFailing || w.Accusation != Nothing || !r.Look {
+	if (state == CanaryFailing || w.Accusation != Nothing || !r.Look) && !e.toldAlready(w, r) {
 		all = append(all, remark{e.Canary.Failed, canaryRunbook})
 	}
 	return all
+}
+
+// toldAlready reports whether the reason of the state says how the canary failed, as another request got
+// the same answer.
+func (e *Evidence) toldAlready(w Witnesses, r *Ruling) bool {
+	told := e.failedQuestion(w.Accusation)
+	return r.Live == Fail && w.Question == Failed && told != "" && strings.HasSuffix(e.Canary.Failed, ": "+told)
 }
 
 // unrouted names the models of a router without a worker while others have some; it is empty if all have.

@@ -528,6 +528,16 @@ func TestSeverity(t *testing.T) {
 		{"the canary failed twice, nobody else asks", changed(serving(), func(e *assess.Evidence) {
 			e.Canary = assess.Canary{Failed: "the canary request failed (stalled): no text", Twice: true}
 		}), assess.Broken, "LLMCanaryFailing", "the API answers 200; the canary request failed (stalled): no text"},
+		{"a question and the canary got the same answer, which is told once", changed(serving(), func(e *assess.Evidence) {
+			e.Failing = failing
+			e.Questions = []assess.Question{{Asked: two, Answer: assess.Failed, Reason: "it is not healthy."}}
+			e.Canary.Failed = "the canary request failed (http_error): it is not healthy."
+		}), assess.Broken, "LLMReplicaBroken", "all requests are failing, although its API reports ready, and the " +
+			"exporter's own request failed: it is not healthy."},
+		{"the server's own words end with a period", changed(serving(), func(e *assess.Evidence) {
+			e.API.Detail = "It is ready."
+			e.Canary.Failed = "the canary request failed (refused)"
+		}), assess.Look, "LLMCanaryFailing", "It is ready; the canary request failed (refused)"},
 		{"the canary waits in a queue", changed(serving(), func(e *assess.Evidence) {
 			e.Canary = assess.Canary{
 				Failed: "the canary request failed (no_first_token)",

@@ -2,6 +2,7 @@ package assess
 
 import (
 	"log/slog"
+	"strings"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
@@ -94,7 +95,7 @@ func Judge(e *Evidence) Verdict {
 		if problem.wrong == "" {
 			continue
 		}
-		v.Reason += "; " + problem.wrong
+		v.Reason = strings.TrimSuffix(v.Reason, ".") + "; " + problem.wrong
 		if v.Severity == OK {
 			v.Severity, v.Runbook = Look, problem.runbook
 		}
