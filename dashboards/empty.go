@@ -29,7 +29,7 @@ var noDataTexts = []struct{ pattern, text string }{
 	{`expectation_mismatch`, "No expectations: no selected pool has expect in the exporter's configuration."},
 	{
 		`requests_routing`,
-		"No router queue: only Dynamo's frontend with its KV router shows one. For others see Waiting by tier.",
+		"No routers: only Dynamo's frontend with its KV router shows a queue. For others see Waiting by tier.",
 	},
 	{`_stage_`, "No stages: only trtllm-serve's disaggregated orchestrator counts what it sends to prefill and decode."},
 	{`requests_migrated`, "No migrations: only Dynamo's frontend counts them, and none happened."},
