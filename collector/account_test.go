@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/account"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
@@ -44,7 +45,10 @@ func startRecording(t *testing.T, opts account.Options, servers ...*simulate.Rep
 	for i, r := range servers {
 		p.Discovery.StaticConfigs[i].Labels[model.MetricsPathLabel] = model.LabelValue(r.MetricsPath())
 	}
-	tc.apply(p)
+	cfg := config.DefaultFile
+	cfg.Pools, cfg.Exposition = []config.Pool{p}, account.Exposition()
+	cfg.Resolve()
+	require.NoError(t, tc.ApplyConfig(&cfg))
 	tc.start()
 	opts.Interval = time.Second
 	r := &recording{testCollector: tc, servers: servers, scraper: scraper, recorder: account.NewRecorder(opts)}
@@ -117,6 +121,9 @@ func TestAccountsCountEveryRequest(t *testing.T) {
 				requireMean(t, f, "ttft_seconds", f.FirstToken, first)
 				requireMean(t, f, "tpot_seconds", f.OutputToken, output)
 				requirePercentiles(t, f.Whole, server.Latencies())
+				if kind == simulate.KindVLLM {
+					require.NotNil(t, f.Queued.Percentiles[0].UpTo, "waits of requests have a histogram")
+				}
 				if f.Open != nil && f.Whole != nil {
 					require.InEpsilon(t, truth.E2ESum.Seconds()/a.Seconds, f.Open.Mean, 0.02, "requests in the server")
 				}

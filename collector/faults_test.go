@@ -153,7 +153,7 @@ func faultCases() []faultCase {
 				"# TYPE nv_trt_llm_general_metrics gauge",
 				`nv_trt_llm_general_metrics{general_type="iteration_counter",model="tensorrt_llm",version="1"} 0`,
 			)),
-			shows: []string{`pool_id="S16",replica_id="bad",state="stalled",trtllm_version="unknown"} 0`},
+			shows: []string{`pool_id="S16",replica_id="bad",state="not_ready",trtllm_version="unknown"} 0`},
 		},
 		{
 			name: "L01 the page speaks as another pool",

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -110,9 +109,10 @@ func TestReloadChangesGroups(t *testing.T) {
 			for series, group := range map[string]exposition.Group{
 				"llm_server_requests_total{":            exposition.GroupCore,
 				`state="ready"`:                         exposition.GroupCore,
-				`state="stalled"`:                       exposition.GroupDetails,
+				"trtllm_exporter_target_up{":            exposition.GroupCore,
+				"trtllm_exporter_target_body_bytes{":    exposition.GroupDetails,
 				"llm_server_pool_start_budget_seconds{": exposition.GroupCore,
-				"llm_server_capability{":                exposition.GroupVersions,
+				"llm_server_capability_missing{":        exposition.GroupVersions,
 			} {
 				require.Equal(t, groups.Has(group), strings.Contains(page, series), "groups %s: %s", groups, series)
 			}
@@ -121,55 +121,51 @@ func TestReloadChangesGroups(t *testing.T) {
 	})
 }
 
-// leastPage is how many series a replica may have in the lean setting if its own page has fewer.
-const leastPage = 107
+// ownSeries is how many series a Prometheus adds to each page that it scrapes itself: up and scrape_*.
+const ownSeries = 5
 
 // TestReplicasCostLittle counts the series of a replica of every kind by group, for `check-config`. In the lean setting
-// it has no more than its own page.
+// it has no more than if Prometheus scraped its page.
 func TestReplicasCostLittle(t *testing.T) {
 	var b strings.Builder
 	for _, kind := range simulate.Kinds() {
-		whole := played(t, kind, exposition.DefaultConfig)
 		rest := exposition.DefaultConfig
 		rest.Raw = exposition.RawUnmapped
-		own, health, groups := counted(t, whole)
-		unmapped, _, _ := counted(t, played(t, kind, rest))
-		fmt.Fprintf(&b, "%s %d %d %d", kind, own, unmapped, health)
-		all := own + health
+		own, beside := counted(t, played(t, kind, exposition.DefaultConfig))
+		unmapped, groups := counted(t, played(t, kind, rest))
+		fmt.Fprintf(&b, "%s %d %d", kind, own, unmapped)
+		all := own
+		for _, g := range exposition.AllGroups() {
+			fmt.Fprintf(&b, " %d", beside[g])
+			all += beside[g]
+		}
 		for _, g := range exposition.AllGroups() {
 			fmt.Fprintf(&b, " %d", groups[g])
-			all += groups[g]
 		}
 		b.WriteString("\n")
-		lean := health + groups[exposition.GroupCore]
-		require.LessOrEqual(t, lean, max(own, leastPage), kind)
+		lean := groups[exposition.GroupCore]
+		require.LessOrEqual(t, lean, own+ownSeries, kind)
 		t.Logf("%-30s own %d, lean %d (%.2f), default %d (%.2f)", kind, own, lean, float64(lean)/float64(own), all,
 			float64(all)/float64(own))
 	}
 	fixture.RequireFile(t, "../cmd/trtllm_exporter/series.tsv", b.String())
 }
 
-// counted counts the series of a page: the server's own, those about scrapes, and those of each group.
-func counted(t *testing.T, page map[string]string) (own, health int, groups map[exposition.Group]int) {
+// counted counts the series of a page: the server's own, and those of each group.
+func counted(t *testing.T, page map[string]string) (own int, groups map[exposition.Group]int) {
 	t.Helper()
 	groups = make(map[exposition.Group]int)
-	for text, v := range page {
+	for text := range page {
 		series, err := parser.NewParser(parser.Options{}).ParseMetric(text)
 		require.NoError(t, err)
 		if series.Get("replica_id") == "" {
 			continue
 		}
-		number, err := strconv.ParseFloat(strings.TrimSpace(v), 64)
-		require.NoError(t, err)
-		group, known := assess.GroupOfSeries(series, number)
-		switch {
-		case known:
+		if group, known := assess.GroupOfSeries(series); known {
 			groups[group]++
-		case strings.HasPrefix(series.Get(model.MetricNameLabel), assess.MetricPrefix):
-			health++
-		default:
-			own++
+			continue
 		}
+		own++
 	}
-	return own, health, groups
+	return own, groups
 }

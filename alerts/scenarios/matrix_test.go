@@ -132,7 +132,7 @@ func record(scenario *matrix.Scenario, seen []matrix.Result, wanted map[string]b
 			continue
 		}
 		put := func(name string, v float64) {
-			if !inCore(name, v) {
+			if !inCore(name) || v == 0 && !saysState(name) {
 				return
 			}
 			if all[name] == nil {
@@ -159,9 +159,6 @@ func record(scenario *matrix.Scenario, seen []matrix.Result, wanted map[string]b
 		if served := seen[i].Canary; served != nil {
 			put("{model_id=\"m\"}\x00llm_server_canary_success", number(*served))
 		}
-		for name, answer := range seen[i].Capabilities {
-			put(fmt.Sprintf("{capability=%q}\x00llm_server_capability", name), number(answer.OK))
-		}
 		for name, answer := range seen[i].Objectives {
 			put(fmt.Sprintf("{slo=%q}\x00llm_server_slo_measured", name), number(answer.OK))
 		}
@@ -178,14 +175,17 @@ func record(scenario *matrix.Scenario, seen []matrix.Result, wanted map[string]b
 }
 
 // inCore reports whether group core has a series, given as its labels and its name, if any group has it.
-func inCore(series string, v float64) bool {
-	lset, name, _ := strings.Cut(series, "\x00")
-	b := labels.NewBuilder(labels.FromStrings(model.MetricNameLabel, name))
-	if m := stateLabel.FindStringSubmatch(lset); m != nil {
-		b.Set("state", m[1])
-	}
-	group, known := assess.GroupOfSeries(b.Labels(), v)
+func inCore(series string) bool {
+	_, name, _ := strings.Cut(series, "\x00")
+	group, known := assess.GroupOfSeries(labels.FromStrings(model.MetricNameLabel, name))
 	return !known || group == exposition.GroupCore
+}
+
+// saysState reports whether a series is there also while something is in another state, as most are.
+func saysState(series string) bool {
+	lset, name, _ := strings.Cut(series, "\x00")
+	followed, m := assess.FollowedStates(name), stateLabel.FindStringSubmatch(lset)
+	return followed == nil || m == nil || slices.Contains(followed, m[1])
 }
 
 var stateLabel = regexp.MustCompile(`\bstate="([^"]*)"`)

@@ -120,7 +120,7 @@ func (f *recordFlags) load() (*config.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	file.Exposition = config.DefaultFile.Exposition
+	file.Exposition = account.Exposition()
 	for i := range file.Pools {
 		pool := &file.Pools[i]
 		pool.ScrapeInterval, pool.ScrapeTimeout = model.Duration(f.interval), model.Duration(f.interval)

@@ -14,7 +14,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/dashboards"
 )
 
-// lean is the setting with which a replica has no more series than its own page.
+// lean is the setting with which a replica has no more series than if Prometheus scraped its page.
 const lean = "exposition: { raw: false, normalised: [core] }"
 
 // seriesCount counts the series of a replica: on its own page, on /metrics, and there with the setting lean, 0 if
@@ -36,9 +36,8 @@ func countSeries(s *snapshot.Snapshot, c *exposition.Config) seriesCount {
 		}
 		n.Exposed += b.Shape().Lines()
 		for i := range b.Shape().Lines() {
-			v, _ := b.Value(i)
-			group, grouped := assess.GroupOfSeries(b.Shape().Labels(i), v)
-			if b == s.Health || b != s.Raw && grouped && group == exposition.GroupCore {
+			group, grouped := assess.GroupOfSeries(b.Shape().Labels(i))
+			if b != s.Raw && grouped && group == exposition.GroupCore {
 				core++
 			}
 		}
@@ -59,16 +58,16 @@ func (n seriesCount) String() string {
 }
 
 // seriesOfKinds has a row for each kind of simulated server with how many series it has: on its own page, there and
-// repeated by nothing, about its scrapes, and in each group. TestReplicasCostLittle of package collector writes it.
+// repeated by nothing, in each group beside all of its own series, and in each group otherwise. TestReplicasCostLittle
+// of package collector writes it.
 //
 //go:embed series.tsv
 var seriesOfKinds string
 
-// Columns of a row of seriesOfKinds. Those of the groups follow in their order.
+// Columns of a row of seriesOfKinds. Those of the groups follow in their order, twice.
 const (
 	ownColumn = iota
 	unmappedColumn
-	healthColumn
 	groupColumns
 )
 
@@ -93,17 +92,17 @@ func estimateOf(columns []string, c *exposition.Config) int {
 		n, _ := strconv.Atoi(columns[column]) // A test reads the whole table.
 		return n
 	}
-	n := number(healthColumn)
+	n, column := 0, groupColumns+len(exposition.AllGroups())
 	switch c.Raw {
 	case exposition.RawAll:
-		n += number(ownColumn)
+		n, column = number(ownColumn), groupColumns
 	case exposition.RawUnmapped:
-		n += number(unmappedColumn)
+		n = number(unmappedColumn)
 	case exposition.RawNone:
 	}
 	for i, g := range exposition.AllGroups() {
 		if c.Normalised.Has(g) {
-			n += number(groupColumns + i)
+			n += number(column + i)
 		}
 	}
 	return n

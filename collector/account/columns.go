@@ -41,6 +41,14 @@ func Objectives() derive.SLO {
 	return derive.SLO{Availability: &derive.ShareObjective{Objective: 0.99}}
 }
 
+// Exposition returns the setting that accounts need: with the servers' own series off, all distributions are among
+// the derived ones.
+func Exposition() exposition.Config {
+	e := exposition.DefaultConfig
+	e.Raw = exposition.RawNone
+	return e
+}
+
 // partOf returns the label that tells the counters of a family apart. ok is false for other families.
 func partOf(family string) (label string, ok bool) {
 	switch family {

@@ -19,6 +19,9 @@ const MetricPrefix = "trtllm_exporter_"
 type Metric struct {
 	exposition.Family
 
+	// Group is what exposition.normalised lists to have it. Most are in group core, for alerts or as they are few.
+	Group exposition.Group
+
 	labels []string
 }
 
@@ -96,10 +99,13 @@ var (
 var (
 	MetricTargetUp             = gauge("target_up", "1 if the last scrape of the target succeeded, else 0.")
 	MetricTargetScrapeDuration = gauge("target_scrape_duration_seconds", "Duration of the last scrape of the "+
-		"target, from the request to the last byte of its page, whether it succeeded or not.")
-	MetricTargetSamples   = gauge("target_scrape_samples", "Samples on the target's page at its last scrape.")
+		"target, from the request to the last byte of its page, whether it succeeded or not.").detail()
+	MetricTargetSamples = gauge(
+		"target_scrape_samples",
+		"Samples on the target's page at its last scrape.",
+	).detail()
 	MetricTargetBodyBytes = gauge("target_body_bytes", "Uncompressed size of the target's page at its "+
-		"last scrape; -1 if it exceeded the limit.")
+		"last scrape; -1 if it exceeded the limit.").detail()
 	MetricTargetScrapes        = counter("target_scrapes_total", "Scrapes of the target.")
 	MetricTargetScrapesSkipped = counter("target_scrapes_skipped_total", "Scrapes skipped because the previous "+
 		"one was still running.")
@@ -114,9 +120,9 @@ var (
 	MetricTargetTypeConflicts = counter("target_type_conflicts_total", "Families for which the target's own "+
 		"page declares two types; absent if there are none.")
 	MetricTargetShapeChanges = counter("target_shape_changes_total", "Pages of the target that differed from "+
-		"the previous one in more than values.")
+		"the previous one in more than values.").detail()
 	MetricTargetCounterResets = counter("target_counter_resets_total", "Counters of the target that decreased "+
-		"between two scrapes.")
+		"between two scrapes.").detail()
 	MetricTargetRestarts = counter("target_restarts_total", "Restarts of the target's server: its start "+
 		"time changed, all of its counters fell at once, or one fell and its connection was lost. Several "+
 		"processes behind one address do not count.")
@@ -147,8 +153,18 @@ func counter(name, help string, labels ...string) *Metric {
 }
 
 func declare(name string, typ model.MetricType, help string, labels []string) *Metric {
-	m := &Metric{exposition.Family{Name: MetricPrefix + name, Type: typ, Help: help}, labels}
+	m := &Metric{
+		Family: exposition.Family{Name: MetricPrefix + name, Type: typ, Help: help},
+		Group:  exposition.GroupCore,
+		labels: labels,
+	}
 	exporterMetrics = append(exporterMetrics, m)
+	return m
+}
+
+// detail puts a metric about every target that no alert reads into group details.
+func (m *Metric) detail() *Metric {
+	m.Group = exposition.GroupDetails
 	return m
 }
 

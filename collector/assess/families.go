@@ -20,7 +20,7 @@ func Catalogue() []derive.Family {
 		all = append(all, families()[i].Family)
 	}
 	state := derive.ReplicaFamily("state", derive.OfReplica, []string{"state"},
-		"1 for the replica's current state, else 0.",
+		"1 for the replica's current state, 0 for some others.",
 		"/metrics answers, API answers, only failures end, nothing moves while requests are in flight, the answer "+
 			"to a request of the exporter")
 	state.Grade = derive.Sampled
@@ -46,12 +46,9 @@ type adder func(v float64, pairs ...string)
 var families = sync.OnceValue(func() []family {
 	about := derive.ReplicaFamily
 	return []family{
-		{about("model_ready", derive.OfModel, []string{"version"},
-			"1 if the model is ready, else 0.",
-			"the repository index", engine.AnswersIndex), (*Findings).modelsReady},
 		{
 			about("model_state", derive.OfModel, []string{"state", "version"},
-				"1 for the model's current state, else 0.",
+				"1 for the model's current state, 0 for some others.",
 				"the repository index or the list of models, and the models on /metrics",
 				engine.AnswersIndex, engine.AnswersModels),
 			eachModel(stateSeries),
@@ -110,33 +107,29 @@ var families = sync.OnceValue(func() []family {
 		{about("slo_measured", derive.OfReplica, []string{"slo"},
 			"1 if the objective can be measured, else 0.",
 			"buckets of the histogram against the target, counters of failures"), checksOf(Objectives)},
-		{about("capability", derive.OfReplica, []string{"capability"},
-			"1 if the server has the capability, else 0.",
-			"kind of server, generation, names on /metrics, answers of the API"), checksOf(Capabilities)},
+		{about("capability_missing", derive.OfReplica, []string{"capability"},
+			"1 for each capability that the server lacks.",
+			"kind of server, generation, names on /metrics, answers of the API"), missingCapabilities},
 		{about("determinism_profile", derive.OfReplica, []string{"check"},
 			"1 if a condition for identical answers is met, else 0.",
 			"configs of the models, limit of requests, versions declared or expected"), checksOf(Determinism)},
 	}
 })
 
+// missingCapabilities adds what the server lacks. Most have nearly all capabilities, and what is not missing is there.
+func missingCapabilities(f *Findings, add adder) {
+	for _, c := range f.List(Capabilities) {
+		if !c.OK {
+			add(1, "capability", c.Name)
+		}
+	}
+}
+
 func checksOf(name string) func(*Findings, adder) {
 	return func(f *Findings, add adder) {
 		list := Lists()[slices.IndexFunc(Lists(), func(l List) bool { return l.Name == name })]
 		for _, c := range f.List(name) {
 			add(flag(c.OK != list.Negated), list.Label, c.Name)
-		}
-	}
-}
-
-// modelsReady adds model_ready of the models that the index lists.
-func (f *Findings) modelsReady(add adder) {
-	listed := make(map[[2]string]bool, len(f.Health.Models))
-	for _, m := range f.Health.Models {
-		listed[[2]string{m.Name, m.Version}] = true
-	}
-	for _, m := range f.kept {
-		if listed[[2]string{m.Name, m.Version}] {
-			add(flag(m.State == engine.ModelReady), f.named(&m)...)
 		}
 	}
 }
@@ -196,7 +189,9 @@ func stateSeries(m *target.Model, add adder) {
 		return
 	}
 	for _, s := range modelStates() {
-		add(flag(m.State == s), "version", m.Version, "state", s)
+		if saysState(modelStateFamily, s, m.State) {
+			add(flag(m.State == s), "version", m.Version, "state", s)
+		}
 	}
 }
 

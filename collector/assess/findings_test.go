@@ -304,13 +304,8 @@ func TestModelsFromIndexConfigsAndPage(t *testing.T) {
 		}
 	})
 	require.Len(t, many.Models, 256)
-	ready := 0
-	for _, s := range many.Series(labels.EmptyLabels()) {
-		if s.Family == "llm_server_model_ready" {
-			ready++
-		}
-	}
-	require.Equal(t, 255, ready, "and one model that is on the page only")
+	told := strings.Count(text(many.Series(labels.EmptyLabels())), `state="ready"`)
+	require.Equal(t, 256, told, "one of them is on the page only")
 	require.Equal(t, map[string]int{"unavailable": 46}, many.LeftOut, "the page counts none of them")
 }
 
@@ -333,11 +328,11 @@ func TestIndexModelsHaveNoDuplicateSeries(t *testing.T) {
 		)
 	}
 	twice := listed(engine.ModelState{Name: "llm", Version: "1", State: "UNAVAILABLE"})
-	require.Equal(t, 1, strings.Count(twice, "model_ready{"))
-	require.Contains(t, twice, `model_ready{model="llm", model_id="llm", version="1"} 1`)
+	require.Equal(t, 1, strings.Count(twice, `model_state{model="llm"`))
+	require.Contains(t, twice, `model_state{model="llm", model_id="llm", state="ready", version="1"} 1`)
 	versions := listed(engine.ModelState{Name: "llm", Version: "2", State: "READY"})
 	for family, n := range map[string]int{
-		"model_parameters_info{": 1, "model_config_hash_info{": 1, "model_info{backend": 2, "model_ready{": 2,
+		"model_parameters_info{": 1, "model_config_hash_info{": 1, "model_info{backend": 2,
 	} {
 		require.Equal(t, n, strings.Count(versions, family), family)
 	}
@@ -362,16 +357,10 @@ func TestReplicaSeries(t *testing.T) {
 		b.Expect.EngineVersion, b.Expect.TRTLLMVersion = "2.64.0", "9"
 	})
 	got := text(k.Series(own))
-	models, _, _ := strings.Cut(got, "capability{")
-	require.Equal(t, `model_ready{model="llm", model_id="llm", pool_id="p", version="1"} 1
-model_state{model="gone", model_id="gone", pool_id="p", state="ready"} 0
-model_state{model="gone", model_id="gone", pool_id="p", state="loading"} 0
-model_state{model="gone", model_id="gone", pool_id="p", state="unloading"} 0
+	models, _, _ := strings.Cut(got, "capability_missing{")
+	require.Equal(t, `model_state{model="gone", model_id="gone", pool_id="p", state="ready"} 0
 model_state{model="gone", model_id="gone", pool_id="p", state="unavailable"} 1
 model_state{model="llm", model_id="llm", pool_id="p", state="ready", version="1"} 1
-model_state{model="llm", model_id="llm", pool_id="p", state="loading", version="1"} 0
-model_state{model="llm", model_id="llm", pool_id="p", state="unloading", version="1"} 0
-model_state{model="llm", model_id="llm", pool_id="p", state="unavailable", version="1"} 0
 model_info{model="gone", model_id="gone", pool_id="p", role="unknown"} 1
 model_info{backend="tensorrtllm", decoupled="true", dynamic_batching="true", instance_count="1", max_batch_size="8", model="llm", model_id="llm", pool_id="p", role="single", version="1"} 1
 model_parameters_info{gpt_model_type="inflight_fused_batching", model="llm", model_id="llm", pool_id="p"} 1
@@ -382,14 +371,18 @@ expectation_mismatch{fact="trtllm_version", pool_id="p"} 1
 `, models)
 	value := map[bool]int{true: 1}
 	for _, c := range k.List(assess.Capabilities) {
-		require.Contains(t, got, fmt.Sprintf("capability{capability=%q, pool_id=\"p\"} %d\n", c.Name, value[c.OK]))
+		missing := strings.Contains(got, fmt.Sprintf("capability_missing{capability=%q, pool_id=\"p\"} 1\n", c.Name))
+		require.Equal(t, !c.OK, missing, c.Name)
 	}
 	for _, c := range k.List(assess.Determinism) {
 		require.Contains(t, got, fmt.Sprintf("determinism_profile{check=%q, pool_id=\"p\"} %d\n", c.Name, value[c.OK]))
 	}
 	require.NotContains(t, "\n"+got, "\n{", "questions have no series")
 	require.Nil(t, (*assess.Findings)(nil).Series(own))
-	require.Contains(t, text(after(t, func(b *assess.Basis) { b.Topology = nil }).Series(own)), `model_id="unknown"`)
+	nameless := text(after(t, func(b *assess.Basis) {
+		b.Topology, b.Health.Models[0].State, b.Health.Models[0].Reason = nil, engine.ModelUnavailable, "unloaded"
+	}).Series(own))
+	require.Contains(t, nameless, `model_unloaded{model="llm", model_id="unknown"`)
 }
 
 // TestLabelsMatchCatalog uses a model with all facts.

@@ -14,7 +14,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// GroupOf returns the group of a family of the catalogue.
+// GroupOf returns the group of a family of the catalogue, or of a metric of the exporter.
 func GroupOf(family string) exposition.Group { return byName()[family].Group }
 
 //nolint:gochecknoglobals // constant data, built on first use.
@@ -23,18 +23,20 @@ var byName = sync.OnceValue(func() map[string]derive.Family {
 	for _, f := range Catalogue() {
 		all[f.Name] = f
 	}
+	for _, m := range ExporterMetrics() {
+		all[m.Name] = derive.Family{Family: m.Family, Group: m.Group}
+	}
 	return all
 })
 
-// Families with a series for each state, of which one is 1.
+// Families of states, of which one is 1.
 const (
 	stateFamily      = derive.Prefix + "state"
 	modelStateFamily = derive.Prefix + "model_state"
 )
 
-// FollowedStates returns the states of a family whose series group core always has, because its rules ask how
-// long something was in them, or count it. Of the others it has that of the current state: the rest is 0, and
-// group details has it.
+// FollowedStates returns the states of a family that always have a series, because rules ask how long something was
+// in them, or count it. Of the others only the current one has a series, as the rest would say nothing more.
 func FollowedStates(family string) []string {
 	switch family {
 	case stateFamily:
@@ -45,26 +47,18 @@ func FollowedStates(family string) []string {
 	return nil
 }
 
-// GroupOfSeries returns the group of a series of the catalogue that has a value. It is false for other series.
-func GroupOfSeries(series labels.Labels, v float64) (exposition.Group, bool) {
+// saysState reports whether a state of a family has a series.
+func saysState(family, state, current string) bool {
+	return state == current || slices.Contains(FollowedStates(family), state)
+}
+
+// GroupOfSeries returns the group of a series of the catalogue or of the exporter's own. It is false for other series.
+func GroupOfSeries(series labels.Labels) (exposition.Group, bool) {
 	f, suffix, known := familyOf(series.Get(model.MetricNameLabel))
 	if !known {
 		return 0, false
 	}
-	if isImplied(f.Name, v, series.Get("state")) {
-		return exposition.GroupDetails, true
-	}
 	return f.GroupOf(suffix, series), true
-}
-
-// isImplied reports whether a series only says that something is not in a state, which that of its current state
-// says as well.
-func isImplied(family string, v float64, state string) bool {
-	if v != 0 || state == "" {
-		return false
-	}
-	followed := FollowedStates(family)
-	return followed != nil && !slices.Contains(followed, state)
 }
 
 var (
@@ -72,7 +66,7 @@ var (
 	percentile = regexp.MustCompile(`percentile="(\d+)"`)
 )
 
-// Reads returns the families of the catalogue that a PromQL query selects, with the groups that have what it
+// Reads returns the families of the catalogue and the metrics of the exporter that a PromQL query selects, with the groups that have what it
 // selects of each.
 func Reads(query string) map[string]exposition.Groups {
 	all := make(map[string]exposition.Groups)

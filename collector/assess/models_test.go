@@ -146,7 +146,7 @@ func TestModelsBeyondTheLimit(t *testing.T) {
 			}
 			series := text(f.Series(labels.EmptyLabels()))
 			for name, want := range c.states {
-				require.Equal(t, want != "", strings.Contains(series, fmt.Sprintf("model_ready{model=%q", name)), name)
+				require.Equal(t, want != "", strings.Contains(series, fmt.Sprintf("model_state{model=%q", name)), name)
 			}
 			var leftOut []string
 			for line := range strings.Lines(series) {

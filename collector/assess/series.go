@@ -70,7 +70,9 @@ func (a *ReplicaSeries) Block(now *Situation, existing ...*exposition.Shape) *ex
 	}
 	if now.State != Silent {
 		for _, s := range States() {
-			a.add(stateFamily, flag(s == now.State), now.Labels, labels.Label{Name: "state", Value: string(s)})
+			if saysState(stateFamily, string(s), string(now.State)) {
+				a.add(stateFamily, flag(s == now.State), now.Labels, labels.Label{Name: "state", Value: string(s)})
+			}
 		}
 	}
 	for i := range moments() {
@@ -90,21 +92,11 @@ func (a *ReplicaSeries) Block(now *Situation, existing ...*exposition.Shape) *ex
 
 // add adds a series and reports whether it is written.
 func (a *ReplicaSeries) add(family string, v float64, lset labels.Labels, pairs ...labels.Label) bool {
-	if a.off != 0 && a.leavesOut(family, v, pairs) {
+	if a.off.Has(GroupOf(family)) {
 		return false
 	}
 	a.values.Add(Metadata()[family], v, lset, pairs...)
 	return true
-}
-
-// leavesOut reports whether the group of a series is off.
-func (a *ReplicaSeries) leavesOut(family string, v float64, pairs []labels.Label) bool {
-	group := GroupOf(family)
-	n := slices.IndexFunc(pairs, func(l labels.Label) bool { return l.Name == "state" })
-	if n >= 0 && isImplied(family, v, pairs[n].Value) {
-		group = exposition.GroupDetails
-	}
-	return a.off.Has(group)
 }
 
 // series adds the series of the findings, without the labels of the replica.

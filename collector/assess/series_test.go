@@ -1,6 +1,7 @@
 package assess_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -34,13 +35,16 @@ func facts(own ...string) *assess.Situation {
 	}
 }
 
-// states returns the series of a state, for a replica that is not suspected.
+// states returns the series of a state, and of those that rules follow, for a replica that is not suspected.
 func states(own string, state assess.State) string {
 	var b strings.Builder
 	for _, s := range assess.States() {
 		value := "0"
-		if s == state {
+		switch {
+		case s == state:
 			value = "1"
+		case !slices.Contains(assess.FollowedStates("llm_server_state"), string(s)):
+			continue
 		}
 		b.WriteString("llm_server_state{" + own + `state="` + string(s) + `"} ` + value + "\n")
 	}
@@ -48,7 +52,7 @@ func states(own string, state assess.State) string {
 	return "llm_server_serving" + value + b.String() + "llm_server_suspected" + value
 }
 
-func TestStateHasSeriesPerValue(t *testing.T) {
+func TestStateHasSeries(t *testing.T) {
 	var k assess.ReplicaSeries
 	now := facts("pool_id", "p")
 	require.Equal(t, states(`pool_id="p",`, assess.Ready), shownText(k.Block(now)))

@@ -625,7 +625,7 @@ func (l *ledger) named(r *rig, values map[string]float64, around []simulate.Trut
 	name := func(resource string) bool {
 		return values[r.series(values, "limited_by", `, resource="`+resource+`"`)] == 1
 	}
-	if !hasSeries(values, r.series(values, "limited_by", `, resource="none"`)) || name("unknown") {
+	if !slices.ContainsFunc([]string{"none", "slots", "kv_cache", "prefill", "core_queue"}, name) {
 		return
 	}
 	wrong := 100.0

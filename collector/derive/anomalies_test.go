@@ -241,7 +241,7 @@ func TestImpossibleBlocksAreIgnored(t *testing.T) {
 	concluded := []string{
 		`kv_cache_utilization_ratio{model_id="m"}`,
 		`kv_cache_free_tokens{model_id="m"}`, `saturation_ratio{model_id="m"}`,
-		`limited_by{model_id="m", resource="kv_cache"}`, `headroom_requests{model_id="m"}`,
+		`limited_by{model_id="m", resource="unknown"}`, `headroom_requests{model_id="m"}`,
 	}
 	page := func(n, used int) values {
 		return b.page(replaceLines(soundPage(10+n, 1000*n),

@@ -77,7 +77,7 @@ func queueFamilies() []Family {
 			"Further requests of mean size that fit.",
 			"min(limit - active, free tokens / (mean prompt + mean output tokens))"),
 		family("limited_by", Sampled, limitedByRule(),
-			"1 for what requests wait for, else 0.",
+			"1 for what requests wait for.",
 			"paused > 0 or KV cache >= 0.95; active >= limit; waiting > 0 with prefills; pending > 0"),
 		family("signal_coverage_ratio", Exact, coverage(),
 			"Share of ended requests that a latency metric covers.",

@@ -28,8 +28,9 @@ type Options struct {
 	NoWindowGauges bool
 	// Off lists the groups whose series are not written.
 	Off exposition.Groups
-	// RawHidden is true if the server's own series are not exposed.
-	RawHidden bool
+	// RawHidden is true if the server's own series are not exposed, RawWhole if all are. Then buckets and quantiles
+	// that nothing of group core reads are written under their names alone.
+	RawHidden, RawWhole bool
 	// Stats continues the counts of an earlier deriver; if nil, they start at 0.
 	Stats *Stats
 	// Output limits the series of the page and the derived series together.

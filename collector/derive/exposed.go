@@ -117,7 +117,7 @@ func (f *Family) group(section string) exposition.Group {
 		return exposition.GroupGPU
 	case f.rule.query != "":
 		return exposition.GroupWindows
-	case section == modelSection, name == "model_ready", name == "model_configs_pending", name == "models_left_out":
+	case section == modelSection, name == "model_configs_pending", name == "models_left_out":
 		return exposition.GroupModels
 	case name == "live", name == "ready", name == "health_check_duration_seconds",
 		strings.HasPrefix(name, "iteration_stats_"):
@@ -136,12 +136,18 @@ func (f *Family) GroupOf(suffix string, lset labels.Labels) exposition.Group {
 	}
 	name := strings.TrimPrefix(f.Name, Prefix)
 	switch percentile := lset.Get("percentile"); {
-	case suffix == "_bucket" && lset.Get(model.BucketLabel) != "+Inf" && slices.Contains(meansInCore, name):
+	case isPoint(suffix, lset) && slices.Contains(meansInCore, name):
 		return exposition.GroupDetails
 	case percentile != "" && percentile != percentileInCore:
 		return exposition.GroupWindows
 	}
 	return exposition.GroupCore
+}
+
+// isPoint reports whether a series is a point of a distribution: a bucket, but for the last one, which is the count,
+// or a quantile.
+func isPoint(suffix string, lset labels.Labels) bool {
+	return suffix == "_bucket" && lset.Get(model.BucketLabel) != "+Inf" || lset.Has(model.QuantileLabel)
 }
 
 // InCore says what group core has of a family that it has in part, and which group has the rest.

@@ -3,6 +3,8 @@ package derive
 import (
 	"slices"
 
+	"github.com/prometheus/prometheus/model/labels"
+
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
@@ -19,9 +21,11 @@ type index struct {
 	// noWindowGauges hides the families that PromQL can compute.
 	noWindowGauges bool
 	// off hides the series of these groups. Some are repeated under other names if aliased is true.
-	off     exposition.Groups
-	aliased bool
-	wanted  []Objective
+	off exposition.Groups
+	// rawWhole hides points of distributions that are exposed under the server's name.
+	rawWhole bool
+	aliased  bool
+	wanted   []Objective
 	facts
 
 	// replica is the subject of rules for all models together, models those of each model id, sorted.
@@ -97,6 +101,7 @@ func newIndex(opts *Options, page *engine.Page, block *exposition.Block) *index 
 		topology:       opts.Naming.Topology,
 		noWindowGauges: opts.NoWindowGauges,
 		off:            opts.Off,
+		rawWhole:       opts.RawWhole,
 		aliased:        opts.aliases(page.Shape()) != 0,
 		wanted:         opts.Objectives,
 	}
@@ -148,7 +153,7 @@ func (ix *index) runRules() {
 		}
 		out.family = f
 		f.rule.run(v, a.models, out)
-		if ix.unread(f) {
+		if ix.unread(f, ix.series[a.first:]) {
 			ix.dropFrom(a.first)
 			continue
 		}
@@ -157,10 +162,19 @@ func (ix *index) runRules() {
 	}
 }
 
-// unread reports whether nothing has a use for the values of a family that is not exposed. Status pages and aliases
-// have some: the former read groups core and windows.
-func (ix *index) unread(f *Family) bool {
-	return ix.off.Has(f.Group) && f.Group != exposition.GroupCore && f.Group != exposition.GroupWindows && !ix.aliased
+// hides reports whether a series is not written: its group is off, PromQL can compute it, or it is a part of a
+// distribution that is written under the server's name.
+func (ix *index) hides(f *Family, suffix string, lset labels.Labels) bool {
+	group := f.GroupOf(suffix, lset)
+	return ix.off.Has(group) || ix.noWindowGauges && f.InPromQL.Query != "" ||
+		ix.rawWhole && group != exposition.GroupCore && isPoint(suffix, lset)
+}
+
+// unread reports whether nothing has a use for the values of a family of which no series is exposed. Status pages and
+// aliases have some: the former read groups core and windows.
+func (ix *index) unread(f *Family, all []exposition.ComputedSeries) bool {
+	shown := slices.ContainsFunc(all, func(s exposition.ComputedSeries) bool { return !s.Hidden })
+	return !shown && f.Group != exposition.GroupCore && f.Group != exposition.GroupWindows && !ix.aliased
 }
 
 // dropFrom drops the series from a number on. What their rule asked for stays, so that all that is found out about a

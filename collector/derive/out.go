@@ -65,7 +65,7 @@ func (o *Out) add(suffix string, lset labels.Labels) {
 		Family: o.family.Family,
 		Suffix: suffix,
 		Labels: lset,
-		Hidden: ix.noWindowGauges && o.family.InPromQL.Query != "" || ix.off.Has(o.family.GroupOf(suffix, lset)),
+		Hidden: ix.hides(o.family, suffix, lset),
 	})
 }
 

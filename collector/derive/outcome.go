@@ -223,11 +223,12 @@ func (ix *index) recounted(version *Model) map[string][]int {
 }
 
 // classes returns the classes on the page, and also the others, which are 0, if the server counts
-// all failures with counters that appear with their first event.
+// all failures with counters that appear with their first event. Class unknown is for reasons that a later
+// release may have, so it has to be on the page.
 func (ix *index) classes(o *outcome) []engine.Class {
 	return filter(classOrder, func(class engine.Class) bool {
 		return o.classes[class] != nil ||
-			ix.quirks.CountersAppear && o.ownFailures && slices.Contains(ix.counted, class)
+			ix.quirks.CountersAppear && o.ownFailures && class != engine.ClassUnknown && slices.Contains(ix.counted, class)
 	})
 }
 

@@ -43,3 +43,23 @@ func TestWithoutWindowGauges(t *testing.T) {
 		})
 	}
 }
+
+// TestDistributionsStandOnce has the servers' own series beside the derived ones: of distributions that nothing of group
+// core reads they alone have buckets and quantiles, of the others both.
+func TestDistributionsStandOnce(t *testing.T) {
+	t.Parallel()
+	spec := simulate.Spec{Kind: simulate.KindVLLM, Streaming: true}
+	all := newLlama(t, spec, func(*derive.Options) {})
+	beside := newLlama(t, spec, func(o *derive.Options) { o.RawWhole = true })
+	for query, both := range map[string]bool{
+		`llm_server_time_to_first_token_seconds_bucket{le!="+Inf"}`: true,
+		`llm_server_request_prompt_tokens_bucket{le!="+Inf"}`:       false,
+		`llm_server_request_prompt_tokens_bucket{le="+Inf"}`:        true,
+		`llm_server_request_prompt_tokens_sum`:                      true,
+		`llm_server_request_inference_seconds_bucket{le!="+Inf"}`:   false,
+		`llm_server_request_inference_seconds_count`:                true,
+	} {
+		require.Positive(t, selects(t, query, all.labels()), query)
+		require.Equal(t, both, selects(t, query, beside.labels()) > 0, query)
+	}
+}

@@ -79,12 +79,12 @@ func limitedByRule() Rule {
 	return eachModel(needs, limitedBy).reads(limitedByReads()...).by("resource")
 }
 
-// limitedBy exposes the resource that requests wait for, one series for each.
+// limitedBy exposes the resource that requests wait for. The others have no value.
 func limitedBy(v *View, m *Model, out *Out) {
 	by, ok := v.limitedBy(m)
 	ok = ok && v.Runs(m) && v.Trust(m, blocksMismatch, fractionMismatch)
 	for _, resource := range []string{"slots", "kv_cache", "prefill", "core_queue", "none", "unknown"} {
-		out.Set(m, flag(by == resource), ok, "resource", resource)
+		out.Set(m, 1, ok && by == resource, "resource", resource)
 	}
 }
 

@@ -33,8 +33,9 @@ type indexKey struct {
 	aliases    aliasNames
 	models     int
 
-	noWindowGauges, aliasesOnly bool
-	off                         exposition.Groups
+	noWindowGauges, aliasesOnly, rawWhole bool
+
+	off exposition.Groups
 
 	labels                       labels.Labels
 	engineVersion, trtllmVersion string
@@ -67,6 +68,7 @@ func sharedIndex(o *Options, page *engine.Page, block *exposition.Block) *index 
 		models:         o.Output.Models,
 		noWindowGauges: o.NoWindowGauges,
 		off:            o.Off,
+		rawWhole:       o.RawWhole,
 		aliasesOnly:    o.AliasesOnly,
 		labels:         o.Naming.ruleLabels(),
 		engineVersion:  o.Naming.EngineVersion,

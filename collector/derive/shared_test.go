@@ -127,6 +127,7 @@ var ways = []struct {
 	{"with all aliases", func(o *Options) { o.Aliases = exposition.AliasSets() }},
 	{"aliases only", func(o *Options) { o.Aliases, o.AliasesOnly, o.RawHidden = exposition.AliasSets(), true, true }},
 	{"without window gauges", func(o *Options) { o.NoWindowGauges = true }},
+	{"beside all of the servers' own series", func(o *Options) { o.RawWhole = true }},
 	{"with a limit of models", func(o *Options) { o.Output.Models = 2 }},
 	{"within the limits", func(o *Options) { o.Output.Volume = exposition.Volume{Series: 5000, Bytes: 10 << 20} }},
 	{"above the limits", func(o *Options) { o.Output.Volume = exposition.Volume{Series: 400} }},

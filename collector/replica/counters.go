@@ -31,14 +31,17 @@ type counters struct {
 
 	labels labels.Labels
 	values exposition.Values
+	// off lists the groups whose series are left out.
+	off exposition.Groups
 }
 
-func newCounters(t *target.Target, label exposition.Labeler) counters {
+func newCounters(t *target.Target, label exposition.Labeler, off exposition.Groups) counters {
 	return counters{
 		start:    time.Now(),
 		failures: make(map[scrape.Reason]uint64),
 		labels:   labels.FromStrings("pool_id", t.PoolID, "replica_id", t.ReplicaID),
 		values:   exposition.NewValues(label),
+		off:      off,
 	}
 }
 
@@ -100,7 +103,11 @@ func (c *counters) render(s *target.Status, stats derive.Stats, existing ...*exp
 	return c.values.Block(existing...)
 }
 
-func (c *counters) add(m *assess.Metric, v float64) { c.values.Add(&m.Family, v, c.labels) }
+func (c *counters) add(m *assess.Metric, v float64) {
+	if !c.off.Has(m.Group) {
+		c.values.Add(&m.Family, v, c.labels)
+	}
+}
 
 func (c *counters) count(m *assess.Metric, reason string, n uint64) {
 	if n > 0 {

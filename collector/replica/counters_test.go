@@ -40,7 +40,7 @@ func bare(b *exposition.Block) string {
 }
 
 func TestTargetCounters(t *testing.T) {
-	c := newCounters(&target.Target{PoolID: "p", ReplicaID: "r"}, nil)
+	c := newCounters(&target.Target{PoolID: "p", ReplicaID: "r"}, nil, 0)
 	c.skipped, c.reshaped = 1, 2
 	drops := exposition.Drops{Collisions: 3, Timestamps: 4, Conflicts: 5}
 	for i := range drops.ByReason {
@@ -111,7 +111,7 @@ up 1
 }
 
 func TestRelabelingOfOwnSeries(t *testing.T) {
-	c := newCounters(&target.Target{PoolID: "p", ReplicaID: "r"}, dropping("reason"))
+	c := newCounters(&target.Target{PoolID: "p", ReplicaID: "r"}, dropping("reason"), 0)
 	up := &target.Status{Scraping: target.Scraping{Health: target.HealthUp}}
 	const one = `x{pool_id="p",replica_id="r"}`
 	require.Equal(t, one+" 1\n", text(c.render(up, derive.Stats{})), "of equal ones the first")
@@ -131,7 +131,7 @@ up 0
 `
 
 func TestSeriesBeforeFirstScrape(t *testing.T) {
-	c := newCounters(&target.Target{PoolID: "p", ReplicaID: "r"}, nil)
+	c := newCounters(&target.Target{PoolID: "p", ReplicaID: "r"}, nil, 0)
 	b := c.render(&target.Status{}, derive.Stats{})
 	require.Contains(t, text(b), `trtllm_exporter_target_up{pool_id="p",replica_id="r"} 0`+"\n")
 	require.Equal(t, nothing, bare(b))

@@ -48,6 +48,7 @@ func (r *Replica) reset() {
 		NoWindowGauges: !r.pool.Page.WindowGauges,
 		Off:            r.pool.Page.Off(),
 		RawHidden:      r.pool.Page.Raw == exposition.RawNone,
+		RawWhole:       r.pool.Page.Raw == exposition.RawAll,
 		Output:         r.pool.Output,
 		Stats:          &r.deriveStats,
 	})

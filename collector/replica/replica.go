@@ -97,7 +97,7 @@ func New(t *target.Target, p *Pool, slot *snapshot.Slot, log *slog.Logger) *Repl
 		server:    scrape.NewServer(p.kinds(), t.Engine),
 		published: published{about: assess.NewReplicaSeries(label, p.Page.Off())},
 		status:    target.Status{Scraping: target.Scraping{Health: target.HealthUnknown}},
-		counters:  newCounters(t, label),
+		counters:  newCounters(t, label, p.Page.Off()),
 	}
 	r.reset()
 	return r

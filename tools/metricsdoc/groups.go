@@ -47,12 +47,13 @@ func partsOfCore(b *bytes.Buffer) {
 	b.WriteString("| family | in group core | the rest |\n| --- | --- | --- |\n")
 	for _, f := range assess.Catalogue() {
 		part, rest := f.InCore()
-		if states := assess.FollowedStates(f.Name); len(states) > 0 {
-			part = "the current state, and always " + words(states)
-			rest = exposition.GroupDetails
-		}
 		if part != "" {
 			fmt.Fprintf(b, "| `%s` | %s | `%s` |\n", f.Name, part, rest)
+		}
+	}
+	for _, m := range assess.ExporterMetrics() {
+		if m.Group != exposition.GroupCore {
+			fmt.Fprintf(b, "| `%s` | | `%s` |\n", m.Name, m.Group)
 		}
 	}
 }

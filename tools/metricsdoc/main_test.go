@@ -26,7 +26,7 @@ func TestNotesAreChecked(t *testing.T) {
 	for _, c := range []struct{ notes, want string }{
 		{"## vllm\nrequests_totl: misspelt\n", "notes.md, line 2: no family is called requests_totl"},
 		{"## vllm\nonly a note\n", "notes.md, line 2 has no family: only a note"},
-		{"## vllm\nmodel_ready: not of vLLM\n", "notes.md: vllm has no model_ready"},
+		{"## vllm\nmodel_unloaded: not of vLLM\n", "notes.md: vllm has no model_unloaded"},
 		{"## vlm\nrequests_total: of a kind that does not exist\n", "notes.md: there is no kind of server vlm"},
 	} {
 		read, err := readNotes(c.notes, assess.Catalogue())

@@ -52,7 +52,7 @@ func valuesOf(metric, label string) []string {
 		"queue":         2,
 		"memory":        3,
 		"resource":      4,
-		"capability":    12,
+		"capability":    4,
 		"finish_reason": 3,
 		"check":         8,
 		"fact":          6,

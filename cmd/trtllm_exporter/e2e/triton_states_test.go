@@ -195,8 +195,7 @@ func models(limit time.Duration, want map[string]string) act {
 		for name, state := range want {
 			wanted = append(wanted,
 				has(1, "llm_server_model_state", "model", name, "state", state),
-				has(1, "llm_server_model_state", "model", name), // No other state holds.
-				has(map[bool]float64{true: 1}[state == "ready"], "llm_server_model_ready", "model", name))
+				has(1, "llm_server_model_state", "model", name)) // No other state holds.
 		}
 		await(l.t, time.Until(l.happened)+limit, func() string { return l.page().wrong(wanted...) })
 	}
