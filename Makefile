@@ -192,6 +192,16 @@ e2e-vllm: build ## Run the binary against a real vLLM and a real SGLang on loopb
 	@tools/ci/needs.sh tools/vllm/vllm.sh install -- sh -c 'VLLM_DIR="$$INSTALLED" TRTLLM_EXPORTER_BIN=$(EXPORTER) \
 		exec $(GO) test $(VET) -tags e2e_vllm -count=1 -v -timeout 50m ./cmd/trtllm_exporter/e2e/ $(E2E_FLAGS)'
 
+# The client is another program, so `ci` does not run it; its tests hold the accounts to what happened.
+e2e-record: build $(CACHE)/aiperf/bin/aiperf ## Record benchmarks of aiperf on simulated servers, as in docs/benchmarks.md (Python 3.10 or later).
+	AIPERF=$(CACHE)/aiperf/bin/aiperf TRTLLM_EXPORTER_BIN=$(EXPORTER) \
+		$(GO) test $(VET) -tags e2e_record -run '^TestRecordAroundBenchmark$$' -count=1 -v -timeout 15m ./cmd/trtllm_exporter/e2e/
+
+$(CACHE)/aiperf/bin/aiperf:
+	python3 -m venv $(CACHE)/aiperf
+	$(CACHE)/aiperf/bin/pip install --quiet aiperf==0.13.0
+	touch $@
+
 e2e-servers: e2e-triton e2e-dynamo e2e-vllm ## Run the binary against all real servers that need no GPU.
 
 # The API server takes minutes to build, so `ci` relies on the strict decoders of check-deploy.
