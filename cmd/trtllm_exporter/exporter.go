@@ -154,15 +154,21 @@ func (e *exporter) reload() error {
 	return nil
 }
 
-func (e *exporter) pools() map[string][]web.Objective {
+func (e *exporter) pools() map[string]web.PoolConfig {
 	pools := e.current.Load().Pools
-	all := make(map[string][]web.Objective, len(pools))
+	all := make(map[string]web.PoolConfig, len(pools))
 	for i := range pools {
-		id := pools[i].PoolID
-		all[id] = nil
+		var p web.PoolConfig
 		for _, o := range pools[i].SLO.Objectives() {
-			all[id] = append(all[id], web.Objective{Name: string(o.Name), Goal: o.Share, Within: o.Within.Seconds()})
+			p.Objectives = append(
+				p.Objectives,
+				web.Objective{Name: string(o.Name), Goal: o.Share, Within: o.Within.Seconds()},
+			)
 		}
+		if c := pools[i].Cost; c != nil {
+			p.ReplicaHour = &web.Cost{Amount: c.ReplicaHour, Currency: c.Currency}
+		}
+		all[pools[i].PoolID] = p
 	}
 	return all
 }

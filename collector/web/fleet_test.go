@@ -26,12 +26,17 @@ func TestFleetDuringIncident(t *testing.T) {
 		f.slot("new", "r0")
 		began := serving()
 		opts := f.options()
-		opts.Pools = func() map[string][]web.Objective {
-			return map[string][]web.Objective{
-				"llama-70b-prod": {{Name: "ttft", Goal: 0.9, Within: 2}, {Name: "availability", Goal: 0.995}},
-				"qwen": {
-					{Name: "ttft", Goal: 0.95, Within: 0.5},
-				}, "new": {{Name: "e2e", Goal: 0.9, Within: 60}},
+		opts.Pools = func() map[string]web.PoolConfig {
+			return map[string]web.PoolConfig{
+				"llama-70b-prod": {
+					Objectives: []web.Objective{
+						{Name: "ttft", Goal: 0.9, Within: 2},
+						{Name: "availability", Goal: 0.995},
+					},
+					ReplicaHour: &web.Cost{Amount: 12.5, Currency: "EUR"},
+				},
+				"qwen": {Objectives: []web.Objective{{Name: "ttft", Goal: 0.95, Within: 0.5}}},
+				"new":  {Objectives: []web.Objective{{Name: "e2e", Goal: 0.9, Within: 60}}},
 			}
 		}
 		h := followed(t, opts, 31*time.Second, func(second int) {

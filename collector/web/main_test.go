@@ -105,7 +105,7 @@ func (f *fleet) options() web.Options {
 		Configuration: web.Configuration{
 			Exposition: func() exposition.Config { return exposition.DefaultConfig },
 			ConfigText: func() string { return "pools: []\n" },
-			Pools:      func() map[string][]web.Objective { return nil },
+			Pools:      func() map[string]web.PoolConfig { return nil },
 			Reload:     func() error { return nil },
 		},
 		Probes:   web.Probes{Readiness: func(context.Context, string) (ready, known bool) { return false, false }},

@@ -111,7 +111,7 @@ func (s *Server) unknown(q *query) string {
 			return fmt.Sprintf("No replica is named %q; /targets lists them as pool_id/replica_id", key)
 		}
 	}
-	var configured map[string][]Objective
+	var configured map[string]PoolConfig
 	if len(q.pools) > 0 {
 		configured = s.opts.Pools()
 	}

@@ -161,7 +161,7 @@ func TestFormatsAreNegotiated(t *testing.T) {
 
 func TestPageSelections(t *testing.T) {
 	options := threeReplicas(t).options()
-	options.Pools = func() map[string][]web.Objective { return map[string][]web.Objective{"a": nil, "none": nil} }
+	options.Pools = func() map[string]web.PoolConfig { return map[string]web.PoolConfig{"a": {}, "none": {}} }
 	h := handler(t, options)
 	for _, c := range []struct {
 		name, query string
@@ -207,9 +207,9 @@ func TestPageSelections(t *testing.T) {
 }
 
 func TestUnknownReplicasAndPoolsAreNotFound(t *testing.T) {
-	for _, configured := range []map[string][]web.Objective{nil, {"a": nil, "none": nil}} {
+	for _, configured := range []map[string]web.PoolConfig{nil, {"a": {}, "none": {}}} {
 		options := threeReplicas(t).options()
-		options.Pools = func() map[string][]web.Objective { return configured }
+		options.Pools = func() map[string]web.PoolConfig { return configured }
 		h := handler(t, options)
 		for query, want := range map[string]string{
 			"?target=a/r0&target=a/r9":  `"a/r9"`,

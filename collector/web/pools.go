@@ -24,6 +24,21 @@ type Pool struct {
 	Partly  bool     `json:"partly,omitempty"`
 	// Objectives lists the configured objectives.
 	Objectives []Objective `json:"objectives,omitempty"`
+	// HourlyCost is the declared cost of the replicas, nil unless it is declared.
+	HourlyCost *Cost `json:"cost_per_hour,omitempty"`
+}
+
+// PoolConfig is what the configuration promises and declares of a pool.
+type PoolConfig struct {
+	Objectives []Objective
+	// ReplicaHour is the cost of a replica for an hour, nil unless it is declared.
+	ReplicaHour *Cost
+}
+
+// Cost is an amount of a currency, a code of ISO 4217.
+type Cost struct {
+	Amount   float64 `json:"amount"`
+	Currency string  `json:"currency"`
 }
 
 type poolView struct {
@@ -38,19 +53,37 @@ type poolView struct {
 // TokensText formats the tokens per second.
 func (p *Pool) TokensText() string { return sum{p.Tokens, p.Partly}.String() }
 
+// CostText formats what the pool costs, empty if that is not declared.
+func (p *Pool) CostText() string {
+	if p.HourlyCost == nil {
+		return ""
+	}
+	amount := strconv.FormatFloat(math.Round(100*p.HourlyCost.Amount)/100, 'f', -1, 64)
+	return amount + " " + p.HourlyCost.Currency + " an hour"
+}
+
+// of returns the cost of several replicas.
+func (c *Cost) of(replicas int) *Cost {
+	if c == nil {
+		return nil
+	}
+	return &Cost{Amount: c.Amount * float64(replicas), Currency: c.Currency}
+}
+
 // WaitingText formats the number of waiting requests.
 func (p *Pool) WaitingText() string { return sum{p.Waiting, p.Partly}.String() }
 
 // poolViews groups the selected replicas by pool, the worst pool first. The sums cover all
 // replicas in byPool.
 func (s *Server) poolViews(selected []*replica, byPool map[string][]*replica) []*poolView {
-	views, objectives := map[string]*poolView{}, s.opts.Pools()
+	views, configured := map[string]*poolView{}, s.opts.Pools()
 	var pools []*poolView
 	for _, r := range selected {
 		p := views[r.PoolID]
 		if p == nil {
 			p = newPoolView(r.PoolID, byPool[r.PoolID])
-			p.Objectives = s.objectives(objectives[r.PoolID], byPool[r.PoolID])
+			p.Objectives = s.objectives(configured[r.PoolID].Objectives, byPool[r.PoolID])
+			p.HourlyCost = configured[r.PoolID].ReplicaHour.of(p.Replicas)
 			views[r.PoolID] = p
 			pools = append(pools, p)
 		}

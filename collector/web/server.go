@@ -296,8 +296,8 @@ type Options struct {
 // Configuration gives access to the current configuration.
 type Configuration struct {
 	Exposition func() exposition.Config
-	// Pools returns the objectives of all pools by id, including pools without replicas.
-	Pools func() map[string][]Objective
+	// Pools returns what is configured of all pools by id, including pools without replicas.
+	Pools func() map[string]PoolConfig
 	// ConfigText returns the configuration, and Reload reloads it. Clients see the text and the
 	// error, which must not contain secrets.
 	ConfigText func() string

@@ -152,7 +152,9 @@ func tokenizer(t *testing.T) string {
 func logSides(t *testing.T, kind simulate.Kind, account *recorded, client *seen) {
 	t.Helper()
 	sum := &account.Sum
-	row := func(name string, client, server float64) { t.Logf("| %s | %s | %.4g | %.4g |", kind, name, client, server) }
+	row := func(name string, client, server float64) {
+		t.Logf("| %s | %s | %.4g | %.4g |", kind, name, client, server)
+	}
 	row("requests/s", client.Speed.Average, sum.Speed)
 	row("ITL or TPOT, ms", client.Output.Average, 1000*sum.Output.Mean)
 	row("E2E, s", client.Whole.Average/1000, sum.Whole.Mean)

@@ -163,8 +163,10 @@ func served(t *testing.T, store *snapshot.Store) string {
 		}, Store: store, Registry: prometheus.NewRegistry(), Logger: slog.New(slog.DiscardHandler),
 		Configuration: web.Configuration{
 			Exposition: func() exposition.Config { return exposition.DefaultConfig },
-			Pools: func() map[string][]web.Objective {
-				return map[string][]web.Objective{"pool": {{Name: "ttft", Goal: 0.95, Within: 2}}}
+			Pools: func() map[string]web.PoolConfig {
+				return map[string]web.PoolConfig{
+					"pool": {Objectives: []web.Objective{{Name: "ttft", Goal: 0.95, Within: 2}}},
+				}
 			},
 		},
 		Probes:   web.Probes{Readiness: func(context.Context, string) (ready, known bool) { return false, false }},
