@@ -112,7 +112,7 @@ func TestReloadChangesGroups(t *testing.T) {
 				"trtllm_exporter_target_up{":            exposition.GroupCore,
 				"trtllm_exporter_target_body_bytes{":    exposition.GroupDetails,
 				"llm_server_pool_start_budget_seconds{": exposition.GroupCore,
-				"llm_server_capability_missing{":        exposition.GroupVersions,
+				"llm_server_capability{":                exposition.GroupVersions,
 			} {
 				require.Equal(t, groups.Has(group), strings.Contains(page, series), "groups %s: %s", groups, series)
 			}

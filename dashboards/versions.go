@@ -187,17 +187,17 @@ func versions() Dashboard {
 						) + ")",
 						colored("orange", 1.0, "green"),
 					}}),
-					table("Missing capabilities", "What servers do not expose. If a flag would help, /targets and "+
-						"doctor name it.",
+					table("Capabilities", "What servers expose, as share of the replicas of a pool. Red: a flag is "+
+						"missing; /targets and doctor name it.",
 						[][2]string{{"pool_id", "Pool"}, {"capability", "Capability"}},
 						[]column{{
-							"Replicas that lack it", "none",
-							"sum by (pool_id, capability) (" + maxBy(
+							"Replicas that expose it", ratio,
+							"avg by (pool_id, capability) (" + maxBy(
 								"pool_id, replica_id, capability",
-								"llm_server_capability_missing",
+								"llm_server_capability",
 								replicaMatchers,
 							) + ")",
-							colored("orange"),
+							colored("red", 0.01, "orange", 1.0, "green"),
 						}}),
 					sortedBy("Replicas", table("Data anomalies by check", "Replicas whose page contradicts itself; "+
 						"docs/metrics.md describes the checks.",

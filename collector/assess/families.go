@@ -107,23 +107,14 @@ var families = sync.OnceValue(func() []family {
 		{about("slo_measured", derive.OfReplica, []string{"slo"},
 			"1 if the objective can be measured, else 0.",
 			"buckets of the histogram against the target, counters of failures"), checksOf(Objectives)},
-		{about("capability_missing", derive.OfReplica, []string{"capability"},
-			"1 for each capability that the server lacks.",
-			"kind of server, generation, names on /metrics, answers of the API"), missingCapabilities},
+		{about("capability", derive.OfReplica, []string{"capability"},
+			"1 if the server has the capability, else 0.",
+			"kind of server, generation, names on /metrics, answers of the API"), checksOf(Capabilities)},
 		{about("determinism_profile", derive.OfReplica, []string{"check"},
 			"1 if a condition for identical answers is met, else 0.",
 			"configs of the models, limit of requests, versions declared or expected"), checksOf(Determinism)},
 	}
 })
-
-// missingCapabilities adds what the server lacks. Most have nearly all capabilities, and what is not missing is there.
-func missingCapabilities(f *Findings, add adder) {
-	for _, c := range f.List(Capabilities) {
-		if !c.OK {
-			add(1, "capability", c.Name)
-		}
-	}
-}
 
 func checksOf(name string) func(*Findings, adder) {
 	return func(f *Findings, add adder) {

@@ -210,7 +210,7 @@ func TestForeignAPIIsNotUsed(t *testing.T) {
 			} else {
 				require.NotContains(t, s.page(), "llm_server_ready{")
 				require.NotContains(t, s.page(), "llm_server_live{")
-				require.Contains(t, s.page(), `llm_server_capability_missing{capability="health",`)
+				require.Contains(t, s.page(), `llm_server_capability{capability="health",`)
 			}
 		}))
 	}

@@ -311,7 +311,7 @@ func requireCanary(l *life) {
 		return p.wrong(some(checks, "result", "freed"))
 	})
 	p := l.shows(
-		lacks("llm_server_capability_missing", "capability", "cancel"),
+		has(1, "llm_server_capability", "capability", "cancel"),
 		has(1, "llm_server_canary_cancel_success"),
 		above(0, "llm_server_canary_cancel_seconds"),
 	)
