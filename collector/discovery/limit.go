@@ -46,7 +46,8 @@ func (c *limitedConn) Read(b []byte) (int, error) {
 		c.skipHead(b[:n])
 	}
 	if c.remaining < 0 && err == nil {
-		return n, fmt.Errorf("the answer is larger than %d bytes, which is all that the memory "+
+		// A body that is complete without the bytes beyond the limit would hide the error.
+		return max(0, n+int(c.remaining)), fmt.Errorf("the answer is larger than %d bytes, which is all that the memory "+
 			"limit allows for", c.limit)
 	}
 	return n, err
