@@ -69,17 +69,18 @@ func ofSignals() (all []known) {
 	return all
 }
 
-// short returns a name of a built-in kind without its prefix.
+// short returns a name of a built-in kind without the longest beginning by which pages are recognised.
 func short(name string) string {
-	if _, rest, ok := strings.Cut(name, ":"); ok {
-		return rest
-	}
-	for _, prefix := range []string{"trtllm_", "nv_inference_", "nv_"} {
-		if rest, ok := strings.CutPrefix(name, prefix); ok {
-			return rest
+	longest := 0
+	for _, k := range engine.All() {
+		for _, mark := range k.Marks() {
+			ends := strings.HasSuffix(mark, "_") || strings.HasSuffix(mark, ":") // Others are parts of a word.
+			if ends && strings.HasPrefix(name, mark) {
+				longest = max(longest, len(mark))
+			}
 		}
 	}
-	return name
+	return name[longest:]
 }
 
 // guess adds a guess for each family that has one: those that are certain first.
@@ -143,17 +144,42 @@ func (d *draft) noteLabels(f *family) {
 		case label == "model" || label == "model_name":
 		case strings.Contains(strings.ToLower(label), "model") && !slices.Contains(d.labels, label):
 			d.labels = append(d.labels, label)
-		case slices.Contains(rankLabels(), label) && !slices.Contains(d.ranks, label):
+		case mayBeRank(label) && !slices.Contains(d.ranks, label):
 			d.ranks = append(d.ranks, label)
 		}
 	}
 }
 
-func rankLabels() []string { return []string{"engine", "dp_rank", "rank", "WorkerId"} }
+// rankLabels are the labels in which built-in kinds have data-parallel ranks.
+//
+//nolint:gochecknoglobals // constant data, built on first use.
+var rankLabels = sync.OnceValue(func() (all []string) {
+	for _, k := range engine.All() {
+		for _, m := range k.Meanings() {
+			if m.Rank != "" && !slices.Contains(all, m.Rank) {
+				all = append(all, m.Rank)
+			}
+		}
+	}
+	return all
+})
 
-// reasonLabels are labels that say how a request ended.
-func reasonLabels() []string {
-	return []string{"finish_reason", "finished_reason", "stop_reason", "reason", "status"}
+// mayBeRank reports whether a label may name data-parallel ranks, each of which has its own requests.
+func mayBeRank(label string) bool {
+	lower := strings.ToLower(label)
+	return slices.Contains(rankLabels(), label) || strings.Contains(lower, "rank") || strings.Contains(lower, "worker")
+}
+
+// reasonLabel returns the label that says by its name how requests ended, empty without one.
+func reasonLabel(f *family) string {
+	for _, word := range []string{"reason", "status"} {
+		for _, label := range slices.Sorted(maps.Keys(f.values)) {
+			if slices.Contains(words(label), word) {
+				return label
+			}
+		}
+	}
+	return ""
 }
 
 // relativeOf returns the built-in kind that has most of the names, if that are many: a fork, or a server that
@@ -244,11 +270,8 @@ func (d *draft) seriesOf(name string, f *family, m *engine.Meaning) engine.Decla
 		s.Combine = engine.DeclaredMax
 	}
 	if m.Signal == engine.RequestsFinished {
-		for _, label := range reasonLabels() {
-			if len(f.values[label]) > 0 {
-				s.Labels = map[string]string{"finish_reason": label}
-				break
-			}
+		if label := reasonLabel(f); label != "" {
+			s.Labels = map[string]string{"finish_reason": label}
 		}
 	}
 	return s
@@ -297,8 +320,7 @@ func typeOf(signal engine.Signal) string {
 func labelDoubt(f *family, s *engine.DeclaredSeries) string {
 	for _, label := range slices.Sorted(maps.Keys(f.values)) {
 		several := len(f.values[label]) > 1
-		expected := label == "model" || label == "model_name" || label == s.Labels["finish_reason"] ||
-			slices.Contains(rankLabels(), label)
+		expected := label == "model" || label == "model_name" || label == s.Labels["finish_reason"] || mayBeRank(label)
 		if several && !expected {
 			return fmt.Sprintf("label %s has %d values, whose series would add up", label, len(f.values[label]))
 		}
