@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -29,7 +28,7 @@ func TestDynamoPool(t *testing.T) {
 	l.plays(
 		step{
 			name: "a frontend with two workers is ready",
-			says: is("ready", keep, noticed, "").of("f0"),
+			says: is("ready", keep, "").of("f0"),
 			then: acts{d.warm, d.spread},
 		},
 		step{name: "what waits is counted once", does: acts{waitsOnce}},
@@ -38,17 +37,17 @@ func TestDynamoPool(t *testing.T) {
 		step{
 			name: "a frontend with a worker again is ready",
 			does: acts{launch(d.worker), serve(d.worker), d.warm}, // Earlier failures count until a request succeeds.
-			says: is("ready", keep, noticed, "").of("f0"),
+			says: is("ready", keep, "").of("f0"),
 			then: acts{func(*life) { begun = len(e.history(t, "f0")) }},
 		},
 		step{
 			name: "a stopping frontend with a request drains",
 			does: acts{load(1, 3, 3000), running(1, "tier", "worker"), terminate(d.frontend)},
-			says: is("draining", avoid, noticed, "").of("f0"),
+			says: is("draining", avoid, "").of("f0"),
 		},
 		step{
 			name: "then it is down",
-			says: is("down", avoid, noticed, "").of("f0"),
+			says: is("down", avoid, "").of("f0"),
 		},
 	)
 	require.Equal(t, []string{"draining", "down"}, e.history(t, "f0")[begun:], "states of a stopping frontend")
@@ -68,7 +67,7 @@ func waitsOnce(l *life) {
 			Waiting *float64 `json:"waiting"`
 		} `json:"pools"`
 	}
-	within(l.t, 5*time.Second, "the page of the fleet adds one tier up", func() bool {
+	within(l.t, patience, "the page of the fleet adds one tier up", func() bool {
 		require.NoError(l.t, json.Unmarshal(l.exporter.body(l.t, "/?format=json"), &fleet))
 		return fleet.Pools[0].Waiting != nil && *fleet.Pools[0].Waiting == bothWait
 	})
@@ -91,7 +90,7 @@ func ended(before page, n int, class string) value {
 
 func (d *deployment) mistakes(l *life) {
 	const asJSON, chat = "application/json", "/v1/chat/completions"
-	before := l.page()
+	before := allCounted(l)
 	for _, c := range []struct {
 		status     int
 		path, kind string
@@ -115,8 +114,7 @@ func (d *deployment) mistakes(l *life) {
 	}
 	const mistakes = 5 + 1 + 2
 	l.shows(ended(before, mistakes, "client"))
-	pause(l.t.Context(), 3*dynamoInterval)
-	l.page().requires(l.t, ended(before, mistakes, "client"), ended(before, 0, "server"))
+	l.exporter.renewed(l.t).requires(l.t, ended(before, mistakes, "client"), ended(before, 0, "server"))
 }
 
 // workless kills both workers, and counts what fails from then on.

@@ -88,16 +88,26 @@ func (d *deployment) warm(l *life) {
 	})
 }
 
+// allCounted returns the page when the frontend has counted the requests so far, which it does when they end.
+func allCounted(l *life) (p page) {
+	l.t.Helper()
+	await(l.t, patience, func() string {
+		before := l.exporter.renewed(l.t)
+		p = l.exporter.renewed(l.t)
+		const requests, running = "llm_server_requests_total", "llm_server_requests_running"
+		return p.wrong(before.more(0, requests, "tier", "frontend"), has(0, running, "tier", "worker"))
+	})
+	return p
+}
+
 // spread waits until the frontend sends requests to both workers.
 func (d *deployment) spread(l *life) {
 	within(l.t, noticed, "both workers get requests", func() bool {
 		open := d.frontend.crowd(l.t, 4, request{words: 3, tokens: 2000}) // They run until both pages were read.
 		defer open.leave()
-		pause(l.t.Context(), 2*dynamoInterval)
-		p := l.page()
+		p := l.exporter.renewed(l.t)
 		return p.sum("llm_server_requests_running", "replica_id", "w0") > 0 &&
 			p.sum("llm_server_requests_running", "replica_id", "w1") > 0
 	})
 	running(0, "tier", "worker")(l)
-	pause(l.t.Context(), 2*dynamoInterval) // Until the frontend has counted them.
 }

@@ -16,8 +16,8 @@ func TestDynamo(t *testing.T) {
 	l.plays(
 		step{
 			name: "an empty frontend that reports healthy is not ready, and a worker that was never there is unknown",
-			says: is("not_ready", avoid, noticed, "no worker").of("f0").
-				and(is("unknown", avoid, noticed, "nothing listens, and this exporter has never seen it up").of("w0")),
+			says: is("not_ready", avoid, "no worker").of("f0").
+				and(is("unknown", avoid, "nothing listens, and this exporter has never seen it up").of("w0")),
 			then: acts{d.healthy, shows(
 				has(1, "trtllm_exporter_target_up", "replica_id", "f0"),
 				has(0, "llm_server_ready", "replica_id", "f0"),
@@ -28,8 +28,8 @@ func TestDynamo(t *testing.T) {
 		step{
 			name: "a serving worker that reports notready is ready, and so is its frontend",
 			does: acts{launch(d.worker), serve(d.worker)},
-			says: is("ready", keep, noticed, "generate is ready").of("w0").
-				and(is("ready", keep, noticed, "").of("f0")),
+			says: is("ready", keep, "generate is ready").of("w0").
+				and(is("ready", keep, "").of("f0")),
 			then: acts{
 				answering(d.worker, "/health", http.StatusServiceUnavailable, 0),
 				shows(has(1, "llm_server_ready", "replica_id", "w0")),
@@ -37,13 +37,13 @@ func TestDynamo(t *testing.T) {
 		},
 		step{
 			name: "tokens equal those of the client",
-			does: acts{d.warm, pauses(3 * dynamoInterval), d.tokens}, // Until those requests are counted.
+			does: acts{d.warm, d.tokens},
 		},
 		step{name: "a frontend's canary succeeds", does: acts{d.canary}},
 		step{
 			name: "another worker is ready",
 			does: acts{launch(d.second), serve(d.second)},
-			says: is("ready", keep, noticed, "").of("w1"),
+			says: is("ready", keep, "").of("w1"),
 		},
 		step{
 			name: "two workers and their frontend add up",
@@ -52,35 +52,35 @@ func TestDynamo(t *testing.T) {
 		step{
 			name: "a killed worker is down, while another one serves",
 			does: acts{kill(d.second, "")},
-			says: is("down", avoid, noticed, "nothing listens any more").of("w1").
-				and(is("ready", keep, noticed, "").of("f0")),
+			says: is("down", avoid, "nothing listens any more").of("w1").
+				and(is("ready", keep, "").of("f0")),
 			then: acts{d.warm},
 		},
 		step{
 			name: "a killed last worker is down, and its frontend, which reports healthy, not ready",
 			does: acts{kill(d.worker, "")},
-			says: is("down", avoid, noticed, "nothing listens any more").of("w0").
-				and(is("not_ready", avoid, noticed, "").of("f0")),
+			says: is("down", avoid, "nothing listens any more").of("w0").
+				and(is("not_ready", avoid, "").of("f0")),
 			then: acts{d.healthy, shows(has(0, "trtllm_exporter_target_up", "replica_id", "w0"))},
 		},
 		step{
 			name: "both are ready with the next worker",
 			does: acts{launch(d.worker), serve(d.worker)},
-			says: is("ready", keep, noticed, "").of("w0").
-				and(is("ready", keep, noticed, "").of("f0")),
+			says: is("ready", keep, "").of("w0").
+				and(is("ready", keep, "").of("f0")),
 		},
 		step{
 			name: "a frozen worker is down, and its frontend, which reports healthy, not ready",
 			does: acts{d.warm, load(2, 3, 2000), running(2, "tier", "worker"), freeze(d.worker, "")},
-			says: is("down", avoid, noticed, "timeout").of("w0").
-				and(is("not_ready", avoid, noticed, "").of("f0")),
+			says: is("down", avoid, "timeout").of("w0").
+				and(is("not_ready", avoid, "").of("f0")),
 			// Nothing old is shown as new.
 			then: acts{d.healthy, shows(lacks("llm_server_requests_running", "replica_id", "w0")), leave},
 		},
 		step{
 			name: "a killed frontend is down",
 			does: acts{kill(d.frontend, "")},
-			says: is("down", avoid, noticed, "nothing listens any more").of("f0"),
+			says: is("down", avoid, "nothing listens any more").of("f0"),
 		},
 	)
 }
@@ -89,7 +89,7 @@ func TestDynamo(t *testing.T) {
 func (d *deployment) tokens(l *life) {
 	const requests, words, tokens = 5, 3, 40
 	identity := []string{"engine", "dynamo", "pool_id", "frontends", "replica_id", "f0", "model_id", tinyLlama}
-	before := l.page()
+	before := allCounted(l)
 	d.frontend.crowd(l.t, requests, request{words: words, tokens: tokens}).requireComplete(l.t)
 	p := l.shows(
 		before.more(requests*tokens, "llm_server_generation_tokens_total", identity...),
@@ -126,7 +126,7 @@ const bothRun, bothWait, bothTokens = 2 * dynamoSlots, 8, 250
 func both(l *life) {
 	const leaving, tokens = 4, "llm_server_generation_tokens_total"
 	frontend, worker := []string{"tier", "frontend"}, []string{"tier", "worker"}
-	before := l.page()
+	before := allCounted(l)
 	load(bothRun+bothWait, 3, bothTokens)(l)
 	l.shows(
 		has(bothRun, "llm_server_requests_running", worker...),

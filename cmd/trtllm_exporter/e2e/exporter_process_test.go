@@ -136,6 +136,20 @@ func (e *exporter) shows(t *testing.T, wanted ...value) (p page) {
 	return p
 }
 
+// renewed returns a page for which each target was scraped anew, and how often each was.
+func (e *exporter) renewed(t *testing.T) (p page) {
+	t.Helper()
+	const scrapes = "trtllm_exporter_target_scrapes_total"
+	var wanted []value
+	for _, s := range e.page(t).named(scrapes) {
+		pairs := []string{"pool_id", s.labels.Get("pool_id"), "replica_id", s.labels.Get("replica_id")}
+		// The scrape that ends next may have begun already.
+		wanted = append(wanted, above(s.value+1, scrapes, pairs...))
+	}
+	require.NotEmpty(t, wanted, "targets")
+	return e.shows(t, wanted...)
+}
+
 func (e *exporter) waitUp(t *testing.T, up bool) {
 	t.Helper()
 	e.shows(t, has(map[bool]float64{true: 1}[up], "trtllm_exporter_target_up"))

@@ -53,18 +53,25 @@ type verdict struct {
 	replica, state string
 	// probes are the answers of its probes.
 	probes advice
-	// within is the longest time from what happened to the verdict, by the exporter's clock.
-	within time.Duration
 	// reason is a part of the reason.
 	reason string
+	// unchanged is set if the state is the one from before the last thing that was done.
+	unchanged bool
 }
 
 // suspected is the state of a ready replica about which a question would tell more.
 const suspected = "suspected"
 
 // is returns a verdict on replica r0.
-func is(state string, probes advice, within time.Duration, reason string) verdicts {
-	return verdicts{{replica: "r0", state: state, probes: probes, within: within, reason: reason}}
+func is(state string, probes advice, reason string) verdicts {
+	return verdicts{{replica: "r0", state: state, probes: probes, reason: reason}}
+}
+
+// stays returns a verdict on replica r0 whose state has not changed.
+func stays(state string, probes advice, reason string) verdicts {
+	v := is(state, probes, reason)
+	v[0].unchanged = true
+	return v
 }
 
 // of returns the verdict on another replica.
@@ -114,8 +121,8 @@ func (l *life) play(s step) {
 	}
 }
 
-// hears waits for verdicts in the report, on the page and by the probes, and requires that they came in
-// time.
+// hears waits for verdicts in the report, on the page and by the probes. How long they took is logged
+// only, as that depends on how busy the machine is.
 func (l *life) hears(all verdicts) {
 	for _, v := range all {
 		l.hear(v)
@@ -124,7 +131,7 @@ func (l *life) hears(all verdicts) {
 
 func (l *life) hear(wanted verdict) {
 	var r replicaReport
-	await(l.t, wanted.within+patience, func() string {
+	await(l.t, 2*patience, func() string {
 		r = l.exporter.replica(l.t, wanted.replica)
 		got := r.State
 		if r.Suspected && got == "ready" {
@@ -139,7 +146,9 @@ func (l *life) hear(wanted verdict) {
 			wanted.replica, wanted.state, wanted.probes, wanted.reason, got, shown, last.advice, r.Reason)
 	})
 	l.took = r.Since.Sub(l.happened)
-	require.LessOrEqual(l.t, l.took, wanted.within, "%s: time until %s", wanted.replica, wanted.state)
+	if wanted.unchanged {
+		require.LessOrEqual(l.t, l.took, time.Duration(0), "%s has been %s since", wanted.replica, wanted.state)
+	}
 	if wanted.state == "stalled" {
 		l.stalled = r.Since
 	}

@@ -28,8 +28,8 @@ func (s *tritonServer) identified(raw labels.Labels) labels.Labels {
 }
 
 // requireReexposed requires that the exporter's page has exactly the series of the server.
-// The server's page was read before and after the exporter's, far enough apart for a scrape
-// in between: counters must be in between, and series that did not change must be equal to
+// The server's page was read before and after the exporter's, which was scraped in between: counters must
+// be in between, and series that did not change must be equal to
 // the byte. It returns the number of the latter.
 func (s *tritonServer) requireReexposed(
 	t *testing.T,
@@ -90,10 +90,9 @@ func restingSeries(before, after page) (count int, moving string) {
 func (s *tritonServer) requireSameWhenIdle(t *testing.T, e *exporter) {
 	t.Helper()
 	s.shows(t, idle())
-	for end := time.Now().Add(15 * time.Second); ; {
+	for end := time.Now().Add(patience); ; {
 		before := s.page(t)
-		pause(t.Context(), 3*scrapeInterval)
-		exported := e.page(t)
+		exported := e.renewed(t)
 		after := s.page(t)
 		resting, moving := restingSeries(before, after)
 		if moving == "" {

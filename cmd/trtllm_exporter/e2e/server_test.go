@@ -82,7 +82,7 @@ func (s *server) page(t *testing.T) page {
 // shows waits until the server's own page has all these values.
 func (s *server) shows(t *testing.T, wanted ...value) {
 	t.Helper()
-	await(t, 10*time.Second, func() string { return s.page(t).wrong(wanted...) })
+	await(t, patience, func() string { return s.page(t).wrong(wanted...) })
 }
 
 // status returns the status of a response of the API, 0 without one.

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
@@ -20,7 +19,7 @@ func testWrongPath(t *testing.T, s *tritonServer) {
 	t.Helper()
 	e := startServing(t, "--target", "http://"+s.address()+"/wrong", "--scrape.interval", scrapeInterval.String())
 	// Before its first scrape a target is neither up nor down.
-	within(t, 10*time.Second, "the target is down", func() bool { return e.report(t).Health == "down" })
+	within(t, patience, "the target is down", func() bool { return e.report(t).Health == "down" })
 	require.Equal(t, s.release.wrongPath, e.report(t).Failure)
 	e.waitUp(t, false)
 	require.Empty(t, e.page(t).raw())
@@ -32,9 +31,8 @@ func testRestart(t *testing.T, s *tritonServer) {
 	s.crowd(t, 12, request{words: 20, tokens: 50}).requireComplete(t)
 	e := startExporter(t, s.address())
 	s.crowd(t, 8, request{words: 20, tokens: 50}).requireComplete(t)
-	pause(t.Context(), 2*scrapeInterval)
 	order := s.page(t).order
-	requireWithinCapacity(t, e.page(t))
+	requireWithinCapacity(t, e.renewed(t))
 
 	s.kill(t)
 	e.waitUp(t, false)
@@ -43,7 +41,7 @@ func testRestart(t *testing.T, s *tritonServer) {
 	require.Empty(t, p.named("llm_server_queue_depth"))
 
 	s.start(t, withSummaries()...)
-	within(t, 15*time.Second, "the target is up again", func() bool {
+	within(t, patience, "the target is up again", func() bool {
 		p := e.page(t)
 		requireWithinCapacity(t, p)
 		return len(p.raw()) > 0 && p.only(t, "trtllm_exporter_target_up") == 1

@@ -24,7 +24,7 @@ func TestHangingRequestsWait(t *testing.T) {
 		step{
 			name: "a server that serves is ready",
 			does: acts{load(1, 3, 5), complete, load(1, 3, 5), complete, load(1, 3, 5), complete},
-			says: is("ready", keep, detected, ""),
+			says: is("ready", keep, ""),
 		},
 		step{
 			name: "requests to a process that died hang, and wait in the queue",
@@ -37,10 +37,12 @@ func TestHangingRequestsWait(t *testing.T) {
 					l.t.Skip("the server ended with its processes: boost's lock_exception, of a lock that one held " +
 						"when it was killed")
 				}
-				p := l.page()
+				least := float64(sent.Load() - 3) // The first ones are where the process died.
+				p := l.exporter.renewed(l.t)
 				require.LessOrEqual(l.t, ended.Load(), int64(1), "none but the first, which fails, has an answer")
 				waiting := p.sum("llm_server_queue_requests", "queue", "core")
-				require.InDelta(l.t, sent.Load(), waiting, 3, "requests that wait")
+				require.GreaterOrEqual(l.t, waiting, least, "requests that wait")
+				require.LessOrEqual(l.t, waiting, float64(sent.Load()), "requests that wait")
 				require.InDelta(l.t, 3, p.sum("llm_server_requests_total"), 1, "requests that ended")
 			}},
 			then: acts{answering(s.server, "/v2/health/ready", http.StatusOK, 0)},
@@ -52,7 +54,7 @@ func TestHangingRequestsWait(t *testing.T) {
 					l.t.Skip("the server ended with its processes")
 				}
 			}},
-			says: is("stalled", restart, 20*time.Second, ""),
+			says: is("stalled", restart, ""),
 		},
 	)
 }

@@ -62,8 +62,7 @@ func testBusy(t *testing.T, s *tritonServer) {
 	rounds := 0
 	for !l.over() {
 		before := s.page(t)
-		pause(t.Context(), 3*scrapeInterval)
-		exported := e.page(t)
+		exported := e.renewed(t)
 		s.requireReexposed(t, before, exported, s.page(t), before.grows)
 		rounds++
 	}

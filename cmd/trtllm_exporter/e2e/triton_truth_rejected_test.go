@@ -45,8 +45,8 @@ func TestFullQueueRejectsRequests(t *testing.T) {
 
 	alone, lost := burst(t, each, s.preprocess)
 	require.Positive(t, lost)
-	pause(t.Context(), 4*scrapeInterval)
-	p = e.page(t)
+	e.shows(t, has(served+alone, requests, "model", "preprocessing"))
+	p = e.renewed(t)
 	// Rejected requests are not counted.
 	p.requires(t, has(served+alone, requests, "model", "preprocessing"))
 	for _, series := range p.named("llm_server_model_requests_failed_total", "model", "preprocessing") {

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -154,12 +155,28 @@ func seriesKey(l labels.Labels) string {
 	return strings.Join(parts, "/")
 }
 
-// of returns the readings of a replica, which must exist for every second.
-func (w *watcher) of(t *testing.T, replica string, atLeast int) []reading {
+// reaches waits until the last reading of a replica has these values.
+func (w *watcher) reaches(t *testing.T, replica string, wanted map[string]float64) {
+	t.Helper()
+	await(t, patience, func() string {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		all := w.readings[replica]
+		var wrong []string
+		for family, want := range wanted {
+			if got, there := all[len(all)-1].values["llm_server_"+family]; !there || got != want {
+				wrong = append(wrong, fmt.Sprintf("llm_server_%s of %s: wanted %g, got %g", family, replica, want, got))
+			}
+		}
+		return strings.Join(wrong, "; ")
+	})
+}
+
+// of returns the readings of a replica.
+func (w *watcher) of(t *testing.T, replica string) []reading {
 	t.Helper()
 	w.stop()
 	require.NoError(t, w.problem)
-	require.GreaterOrEqual(t, len(w.readings[replica]), atLeast, "scrapes of %s that were seen", replica)
 	return w.readings[replica]
 }
 

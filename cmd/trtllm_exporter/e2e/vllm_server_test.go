@@ -90,7 +90,7 @@ func watchEngine(t *testing.T, s *server, keys ...string) *life {
 }
 
 // engineReady is the verdict on a server that has just started, whose kind must be detected.
-func engineReady() verdicts { return is("ready", keep, 6*time.Second, "") }
+func engineReady() verdicts { return is("ready", keep, "") }
 
 // identified requires that a name on its page identifies the server.
 func identified(evidence string) act {

@@ -102,7 +102,7 @@ func capacity(t *testing.T, s *server) float64 {
 func counters(t *testing.T, s *server) map[string]float64 {
 	t.Helper()
 	e := startExporter(t, s.address())
-	pause(t.Context(), 4*scrapeInterval)
+	e.renewed(t)
 	found, err := byReplica(e.body(t, "/metrics"))
 	require.NoError(t, err)
 	e.kill(t)
