@@ -44,7 +44,7 @@ func faultCases() []faultCase {
 	const us = `,engine="triton",engine_version="unknown",pool_id=`
 	half, _, _ := strings.Cut(tritonPage, "# HELP nv_gpu_utilization")
 	// Long enough for a valid response on a busy machine.
-	impatient := func(p *config.Pool) { p.ScrapeTimeout = model.Duration(time.Second) }
+	impatient := func(p *config.Pool) { p.ScrapeTimeout = model.Duration(5 * time.Second) }
 	small := func(p *config.Pool) { p.Limits.Page.Body = 1 << 20 }
 	return []faultCase{
 		{

@@ -10,7 +10,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
+	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
 )
 
@@ -65,7 +67,10 @@ func TestProcessesBehindOnePort(t *testing.T) {
 			s.Start()
 			t.Cleanup(s.Close)
 			address := s.Listener.Addr().String()
-			tc := startCollector(t, metricsPool("p", "r="+address+"|"+address))
+			p := metricsPool("p", "r="+address+"|"+address)
+			// A page over a new connection counts only if the next scrape has not begun when it comes.
+			p.ScrapeInterval = model.Duration(time.Second / 2)
+			tc := startCollector(t, p)
 			if !c.several {
 				tc.waitForText("llm_server_requests_per_second{")
 				tc.waitFor("twenty scrapes", pollInterval, func() (page, missing string) {

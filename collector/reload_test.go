@@ -369,7 +369,7 @@ func TestP03HundredReloadsWithReaders(t *testing.T) {
 func withHTTPDiscovery(p config.Pool, service *fakeServer) config.Pool {
 	p.Discovery.HTTPSDConfigs = append(slices.Clone(p.Discovery.HTTPSDConfigs), &promhttp.SDConfig{
 		URL:              service.URL,
-		RefreshInterval:  model.Duration(time.Second),
+		RefreshInterval:  model.Duration(time.Second), // An answer that takes longer is a failure, and comes again.
 		HTTPClientConfig: promconfig.DefaultHTTPClientConfig,
 	})
 	return p

@@ -27,7 +27,7 @@ import (
 )
 
 // waitTimeout is how long a test waits for a condition on a busy machine.
-const waitTimeout = time.Minute
+const waitTimeout = 5 * time.Minute
 
 // pollInterval is the time between two reads of the page, which is costly to write. Most targets
 // are scraped every tenth of a second.
