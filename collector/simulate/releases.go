@@ -92,8 +92,9 @@ func (k Kind) Dialects() []Dialect {
 // Dialect is a release of a server that writes other pages than the one before.
 type Dialect struct {
 	Release string
-	// OldEngine is that of [Setup].
+	// OldEngine and Change are those of [Setup].
 	OldEngine bool
+	Change    string
 }
 
 func dialectsOf(releases ...string) []Dialect {

@@ -28,7 +28,10 @@ type generation struct {
 }
 
 func serveNewest() software {
-	return generation{version: "1.3.0rc14", engine: "pytorch", keepsZero: true, write: (*serve).writeNewest}.software()
+	g := generation{version: "1.3.0rc14", engine: "pytorch", keepsZero: true, write: (*serve).writeNewest}
+	newest := g.software()
+	newest.dialects = serveDialects
+	return newest
 }
 
 func serveFirstPrefixed() software {

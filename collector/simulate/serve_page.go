@@ -13,17 +13,59 @@ func (s *serve) page() []byte {
 	return p.bytes()
 }
 
+// serveWritten returns what not all pages of 1.3 have, by the pull request that brought it.
+func serveWritten() written {
+	return written{
+		since("12132"): {"kv_cache_reused_blocks_total", "kv_cache_missed_blocks_total"},
+		since("12413"): {
+			"kv_cache_iter_reuse_rate", "kv_cache_iter_reused_blocks_total", "kv_cache_iter_full_reused_blocks_total",
+			"kv_cache_iter_partial_reused_blocks_total", "kv_cache_iter_missed_blocks_total",
+			"kv_cache_gen_alloc_blocks_total",
+		},
+		since(serveIterations): {
+			"prompt_tokens_total", "generation_tokens_total", "request_prefill_time_seconds", "request_decode_time_seconds",
+			"request_inference_time_seconds", "num_requests_running", "num_requests_waiting", "max_num_active_requests",
+			"iteration_latency_seconds", "gpu_memory_usage_bytes", "cpu_memory_usage_bytes", "pinned_memory_usage_bytes",
+			"max_batch_size_static", "max_batch_size_runtime", "max_num_tokens_runtime", "kv_cache_max_blocks",
+			"kv_cache_free_blocks", "kv_cache_used_blocks", "kv_cache_tokens_per_block", "num_context_requests",
+			"num_generation_requests", "num_paused_requests", "num_scheduled_requests", "total_context_tokens",
+			"avg_decoded_tokens_per_iter", "spec_decode_acceptance_length", "spec_decode_draft_overhead",
+			"num_requests_completed_total", "spec_decode_num_draft_tokens_total", "spec_decode_num_accepted_tokens_total",
+			"model_config_info", "parallel_config_info", "kv_cache_config_info",
+		},
+		since("12636"): {
+			"prompt_cached_tokens_total", "prompt_cached_tokens_per_request", "prefill_batch_tokens",
+			"spec_decode_drafted_tokens_total", "spec_decode_accepted_tokens_total", "prefill_batch_occupancy",
+			"request_error_total",
+		},
+	}
+}
+
+// serveIterations is the pull request that brought gauges of iterations and repaired the labels.
+const serveIterations = "12545"
+
+// serveDialects returns the pages between release candidates.
+func serveDialects() []Dialect {
+	var all []Dialect
+	for _, change := range serveWritten().releases("12132") {
+		all = append(all, Dialect{Change: change})
+	}
+	return all
+}
+
 func (s *serve) writeNewest(p *page) {
+	p.written, p.release, p.prefix = serveWritten(), s.w.spec.Change, "trtllm_"
 	s.writeBasics(p, "trtllm_")
 	s.writePhases(p)
 	s.writeConfig(p)
 	s.writeIteration(p)
 	s.writeCounters(p)
+	s.writeDrafts(p)
 }
 
 // names returns engine_type and model_name.
 func (s *serve) names() (engine, model string) {
-	if s.engine == "" {
+	if s.engine == "" || s.w.spec.Change != "" && earlier(s.w.spec.Change, serveIterations) {
 		return "undefined", "undefined"
 	}
 	return s.engine, s.w.spec.Model

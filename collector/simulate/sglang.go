@@ -27,14 +27,15 @@ func sglangWritten() written {
 		before("0.4.4.post4"): {"time_per_output_token_seconds"},
 		since("0.4.6.post4"): {
 			"num_grammar_queue_reqs", "num_decode_prealloc_queue_reqs", "num_decode_transfer_queue_reqs",
-			"prompt_tokens_histogram", "generation_tokens_histogram", "{engine_type}",
+			"prompt_tokens_histogram", "generation_tokens_histogram", "{engine_type}", "num_transfer_failed_reqs_total",
+			"num_bootstrap_failed_reqs_total",
 		},
 		between("0.4.6.post4", "0.5.1.post2"): {"num_prefill_infight_queue_reqs"},
 		between("0.4.6.post4", "0.5.12"):      {"num_prefill_prealloc_queue_reqs"},
 		since("0.4.7"):                        {"num_aborted_requests_total"},
 		since("0.4.9.post1"):                  {"{pp_rank}", "{tp_rank}"},
 		since("0.5.1.post2"):                  {"num_prefill_inflight_queue_reqs"},
-		since("0.5.2"):                        {"num_paused_reqs", "num_retracted_reqs"},
+		since("0.5.2"):                        {"num_paused_reqs", "num_retracted_reqs", "kv_transfer_latency_ms"},
 		between("0.5.2", "0.5.3"):             {"queue_time_s"},
 		since("0.5.3"):                        {"queue_time_seconds"},
 		since("0.5.3.post2"):                  {"spec_accept_rate"},
@@ -43,9 +44,11 @@ func sglangWritten() written {
 		since("0.5.6.post2"):                  {"http_responses_total"},
 		since("0.5.7"): {
 			"cuda_graph_passes_total", "realtime_tokens_total", "num_retracted_requests_total", "http_requests_total",
+			"kv_transfer_total_mb",
 		},
-		since("0.5.8"): {"http_requests_active"},
-		since("0.5.9"): {"{cache_source}"},
+		since("0.5.8"):  {"http_requests_active"},
+		since("0.5.9"):  {"{cache_source}"},
+		since("0.5.10"): {sglangTransferTimes},
 		since("0.5.11"): {
 			"kv_used_tokens", "kv_available_tokens", "kv_evictable_tokens", "num_pages", "page_size",
 		},
@@ -189,6 +192,7 @@ func (s *sglang) page() []byte {
 	}
 	s.writeSteps(p)
 	s.writeRequests(p)
+	s.writeTransfers(p)
 	return p.bytes()
 }
 
@@ -220,9 +224,10 @@ func (s *sglang) writeLoad(p *page) {
 	gauge("kv_evictable_tokens", "Number of evictable (radix-cached) token slots in the "+
 		"KV cache pool.", float64(evictable))
 	gauge("kv_used_tokens", "Number of actively used token slots in the KV cache pool.", float64(used))
+	length, rate := s.accepted()
 	gauge("spec_accept_length", "Mean acceptance length of speculative decoding (accepted drafts + bonus token "+
-		"per forward).", 0)
-	gauge("spec_accept_rate", "Speculative acceptance rate (`accepted drafts / proposed drafts` in batch).", 0)
+		"per forward).", length)
+	gauge("spec_accept_rate", "Speculative acceptance rate (`accepted drafts / proposed drafts` in batch).", rate)
 	gauge("fwd_occupancy", "Forward pass GPU occupancy percentage.", math.NaN())
 	process := with(s.ofRank(), "pid", strconv.Itoa(2000+s.w.truth.Epoch))
 	p.one("gauge", "sglang:num_retracted_reqs", "The number of retracted requests.", process, float64(s.last.paused))

@@ -160,6 +160,9 @@ func (s *vllmServer) page() []byte {
 		p.cache()
 		p.tokens()
 		p.requests()
+		p.drafts()
+		p.adapters()
+		p.deliveries()
 		if s.w.spec.Stage != "" {
 			p.transfers()
 		}
@@ -183,20 +186,29 @@ func vllmWritten() written {
 			"request_prefill_time_seconds", "request_decode_time_seconds", "request_inference_time_seconds",
 		},
 		between("0.7.3", "0.11.0"): {"gpu_prefix_cache_queries_total", "gpu_prefix_cache_hits_total"},
-		since("0.8.0"):             {"num_preemptions_total", "request_params_n", "cache_config_info"},
-		since("0.8.3"):             {"http_requests_total", "{engine}"},
-		since("0.9.2"):             {"kv_cache_usage_perc", "prefix_cache_queries_total", "prefix_cache_hits_total"},
-		since("0.10.2"):            {"inter_token_latency_seconds"},
-		since("0.11.0"):            {"request_time_per_output_token_seconds"},
-		before("0.11.0"):           {"gpu_cache_usage_perc"},
-		since("0.11.1"):            {"engine_sleep_state"},
-		before("0.12.0"):           {"time_per_output_token_seconds"},
-		since("0.13.0"):            {"request_prefill_kv_computed_tokens"},
-		since("0.16.0"):            {"prompt_tokens_cached_total", "prompt_tokens_by_source_total"},
-		since("0.20.0"):            {"num_requests_waiting_by_reason"},
-		since("0.30.0"):            {"request_num_preemptions"},
-		since(vllmLimits):          {"admission_rejections_total", "prompt_tokens_cached_by_source_total"},
-		inNone():                   {"num_requests_swapped"},
+		since("0.8.0"): {
+			"num_preemptions_total", "request_params_n", "cache_config_info", "lora_requests_info",
+		},
+		since("0.8.3"): {
+			"http_requests_total", "{engine}", "spec_decode_num_draft_tokens_total", "spec_decode_num_accepted_tokens_total",
+		},
+		since("0.8.5"):   {"spec_decode_num_drafts_total", "spec_decode_num_accepted_tokens_per_pos_total"},
+		since("0.9.2"):   {"kv_cache_usage_perc", "prefix_cache_queries_total", "prefix_cache_hits_total"},
+		since("0.10.2"):  {"inter_token_latency_seconds"},
+		since("0.11.0"):  {"request_time_per_output_token_seconds"},
+		before("0.11.0"): {"gpu_cache_usage_perc"},
+		since("0.11.1"): {
+			"engine_sleep_state", "nixl_xfer_time_seconds", "nixl_bytes_transferred", "nixl_num_failed_transfers_total",
+			"nixl_num_failed_notifications_total",
+		},
+		before("0.12.0"):  {"time_per_output_token_seconds"},
+		since("0.13.0"):   {"request_prefill_kv_computed_tokens"},
+		since("0.15.0"):   {"nixl_num_kv_expired_reqs_total"},
+		since("0.16.0"):   {"prompt_tokens_cached_total", "prompt_tokens_by_source_total"},
+		since("0.20.0"):   {"num_requests_waiting_by_reason"},
+		since("0.30.0"):   {"request_num_preemptions"},
+		since(vllmLimits): {"admission_rejections_total", "prompt_tokens_cached_by_source_total"},
+		inNone():          {"num_requests_swapped"},
 	}
 }
 
@@ -205,7 +217,11 @@ func vllmWrittenV0() written {
 	return written{
 		since("0.6.4"): {
 			"iteration_tokens_total", "request_queue_time_seconds", "request_prefill_time_seconds",
-			"request_decode_time_seconds", "request_inference_time_seconds",
+			"request_decode_time_seconds", "request_inference_time_seconds", "lora_requests_info",
+		},
+		between("0.5.3", "0.10.0"): {
+			"spec_decode_draft_acceptance_rate", "spec_decode_num_emitted_tokens_total",
+			"spec_decode_num_draft_tokens_total", "spec_decode_num_accepted_tokens_total",
 		},
 		vllmSwapped():   {}, // Names alone do not tell.
 		before("0.8.3"): {"num_requests_swapped"},
@@ -216,7 +232,9 @@ func vllmWrittenV0() written {
 			"gpu_prefix_cache_hits_total", "request_time_per_output_token_seconds", "engine_sleep_state",
 			"request_prefill_kv_computed_tokens", "prompt_tokens_cached_total", "prompt_tokens_by_source_total",
 			"num_requests_waiting_by_reason", "request_num_preemptions", "admission_rejections_total",
-			"prompt_tokens_cached_by_source_total", "{engine}",
+			"prompt_tokens_cached_by_source_total", "{engine}", "spec_decode_num_drafts_total",
+			"spec_decode_num_accepted_tokens_per_pos_total", "nixl_xfer_time_seconds", "nixl_bytes_transferred",
+			"nixl_num_failed_transfers_total", "nixl_num_failed_notifications_total", "nixl_num_kv_expired_reqs_total",
 		},
 	}
 }
@@ -403,11 +421,16 @@ func (p *vllmWriter) tokens() {
 	p.show("prompt_tokens_total")
 	p.counter("prompt_tokens_by_source", "Number of prompt tokens by source.", p.labels(), "source",
 		[]string{"local_compute", "local_cache_hit", "external_kv_transfer"},
-		s.begun.prompt-s.begun.cached-s.fetched, s.begun.cached, s.fetched)
-	p.show("prompt_tokens_cached_total")
+		s.begun.prompt-s.begun.cached-s.transferred(), s.begun.cached, s.transferred())
+	if s.w.spec.Transfers {
+		p.count("prompt_tokens_cached", "Number of cached prompt tokens (local + external).",
+			s.begun.cached+s.transferred())
+	} else {
+		p.show("prompt_tokens_cached_total")
+	}
 	p.counter("prompt_tokens_cached_by_source", "Prefix-cache hit tokens by the cache tier that "+
 		"supplied them.", p.labels(), "source",
-		[]string{"device", "host", "p2p", "disk", "external_unspecified"}, s.begun.cached)
+		[]string{"device", "host", "p2p", "disk", "external_unspecified"}, s.begun.cached, 0, s.transferred())
 	p.show("generation_tokens_total")
 }
 

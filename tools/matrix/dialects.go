@@ -4,14 +4,15 @@ import (
 	"slices"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
 // Dialects returns, for each kind of server, its releases that write other pages than the one before, as
 // the simulated servers know them.
 func Dialects() []Server {
 	ours := slices.Concat(
-		tritons()[:1], tritons()[2:3], tritons()[5:6], serves()[:3], nims()[2:], dynamos()[:1], dynamos()[2:3],
-		vllms()[1:2], sglangs(),
+		tritons()[:1], tritons()[2:3], tritons()[5:6], serves()[:3], nims(), dynamos()[:1], dynamos()[2:3],
+		vllms()[1:2], sglangs(), withOptions(serves()[2], vllms()[1], sglangs()[0]),
 	)
 	var all []Server
 	for _, usual := range ours {
@@ -20,9 +21,15 @@ func Dialects() []Server {
 			all = append(all, usual)
 		}
 		for _, d := range dialects {
+			if d.Release != "" && !engineOfNIM(&usual).Hold(d.Release) {
+				continue
+			}
 			s := usual
-			s.spec.EngineVersion, s.spec.OldEngine = d.Release, d.OldEngine
-			if s.Facts.EngineVersion != "" {
+			s.spec.OldEngine, s.spec.Change = d.OldEngine, d.Change
+			if d.Release != "" {
+				s.spec.EngineVersion = d.Release
+			}
+			if d.Release != "" && s.Facts.EngineVersion != "" && s.Kind != engine.NIM { // NIM tells its own.
 				s.Facts.EngineVersion = d.Release
 			}
 			all = append(all, s)
@@ -30,6 +37,31 @@ func Dialects() []Server {
 	}
 	return all
 }
+
+// engineOfNIM returns the releases that a NIM 2.x, all of which are of 2026, may have inside. All may be
+// servers of their own.
+func engineOfNIM(s *Server) engine.Releases {
+	switch {
+	case s.Kind != engine.NIM:
+		return engine.Releases{}
+	case s.spec.Kind == simulate.KindVLLM:
+		return engine.Releases{From: "0.13.0"}
+	}
+	return engine.Releases{From: "0.5.7"}
+}
+
+// withOptions returns servers with all that their pages may show besides.
+func withOptions(servers ...Server) []Server {
+	for i := range servers {
+		s := &servers[i]
+		s.Name += " with drafts, adapters and transfers"
+		s.spec.Drafts, s.spec.Adapters, s.spec.Transfers = true, true, true
+	}
+	return servers
+}
+
+// Change returns the last change to the page of a server between releases, empty without one.
+func (s *Server) Change() string { return s.spec.Change }
 
 // Release returns the release of a server's page, empty where only a generation of it is known.
 func (s *Server) Release() string { return s.spec.EngineVersion }

@@ -29,6 +29,9 @@ func (p *release) column() string {
 	if p.OldEngine() {
 		name += " V0"
 	}
+	if p.Change() != "" {
+		name = "#" + p.Change()
+	}
 	return name
 }
 
@@ -172,8 +175,12 @@ func TestReleasesAreThoseOfTheSimulatedServers(t *testing.T) {
 	}
 }
 
-// shows reports whether the page has a series of a meaning.
+// shows reports whether the page has a series of a meaning, and nothing by which its name means another thing.
 func (p *release) shows(m *engine.Meaning) bool {
+	marked := func(e engine.Exception) bool { return e.Mark && on(p.page, e.Name) != e.Lacking }
+	if slices.ContainsFunc(m.Unless, marked) {
+		return false
+	}
 	name := regexp.MustCompile("^" + regexp.QuoteMeta(m.Name) + `(_bucket|_sum|_count)?[{ ]`)
 	for line := range strings.Lines(p.page) {
 		selects := func(w engine.Match) bool {

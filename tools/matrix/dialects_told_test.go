@@ -1,6 +1,7 @@
 package matrix_test
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -39,6 +40,12 @@ func toldByVLLM(_ *matrix.Server, page string) []told {
 		failed /= 2 // Half of the rejected requests are answered with 503, and all are subtracted.
 	}
 	const http = "http_requests_total"
+	drafts := func(name string) []string {
+		if on(page, "vllm:spec_decode_num_emitted_tokens_total") {
+			return nil // Engine V0 adds all drafts since its start again and again.
+		}
+		return []string{"vllm:spec_decode_num_" + name}
+	}
 	return []told{
 		tell("prompt_tokens_total", prompts, "vllm:prompt_tokens_total"),
 		tell("generation_tokens_total", answers, "vllm:generation_tokens_total"),
@@ -64,6 +71,20 @@ func toldByVLLM(_ *matrix.Server, page string) []told {
 		tellClass("requests_total", engine.ClassClient, others, http),
 		tellClass("requests_total", engine.ClassServer, failed, http),
 		tellClass("requests_total", engine.ClassOverload, others, "vllm:admission_rejections_total"),
+		tell("spec_decode_draft_tokens_total", answers, drafts("draft_tokens_total")...),
+		tell("spec_decode_accepted_tokens_total", answers/2, drafts("accepted_tokens_total")...),
+		tell("spec_decode_acceptance_ratio", 0.5, drafts("draft_tokens_total")...),
+		{
+			"spec_decode_accepted_tokens_by_position_total", []string{"position", "0"}, answers / 2,
+			drafts("accepted_tokens_per_pos_total"),
+		},
+		{"adapters_info", []string{"running", "a", "waiting", "b"}, 1, []string{"vllm:lora_requests_info"}},
+		tell("kv_cache_transfer_seconds_total", 1./64*wellEnded, "vllm:nixl_xfer_time_seconds"),
+		tell("kv_cache_transfer_bytes_total", (1<<20)*wellEnded, "vllm:nixl_bytes_transferred"),
+		{
+			"kv_cache_transfer_failures_total", []string{"reason", "transfer"}, 1,
+			[]string{"vllm:nixl_num_failed_transfers_total"},
+		},
 	}
 }
 
@@ -79,6 +100,16 @@ func toldBySGLang(_ *matrix.Server, page string) []told {
 		mistakes = []string{"sglang:http_responses_total"}
 	}
 	const cached, http = ended, "sglang:http_responses_total"
+	transfers := func(what string) []string { // Gauges show the last one only.
+		if strings.Contains(page, "# TYPE sglang:kv_transfer_"+what+" gauge") {
+			return nil
+		}
+		return []string{"sglang:kv_transfer_" + what}
+	}
+	var accepted []string // It is 0 without drafts.
+	if regexp.MustCompile(`(?m)^sglang:spec_accept_length\{.* 2\.0$`).MatchString(page) {
+		accepted = []string{"sglang:spec_accept_length"}
+	}
 	return []told{
 		tell("prompt_tokens_total", 200*ended, "sglang:prompt_tokens_total"),
 		tell("generation_tokens_total", 100*ended, "sglang:generation_tokens_total"),
@@ -101,6 +132,13 @@ func toldBySGLang(_ *matrix.Server, page string) []told {
 		tellClass("requests_total", engine.ClassClient, others, mistakes...),
 		tellClass("requests_total", engine.ClassServer, others, http),
 		tellClass("requests_total", engine.ClassOverload, others, http),
+		tell("spec_decode_acceptance_length", 2, accepted...),
+		tell("kv_cache_transfer_seconds_total", 1./64*ended, transfers("latency_ms")...),
+		tell("kv_cache_transfer_bytes_total", (1<<20)*ended, transfers("total_mb")...),
+		{
+			"kv_cache_transfer_failures_total", []string{"reason", "transfer"}, 1,
+			[]string{"sglang:num_transfer_failed_reqs_total"},
+		},
 	}
 }
 
@@ -127,10 +165,29 @@ func toldByServe(*matrix.Server, string) []told {
 		tellClass("requests_total", engine.ClassClient, others, "trtllm_request_error_total"),
 		tellClass("requests_total", engine.ClassServer, others, "trtllm_request_error_total"),
 		tellClass("requests_total", engine.ClassOverload, others, "trtllm_request_error_total"),
+		tell("spec_decode_draft_tokens_total", 100*wellEnded, "trtllm_spec_decode_num_draft_tokens_total"),
+		tell("spec_decode_accepted_tokens_total", 50*wellEnded, "trtllm_spec_decode_num_accepted_tokens_total"),
+		tell("spec_decode_acceptance_length", 2, "trtllm_spec_decode_acceptance_length"),
+		tell("spec_decode_draft_overhead_ratio", 0.25, "trtllm_spec_decode_draft_overhead"),
+		{
+			"spec_decode_draft_tokens_by_position_total", []string{"position", "1"}, 50 * wellEnded,
+			[]string{"trtllm_spec_decode_drafted_tokens_total"},
+		},
+		{
+			"spec_decode_accepted_tokens_by_position_total", []string{"position", "0"}, 50 * wellEnded,
+			[]string{"trtllm_spec_decode_accepted_tokens_total"},
+		},
 	}
 }
 
-func toldByNIM(*matrix.Server, string) []told {
+// toldByNIM has, since 2.0, the page of the engine inside.
+func toldByNIM(server *matrix.Server, page string) []told {
+	switch {
+	case strings.Contains(page, "vllm:"):
+		return toldByVLLM(server, page)
+	case strings.Contains(page, "sglang:"):
+		return toldBySGLang(server, page)
+	}
 	return []told{
 		tell("prompt_tokens_total", prompts, "prompt_tokens_total"),
 		tell("generation_tokens_total", answers, "generation_tokens_total"),

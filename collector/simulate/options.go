@@ -1,0 +1,127 @@
+package simulate
+
+import "strconv"
+
+// drafted is what is counted of drafts that propose two tokens each, the first of which is accepted and
+// followed by one of the model: half of all tokens are accepted ones.
+type drafted struct{ drafts, proposed, accepted uint64 }
+
+func draftsOf(generated uint64) drafted {
+	return drafted{drafts: generated / 2, proposed: generated, accepted: generated / 2}
+}
+
+// deliveries is what is counted of KV caches that came from a prefill server, one for each of n requests.
+type deliveries struct {
+	seconds, bytes *histogram
+	failed         uint64
+}
+
+func deliveriesOf(n uint64) deliveries {
+	t := deliveries{seconds: newHistogram(0.005, 0.01, 0.05, 0.1, 1), bytes: newHistogram(1<<10, 1<<20, 1<<30), failed: 1}
+	t.seconds.observeN(1./64, n)
+	t.bytes.observeN(1<<20, n)
+	return t
+}
+
+// drafts writes what vLLM shows of speculative decoding.
+func (p *vllmWriter) drafts() {
+	if !p.s.w.spec.Drafts {
+		return
+	}
+	d := draftsOf(p.s.generated)
+	if p.s.w.spec.OldEngine { // At each log interval it adds all that there were since the start.
+		d = draftsOf(10 * p.s.generated)
+		p.gauge("spec_decode_draft_acceptance_rate", "Speculative token acceptance rate.", 0.5)
+		p.count("spec_decode_num_emitted_tokens", "Number of emitted tokens.", d.proposed)
+	}
+	p.count("spec_decode_num_drafts", "Number of spec decoding drafts.", d.drafts)
+	p.count("spec_decode_num_draft_tokens", "Number of draft tokens.", d.proposed)
+	p.count("spec_decode_num_accepted_tokens", "Number of accepted tokens.", d.accepted)
+	p.counter("spec_decode_num_accepted_tokens_per_pos", "Accepted tokens per draft position.", p.labels(), "position",
+		[]string{"0", "1"}, d.accepted)
+}
+
+// adapters writes which LoRA adapters run. Its value is when it was written.
+func (p *vllmWriter) adapters() {
+	if p.s.w.spec.Adapters {
+		p.one("gauge", "vllm:lora_requests_info", "Running stats on lora requests.", pairs(
+			"max_lora", "4", "running_lora_adapters", "a", "waiting_lora_adapters", "b"), p.s.w.born()+1)
+	}
+}
+
+// deliveries writes what NIXL shows in a decode server of vLLM.
+func (p *vllmWriter) deliveries() {
+	if !p.s.w.spec.Transfers {
+		return
+	}
+	t := deliveriesOf(p.s.requests)
+	p.each("nixl_xfer_time_seconds", "Histogram of transfer duration for NIXL KV Cache transfers.", t.seconds)
+	p.each("nixl_bytes_transferred", "Histogram of bytes transferred per NIXL KV Cache transfers.", t.bytes)
+	p.count("nixl_num_failed_transfers", "Number of failed NIXL KV Cache transfers.", t.failed)
+	p.count("nixl_num_failed_notifications", "Number of failed NIXL KV Cache notifications.", 0)
+	p.count("nixl_num_kv_expired_reqs", "Number of requests that had their KV expire.", 0)
+}
+
+// transferred returns the tokens of prompts that came from elsewhere: a quarter, or what was fetched.
+func (s *vllmServer) transferred() uint64 {
+	if s.w.spec.Transfers {
+		return s.begun.prompt / 4
+	}
+	return s.fetched
+}
+
+// sglangTransferTimes are the histograms that took the place of gauges.
+const sglangTransferTimes = "kv_transfer_* as histograms"
+
+// writeTransfers writes what SGLang shows of transfers. Gauges of earlier releases have the last one.
+func (s *sglang) writeTransfers(p *page) {
+	if !s.w.spec.Transfers {
+		return
+	}
+	t := deliveriesOf(s.requests)
+	const speed, size = "sglang:kv_transfer_latency_ms", "sglang:kv_transfer_total_mb"
+	if !p.written.in(p.release, sglangTransferTimes) {
+		p.one("gauge", speed, "The transfer latency of the KV cache in ms.", s.ofRank(), 1000./64)
+		p.one("gauge", size, "The total number of tokens transferred in the KV cache.", s.ofRank(), 1)
+	} else {
+		milliseconds, megabytes := newHistogram(1, 10, 100, 1000), newHistogram(1, 10, 100)
+		milliseconds.observeN(1000./64, s.requests)
+		megabytes.observeN(1, s.requests)
+		p.histogram(speed, "Histogram of KV transfer latency in ms.", s.ofRank(), milliseconds)
+		p.histogram(size, "Histogram of KV transfer size in MB.", s.ofRank(), megabytes)
+	}
+	p.one("counter", "sglang:num_transfer_failed_reqs_total", "The number of transfer failed requests.", s.ofRank(),
+		float64(t.failed))
+	p.one("counter", "sglang:num_bootstrap_failed_reqs_total", "The number of bootstrap failed requests.", s.ofRank(),
+		0)
+}
+
+// accepted returns SGLang's tokens of each pass, and the share of drafts that were accepted, 0 without drafts.
+func (s *sglang) accepted() (length, rate float64) {
+	if s.w.spec.Drafts {
+		return 2, 0.5
+	}
+	return 0, 0
+}
+
+// writeDrafts writes what trtllm-serve shows of speculative decoding: of iterations, and by position when
+// requests end.
+func (s *serve) writeDrafts(p *page) {
+	if !s.w.spec.Drafts || s.collected.last.n == 0 {
+		return
+	}
+	d := draftsOf(s.booked.ended.generation)
+	count := func(name, help string, n uint64) { p.one("counter", "trtllm_"+name, help, s.labels(), float64(n)) }
+	count("spec_decode_num_draft_tokens_total", "Total draft tokens proposed", d.proposed)
+	count("spec_decode_num_accepted_tokens_total", "Total draft tokens accepted", d.accepted)
+	positions := func(name, help string, of ...uint64) {
+		p.family("counter", "trtllm_"+name, help)
+		for i, n := range of {
+			p.add(with(s.labels(), "token_position", strconv.Itoa(i)), float64(n))
+		}
+	}
+	positions("spec_decode_drafted_tokens_total", "Drafted tokens by position.", d.drafts, d.drafts)
+	positions("spec_decode_accepted_tokens_total", "Accepted tokens by position.", d.accepted, 0)
+	s.gauge(p, "spec_decode_acceptance_length", "Speculative decoding acceptance length", 2)
+	s.gauge(p, "spec_decode_draft_overhead", "Speculative decoding draft overhead", 0.25)
+}
