@@ -382,7 +382,10 @@ func TestReplicasWaitForNewDiscovery(t *testing.T) {
 	before, after := newFakeServer(t), newFakeServer(t)
 	before.setAnswers(nil, targetList("b="+b.pageAndAPI(), "c="+c.pageAndAPI()))
 	after.setAnswers(nil, status(http.StatusServiceUnavailable))
-	tc := startCollector(t, withHTTPDiscovery(metricsPool("p", "a="+a.pageAndAPI()), before))
+	tc := newCollector(t)
+	tc.SetGrace(waitTimeout)
+	tc.apply(withHTTPDiscovery(metricsPool("p", "a="+a.pageAndAPI()), before))
+	tc.start()
 	tc.waitForPools(3, "p")
 	n := tc.waitForScrapes(nil, "p", "b", 0)
 	// The new service does not answer yet; static targets are found immediately.
@@ -533,6 +536,7 @@ pools:
 		cfg.Resolve()
 		require.NoError(t, cfg.Validate())
 		cfg.Pools[0].ScrapeInterval = model.Duration(100 * time.Millisecond)
+		cfg.Pools[0].ScrapeTimeout = pool("p").ScrapeTimeout // So long is a page shown by an exporter without CPU time.
 		require.NoError(t, tc.ApplyConfig(&cfg))
 	}
 	read()

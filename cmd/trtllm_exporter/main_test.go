@@ -53,6 +53,7 @@ func programFile(t *testing.T) string {
 //	rude ADDR                 clients that speak something else, or break off
 //	jsonlines FILE            every line of the file is a JSON object
 //	eventually URL REGEXP     fetch until the answer matches
+//	says FILE REGEXP          wait until the file matches
 //	fetch [-m METHOD] [-H HEADER] URL [STATUS]
 //	                          stdout is the answer; STATUS is 200 unless given
 //	send SIGNAL               HUP, INT or TERM to all programs in the background
@@ -71,6 +72,7 @@ func TestScripts(t *testing.T) {
 			"rude":       rude,
 			"jsonlines":  jsonLines,
 			"eventually": eventually,
+			"says":       says,
 			"fetch":      fetch,
 			"send":       send,
 		},
@@ -201,15 +203,34 @@ func listen(ts *testscript.TestScript, name string, handler http.HandlerFunc) {
 	ts.Setenv(name+"_ADDR", l.Addr().String())
 }
 
+// waitsAtMost is how long tests wait on a busy machine.
+const waitsAtMost = 3 * time.Minute
+
 // eventually waits until a response matches, or with ! until it does not.
 func eventually(ts *testscript.TestScript, neg bool, args []string) {
+	untilMatches(ts, neg, args, func() (string, error) {
+		body, _, err := ask(http.MethodGet, args[0], nil)
+		return body, err
+	})
+}
+
+// says waits until a file matches.
+func says(ts *testscript.TestScript, neg bool, args []string) {
+	untilMatches(ts, neg, args, func() (string, error) {
+		text, err := os.ReadFile(ts.MkAbs(args[0]))
+		return string(text), err
+	})
+}
+
+// untilMatches reads a text until it matches the second argument.
+func untilMatches(ts *testscript.TestScript, neg bool, args []string, read func() (string, error)) {
 	pattern, err := regexp.Compile("(?m)" + args[1])
 	ts.Check(err)
-	deadline := time.Now().Add(time.Minute)
+	deadline := time.Now().Add(waitsAtMost)
 	var last string
 	for time.Now().Before(deadline) {
-		body, _, err := ask(http.MethodGet, args[0], nil)
-		if last = body; err == nil && pattern.MatchString(body) != neg {
+		text, err := read()
+		if last = text; err == nil && pattern.MatchString(text) != neg {
 			return
 		}
 		time.Sleep(20 * time.Millisecond)
@@ -252,7 +273,7 @@ func ask(method, url string, header http.Header) (string, int, error) {
 	}
 	request.Header = header
 	transport := &http.Transport{DisableKeepAlives: true, DisableCompression: true}
-	client := &http.Client{Transport: transport, Timeout: 10 * time.Second}
+	client := &http.Client{Transport: transport, Timeout: time.Minute}
 	response, err := client.Do(request)
 	if err != nil {
 		return "", 0, err

@@ -55,9 +55,6 @@ func started(t *testing.T, address, before, config string, args ...string) *proc
 	return p
 }
 
-// waitsAtMost is how long tests wait for a process on a busy machine.
-const waitsAtMost = 3 * time.Minute
-
 // healthy waits until the program answers.
 func (p *process) healthy() {
 	p.t.Helper()
