@@ -55,7 +55,7 @@ func TestRepeatedCredentialsAreHidden(t *testing.T) {
 		"lost="+lost.pageAndAPI(),
 		"api="+api.pageAndAPI(),
 		"none=127.0.0.1:1",
-		"api="+newFakeServer(t).pageAndAPI(),
+		"none=127.0.0.1:2",
 	)
 	p.HTTP.Authorization = &promconfig.Authorization{Type: "Bearer", Credentials: token}
 	for _, g := range p.Discovery.StaticConfigs {

@@ -33,7 +33,7 @@ def run(executor, requests):
         executor.submit(request)
     executor.start()
     for request in requests:
-        assert request.sink.finished.wait(10), "a request did not end"
+        assert request.sink.finished.wait(60), "a request did not end"
     executor.stop()
     return seen
 
