@@ -47,6 +47,8 @@ func TestRepeatedCredentialsAreHidden(t *testing.T) {
 			fmt.Fprintf(w, `{"name":"triton","version":%q,"extensions":[]}`, req.Header.Get("Authorization"))
 		},
 	}, http.NotFound)
+	second := newFakeServer(t) // The first server that answers has the name.
+	second.setAnswers(nil, http.NotFound)
 	p := metricsPool(
 		"echo",
 		"label="+label.pageAndAPI(),
@@ -55,7 +57,7 @@ func TestRepeatedCredentialsAreHidden(t *testing.T) {
 		"lost="+lost.pageAndAPI(),
 		"api="+api.pageAndAPI(),
 		"none=127.0.0.1:1",
-		"none=127.0.0.1:2",
+		"api="+second.pageAndAPI(),
 	)
 	p.HTTP.Authorization = &promconfig.Authorization{Type: "Bearer", Credentials: token}
 	for _, g := range p.Discovery.StaticConfigs {
@@ -76,6 +78,7 @@ func TestRepeatedCredentialsAreHidden(t *testing.T) {
 		targetSeries("target_up", "echo", "label")+" 1",
 		targetSeries("target_up", "echo", "url")+" 1",
 	)
+	second.setPage(nil)
 	seen := []string{page}
 	for _, slot := range tc.store.Slots() {
 		seen = append(seen, slot.Status().LastError, slot.Status().EngineVersion)

@@ -65,8 +65,9 @@ func repeat(conn net.Conn, answer func(sent string) string) {
 		}
 		sent = max(sent, value)
 	}
-	if sent == "" {
-		sent = "nothing"
+	if sent == "" { // On a busy machine some requests come before there are credentials.
+		_, _ = io.WriteString(conn, reply("401 No", "", ""))
+		return
 	}
 	_, _ = io.WriteString(conn, answer(sent))
 }
