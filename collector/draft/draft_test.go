@@ -132,6 +132,10 @@ acme_process_duration_second_sum{stage="total"} 0.5
 acme_process_duration_second_count{stage="total"} 8
 # TYPE acme_remaining_task gauge
 acme_remaining_task 0
+# TYPE acme_predict_seconds histogram
+acme_predict_seconds_bucket{le="+Inf"} 8
+acme_predict_seconds_sum 0.5
+acme_predict_seconds_count 8
 `
 	text, err := draft.Kind([]byte(page), draft.Server{})
 	require.NoError(t, err)
@@ -140,6 +144,7 @@ acme_remaining_task 0
 			"status_codes: true } # doubtful: ",
 		"# - { name: process_duration_second, signal: request_duration_seconds } # doubtful: ",
 		"# - { name: remaining_task, signal: requests_active } # doubtful: ",
+		"# - { name: predict_seconds, signal: request_inference_seconds } # doubtful: ",
 	} {
 		require.Contains(t, text, line)
 	}

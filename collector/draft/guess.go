@@ -349,7 +349,7 @@ func hints() []hint {
 		{engine.RequestQueue, [][]string{one("queue", "waiting", "queued"), one("duration", "time", "seconds", "latency")}},
 		{engine.RequestPrefill, [][]string{one("prefill", "prompt"), one("duration", "time", "seconds", "latency")}},
 		{engine.RequestDecode, [][]string{one("decode", "generation"), one("duration", "time", "seconds", "latency")}},
-		{engine.RequestInference, [][]string{one("inference"), one("duration", "time", "seconds", "latency")}},
+		{engine.RequestInference, [][]string{one("inference", "predict"), one("duration", "time", "seconds", "latency")}},
 		{engine.RequestDuration, [][]string{
 			one("request", "e2e", "requests", "process", "processing"), one("duration", "latency", "time"),
 		}},
