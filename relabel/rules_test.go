@@ -154,7 +154,7 @@ func TestRulesBuiltInCodeAreValidated(t *testing.T) {
 	r = relabel.Rules{&built}
 	require.NoError(t, r.Validate())
 	out, keep := r.Target(labels.FromStrings("a", "x"))
-	require.True(t, keep)
+	require.True(t, keep, "the target is kept")
 	require.Equal(t, map[string]string{"a": "x", "their label": "x"}, out.Map())
 
 	r = rules(t, `[{target_label: a, replacement: b}]`)

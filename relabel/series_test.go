@@ -182,7 +182,7 @@ func TestSeriesHaveTargetIdentity(t *testing.T) {
 			clear(id.Labels)
 			for range 2 { // The second time with a builder that was used.
 				res := r.Series(labels.FromStrings(tc.in...))
-				require.True(t, res.Keep)
+				require.True(t, res.Keep, "the series is kept")
 				require.Empty(t, res.Reason)
 				require.Equal(t, tc.out, res.Labels.Map())
 				require.Equal(t, tc.moved, res.Collisions)
@@ -259,7 +259,7 @@ func TestSeriesRulesSeeIdentity(t *testing.T) {
 				require.Equal(t, tc.reason, res.Reason)
 				require.Equal(t, tc.reason == "", res.Keep)
 				if !res.Keep {
-					require.True(t, res.Labels.IsEmpty())
+					require.True(t, res.Labels.IsEmpty(), "labels of a dropped series: %s", res.Labels)
 					require.Equal(
 						t,
 						slices.Contains(tc.in, "pool_id"),

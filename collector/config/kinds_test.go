@@ -46,7 +46,7 @@ func TestKindsOfFilesAreKnown(t *testing.T) {
 		require.Same(t, f.Kinds, f.Pools[0].Kinds)
 		again, err := config.Parse("again.yml", []byte(f.String()))
 		require.NoError(t, err, "what is printed can be read")
-		require.True(t, again.Kinds.Equal(f.Kinds))
+		require.True(t, again.Kinds.Equal(f.Kinds), "the kinds of a file that is read again are the same")
 	}
 }
 

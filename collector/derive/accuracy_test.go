@@ -455,7 +455,7 @@ func (l *ledger) gauges(r *rig, values map[string]float64, around []simulate.Tru
 	if used, ok := values[`kv_cache_blocks{model_id="`+r.id+`", state="used"}`]; ok && !stale {
 		got, ok := r.entryValue(values, "kv_cache_utilization_ratio")
 		limit, known := r.entryValue(values, "kv_cache_blocks_limit")
-		require.True(l.t, ok && known)
+		require.True(l.t, ok && known, "with blocks in use there are utilization (%t) and limit (%t)", ok, known)
 		l.note(kvUse, 100*math.Abs(got-used/limit))
 	}
 	got, ok := r.entryValue(values, "queue_depth")

@@ -358,7 +358,7 @@ func TestLateAbortsAreNoSuccess(t *testing.T) {
 	}
 	c := b.deriver.Conditions()
 	require.Len(t, c.Failing, 1)
-	require.False(t, c.Failing[0].Acquitted)
+	require.False(t, c.Failing[0].Acquitted, "acquitted: %+v", c.Failing[0])
 	b.page(append(sglangCounts(20, 8), failed(16))...)
 	b.page(append(sglangCounts(21, 8), failed(16))...)
 	b.page(append(sglangCounts(21, 8), failed(16))...)
@@ -532,7 +532,7 @@ func TestOwnRequestsAreNoWitnesses(t *testing.T) {
 		b.page(page(2, 9, 0)...)
 		c := b.deriver.Conditions()
 		require.Len(t, c.Failing, 1)
-		require.False(t, c.Failing[0].Acquitted)
+		require.False(t, c.Failing[0].Acquitted, "acquitted: %+v", c.Failing[0])
 		b.page(page(3, 9, 0)...)
 		require.Empty(t, b.deriver.Conditions().Failing, "another request ended well")
 	})
@@ -972,5 +972,5 @@ func TestRequestsInFlightNeedExecutorGauges(t *testing.T) {
 	b.page(replaceLines(soundPage(10, 0), zeroRows()...)...)
 	got := b.page(replaceLines(soundPage(20, 0), zeroRows()...)...)
 	got.lacks(t, `requests_active{model_id="m"}`)
-	require.False(t, b.deriver.Conditions().InFlightKnown)
+	require.False(t, b.deriver.Conditions().InFlightKnown, "whether requests are in flight is known")
 }

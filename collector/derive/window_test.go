@@ -79,7 +79,7 @@ func TestWindowCountsInterruptions(t *testing.T) {
 	require.Equal(t, Stats{Resets: 4, Restarts: 1}, *w.stats)
 	w.push(at(60), at(60), []float64{1, 1, 1, 0}, continues)
 	require.Equal(t, uint64(1), w.stats.Gaps)
-	require.False(t, w.push(at(60), at(60), []float64{2, 2, 2, 0}, continues))
+	require.False(t, w.push(at(60), at(60), []float64{2, 2, 2, 0}, continues), "a page that is not newer is taken")
 	require.Equal(t, uint64(1), w.stats.ClockJumps)
 }
 

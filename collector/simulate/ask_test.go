@@ -53,7 +53,10 @@ func ask(t *testing.T, method, url, body string) reply {
 	return reply{resp.StatusCode, resp.Header, string(text), err}
 }
 
-func get(t *testing.T, url string) reply { t.Helper(); return ask(t, http.MethodGet, url, "") }
+func get(t *testing.T, url string) reply {
+	t.Helper()
+	return ask(t, http.MethodGet, url, "")
+}
 
 // parsePage reads a page as Prometheus does and returns its samples by the text
 // of their series, and the families in the order of their TYPE lines.
