@@ -49,7 +49,7 @@ func (s simple) software() software {
 func (s simple) check(*Spec) error {
 	for _, f := range s.families {
 		if f.shows == nil {
-			return fmt.Errorf("page: family %s shows nothing, as nothing in vLLM has that name", f.name)
+			return fmt.Errorf("page: family %s shows nothing: asInVLLM knows no such name, so say what it shows", f.name)
 		}
 	}
 	return nil

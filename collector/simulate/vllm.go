@@ -239,12 +239,18 @@ func vllmWrittenV0() written {
 	}
 }
 
-// vllmFamilies returns the families that show requests alone. Other servers took many of them over.
+// vllmFamilies returns the families that other servers took over, and what they show there.
 func vllmFamilies() []family {
 	const times = "Histogram of time spent in "
 	return []family{
 		{name: "num_requests_running", shows: requestsRunning, help: "Number of requests in model execution batches."},
 		{name: "num_requests_waiting", shows: requestsWaiting, help: "Number of requests waiting to be processed."},
+		{name: "kv_cache_usage_perc", shows: kvCacheUse, help: "KV-cache usage. 1 means 100 percent usage."},
+		{
+			name:  "request_success_total",
+			shows: requestsEndedByReason,
+			help:  "Count of successfully processed requests.",
+		},
 		{name: "prompt_tokens_total", shows: tokensOfPrompts, help: "Number of prefill tokens processed."},
 		{
 			name:  "prompt_tokens_cached_total",
