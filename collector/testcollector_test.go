@@ -115,8 +115,8 @@ func pool(id string, targets ...string) config.Pool {
 	p.PoolID = id
 	p.ScrapeInterval = model.Duration(100 * time.Millisecond)
 	// Longer than the interval, which no file may set: these tests must not fail on a
-	// busy machine.
-	p.ScrapeTimeout = model.Duration(30 * time.Second)
+	// busy machine, where a page that is not renewed within this time is taken away.
+	p.ScrapeTimeout = model.Duration(waitTimeout)
 	p.IdentityInterval = model.Duration(100 * time.Millisecond)
 	for i, t := range targets {
 		name, address, _ := strings.Cut(t, "=")

@@ -54,7 +54,9 @@ func serveDialects() []Dialect {
 }
 
 func (s *serve) writeNewest(p *page) {
-	p.written, p.release, p.prefix = serveWritten(), s.w.spec.Change, "trtllm_"
+	if s.w.spec.Change != "" {
+		p.written, p.release, p.prefix = serveWritten(), s.w.spec.Change, "trtllm_"
+	}
 	s.writeBasics(p, "trtllm_")
 	s.writePhases(p)
 	s.writeConfig(p)
