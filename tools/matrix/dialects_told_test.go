@@ -75,14 +75,18 @@ func toldByVLLM(_ *matrix.Server, page string) []told {
 		tell("spec_decode_accepted_tokens_total", answers/2, drafts("accepted_tokens_total")...),
 		tell("spec_decode_acceptance_ratio", 0.5, drafts("draft_tokens_total")...),
 		{
-			"spec_decode_accepted_tokens_by_position_total", []string{"position", "0"}, answers / 2,
+			"spec_decode_accepted_tokens_by_position_total",
+			[]string{"position", "0"},
+			answers / 2,
 			drafts("accepted_tokens_per_pos_total"),
 		},
 		{"adapters_info", []string{"running", "a", "waiting", "b"}, 1, []string{"vllm:lora_requests_info"}},
 		tell("kv_cache_transfer_seconds_total", 1./64*wellEnded, "vllm:nixl_xfer_time_seconds"),
 		tell("kv_cache_transfer_bytes_total", (1<<20)*wellEnded, "vllm:nixl_bytes_transferred"),
 		{
-			"kv_cache_transfer_failures_total", []string{"reason", "transfer"}, 1,
+			"kv_cache_transfer_failures_total",
+			[]string{"reason", "transfer"},
+			1,
 			[]string{"vllm:nixl_num_failed_transfers_total"},
 		},
 	}
@@ -136,7 +140,9 @@ func toldBySGLang(_ *matrix.Server, page string) []told {
 		tell("kv_cache_transfer_seconds_total", 1./64*ended, transfers("latency_ms")...),
 		tell("kv_cache_transfer_bytes_total", (1<<20)*ended, transfers("total_mb")...),
 		{
-			"kv_cache_transfer_failures_total", []string{"reason", "transfer"}, 1,
+			"kv_cache_transfer_failures_total",
+			[]string{"reason", "transfer"},
+			1,
 			[]string{"sglang:num_transfer_failed_reqs_total"},
 		},
 	}
@@ -170,11 +176,15 @@ func toldByServe(*matrix.Server, string) []told {
 		tell("spec_decode_acceptance_length", 2, "trtllm_spec_decode_acceptance_length"),
 		tell("spec_decode_draft_overhead_ratio", 0.25, "trtllm_spec_decode_draft_overhead"),
 		{
-			"spec_decode_draft_tokens_by_position_total", []string{"position", "1"}, 50 * wellEnded,
+			"spec_decode_draft_tokens_by_position_total",
+			[]string{"position", "1"},
+			50 * wellEnded,
 			[]string{"trtllm_spec_decode_drafted_tokens_total"},
 		},
 		{
-			"spec_decode_accepted_tokens_by_position_total", []string{"position", "0"}, 50 * wellEnded,
+			"spec_decode_accepted_tokens_by_position_total",
+			[]string{"position", "0"},
+			50 * wellEnded,
 			[]string{"trtllm_spec_decode_accepted_tokens_total"},
 		},
 	}
