@@ -17,7 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
@@ -256,15 +255,17 @@ func tried(e *exporter) bool {
 // bodyOf returns the answer to a request. A machine that is too busy may have none at first.
 func bodyOf(t *testing.T, address string) (body string) {
 	t.Helper()
-	require.EventuallyWithT(t, func(c *assert.CollectT) {
+	require.Eventually(t, func() bool {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, http.NoBody)
-		require.NoError(c, err)
+		require.NoError(t, err)
 		resp, err := http.DefaultClient.Do(req)
-		require.NoError(c, err)
+		if err != nil {
+			return false
+		}
 		defer func() { _ = resp.Body.Close() }()
 		text, err := io.ReadAll(resp.Body)
-		require.NoError(c, err)
 		body = string(text)
-	}, waitsAtMost, time.Millisecond)
+		return err == nil
+	}, waitsAtMost, time.Millisecond, address)
 	return body
 }

@@ -66,8 +66,8 @@ var (
 	percentile = regexp.MustCompile(`percentile="(\d+)"`)
 )
 
-// Reads returns the families of the catalogue and the metrics of the exporter that a PromQL query selects, with the groups that have what it
-// selects of each.
+// Reads returns the families of the catalogue and the metrics of the exporter that a PromQL query selects, with the
+// groups that have what it selects of each.
 func Reads(query string) map[string]exposition.Groups {
 	all := make(map[string]exposition.Groups)
 	for _, m := range selector.FindAllStringSubmatch(query, -1) {

@@ -228,9 +228,8 @@ func toldByDynamo(_ *matrix.Server, page string) []told {
 		generated = answers
 	}
 	typed, untyped := []string{`dynamo_frontend_requests_total error_type="`}, front("requests_total")
-	unknown := float64(4 * others)
 	if on(page, typed[0]) {
-		unknown = 0
+		untyped = nil // The class of each request is known.
 	}
 	const component, engineInside = "dynamo_component_", "trtllm_"
 	return []told{
@@ -252,7 +251,7 @@ func toldByDynamo(_ *matrix.Server, page string) []told {
 		tellClass("requests_total", engine.ClassServer, others, typed...),
 		tellClass("requests_total", engine.ClassOverload, others, typed...),
 		tellClass("requests_total", engine.ClassCanceled, others, typed...),
-		tellClass("requests_total", engine.ClassUnknown, unknown, untyped...),
+		tellClass("requests_total", engine.ClassUnknown, 4*others, untyped...),
 	}
 }
 

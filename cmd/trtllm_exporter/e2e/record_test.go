@@ -17,10 +17,10 @@ import (
 
 // The benchmark: more clients than a server runs requests at once.
 const (
-	clients  = 24
-	slots    = 16
-	requests = 400
-	tokens   = 80
+	clients       = 24
+	recordedSlots = 16
+	requests      = 400
+	tokens        = 80
 )
 
 // recorded is what `record --json` says of all servers.
@@ -76,8 +76,8 @@ func TestRecordAroundBenchmark(t *testing.T) {
 			require.EqualValues(t, requests, client.Requests.Average)
 			require.EqualValues(t, truth.PromptTokens, sum.Prompt)
 			require.EqualValues(t, truth.GenerationTokens, sum.Generated)
-			require.EqualValues(t, sum.Prompt, client.Prompt.Average)
-			require.EqualValues(t, sum.Generated, client.Generated.Average)
+			require.Equal(t, sum.Prompt, client.Prompt.Average)
+			require.Equal(t, sum.Generated, client.Generated.Average)
 			require.InEpsilon(t, truth.E2ESum.Seconds()/requests, sum.Whole.Mean, 0.02)
 			logSides(t, kind, account, client)
 		})
@@ -92,7 +92,7 @@ func servedOn(t *testing.T, kind simulate.Kind) *simulate.Replica {
 		Replicas: []simulate.Spec{{
 			Name: "r", Kind: kind, Model: "llama", Seed: 1, Speed: 1, Streaming: true,
 			Setup:    simulate.Setup{Histograms: true},
-			Engine:   simulate.Engine{MaxActive: slots, MaxBatch: slots},
+			Engine:   simulate.Engine{MaxActive: recordedSlots, MaxBatch: recordedSlots},
 			Workload: simulate.Workload{Rate: 0.00001},
 		}},
 	}}})
