@@ -41,3 +41,16 @@ func TestTopologiesStaySharedBesideSimilarOnes(t *testing.T) {
 		require.Same(t, other, another(), says)
 	}
 }
+
+// TestTopologiesOfRoutersStayShared uses frontends with the same models and other workers.
+func TestTopologiesOfRoutersStayShared(t *testing.T) {
+	t.Parallel()
+	of := func(workers ...string) *engine.Topology {
+		named := engine.NamedModels{Names: []string{"llama"}}
+		return engine.NewTopology(engineOf(t, engine.Dynamo), named, nil, nil).WithWorkers(workers).Shared()
+	}
+	one, other := of("1", "2"), of("3")
+	require.NotSame(t, one, other)
+	require.Same(t, one, of("1", "2"))
+	require.Same(t, other, of("3"))
+}
