@@ -279,6 +279,8 @@ func (v *tritonView) firstUnknown() string { return append(v.unknown, "")[0] }
 func (v *tritonView) unconfigured() target.Check {
 	switch {
 	case len(v.unknown) > 0:
+		return no("the config of model "+v.unknown[0]+" is not known, and requests of decoupled models count as done "+
+			"once they are accepted", v.cureConfig)
 	case len(v.open) > 0:
 		cures := slices.DeleteFunc(
 			[]string{v.cureConfig, "name the models that clients call in model_ids"},
@@ -286,11 +288,8 @@ func (v *tritonView) unconfigured() target.Check {
 		)
 		return no("the config of model "+v.open[0]+" is not known: it may call another model or be called by one, "+
 			"which counts its requests again", strings.Join(cures, "; or "))
-	default:
-		return no("no model that clients call is loaded", "")
 	}
-	return no("the config of model "+v.unknown[0]+" is not known, and requests of decoupled models count as done "+
-		"once they are accepted", v.cureConfig)
+	return no("no model that clients call is loaded", "")
 }
 
 // duration judges the duration of requests.

@@ -31,9 +31,8 @@ func tritonArrange(t *Topology, models NamedModels, facts []ModelFacts) {
 		t.models[n] = m
 	}
 	entries := tritonEntries(t, models.Names, facts, configs)
-	loaded := slices.DeleteFunc(slices.Clone(models.Names), func(n string) bool { return t.models[n].unloaded })
 	tritonGroups(t, entries, models.Names, configs)
-	tritonUnresolved(t, loaded, configs)
+	tritonUnresolved(t, models.Names, configs)
 	tritonUnasked(t, facts)
 	for i := range facts {
 		if draft := facts[i].Draft; t.known[draft] {
@@ -179,14 +178,15 @@ func nestedSteps(steps []string, configs map[string]*ModelFacts) []string {
 	return all
 }
 
-// tritonUnresolved makes the role of models unknown whose config is not known, beside others: any of
+// tritonUnresolved makes the role of loaded models unknown whose config is not known, beside others: any of
 // them may call another.
 func tritonUnresolved(t *Topology, names []string, configs map[string]*ModelFacts) {
-	if len(names) < 2 {
+	loaded := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return t.models[n].unloaded })
+	if len(loaded) < 2 {
 		return
 	}
-	for _, n := range names {
-		if t.roles[n] == RoleSingle && configs[n] == nil && !t.models[n].unloaded {
+	for _, n := range loaded {
+		if t.roles[n] == RoleSingle && configs[n] == nil {
 			t.roles[n] = RoleUnknown
 		}
 	}
