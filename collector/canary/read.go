@@ -68,7 +68,7 @@ func statusResult(status int, text string, byModel bool) Result {
 	switch class := classOf(status); {
 	case class == engine.ClassOverload:
 		return Overload
-	case (engine.FromGateway(status, text) || undefined) && !byModel:
+	case (engine.FromGateway(status, []byte(text)) || undefined) && !byModel:
 		return Connect
 	case class == engine.ClassServer, byModel:
 		return HTTPError

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"net/http"
@@ -103,7 +102,7 @@ const selfTestAsked = time.Second
 
 func selfTestResult(status int, body []byte, took time.Duration) (SelfTestResult, string) {
 	switch {
-	case status == http.StatusOK && bytes.HasPrefix(bytes.TrimSpace(body), []byte("<")):
+	case status == http.StatusOK && isWebPage(body):
 		return SelfTestUnknown, "answers a web page, as of a proxy that asks for a login"
 	case status == http.StatusOK:
 		return SelfTestAnswered, "answers 200"

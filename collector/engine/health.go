@@ -160,11 +160,11 @@ func healthOf(url string, status int, body []byte, err error) Health {
 		h.API, h.HungUp, h.Detail = APIRefused, true, "the API closes connections without an answer"
 	case err != nil:
 		h.API, h.Detail = APIFailed, "the API does not answer: "+err.Error()
-	case status == http.StatusOK && bytes.HasPrefix(bytes.TrimSpace(body), []byte("<")):
+	case status == http.StatusOK && isWebPage(body):
 		h.API, h.Detail = APIFailed, "a web page, as of a proxy that asks for a login, is at "+url
 	case status == http.StatusOK:
 		h.API, h.Detail = APIReady, "the API answers 200"
-	case FromGateway(status, string(body)):
+	case FromGateway(status, body):
 		h.API, h.Detail = APIFailed, "the API answers "+statusText(status)+" to "+url+", as a proxy does"
 	case unready(status):
 		// The servers answer 400, 500 or 503 and leave the body empty (Triton src/http_server.cc,
@@ -193,13 +193,15 @@ func unready(status int) bool {
 	return status >= http.StatusInternalServerError
 }
 
-// FromGateway reports whether an answer is a gateway's, by its status or because its text is a web page. A gateway
+// FromGateway reports whether an answer is a gateway's, by its status or because its body is a web page. A gateway
 // gives it if it reached no server, was cut off, or limits requests: it says as little of the server as no answer.
-func FromGateway(status int, text string) bool {
-	webPage := strings.HasPrefix(strings.TrimSpace(text), "<")
+func FromGateway(status int, body []byte) bool {
 	return status == http.StatusBadGateway || status == http.StatusGatewayTimeout ||
-		webPage && status >= http.StatusInternalServerError
+		status >= http.StatusInternalServerError && isWebPage(body)
 }
+
+// isWebPage reports whether a text is a web page, which no LLM server answers.
+func isWebPage(body []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(body), []byte("<")) }
 
 // liveIfAnswered sets liveness for kinds that are live if they answer at all.
 func (h *Health) liveIfAnswered() {
