@@ -440,16 +440,10 @@ func sglangHTTP() []Meaning {
 	loading := slices.Concat(begins("method", "P"), begins("endpoint", "/update_weights_from_"))
 	all = append(
 		all,
+		Meaning{Name: "http_requests_active", Where: begins("method", "P"), Signal: CallsOpen},
 		Meaning{Name: "http_requests_active", Where: asked, Signal: RequestsOpen},
 		Meaning{Name: "http_requests_active", Where: loading, Signal: WeightUpdates},
 	)
-	for _, endpoint := range sglangAsksNoModel() {
-		all = append(all, Meaning{
-			Name:   "http_requests_active",
-			Where:  slices.Concat(begins("method", "P"), only("endpoint", endpoint)),
-			Signal: OperatorCalls,
-		})
-	}
 	for _, class := range []string{"4", "5"} {
 		all = append(all, Meaning{
 			Name:    sglangAnswers,

@@ -11,8 +11,7 @@ type pauseSeries struct {
 	// stopped and started count the answers to who stopped and who started it, by the index of the routes.
 	stopped, started [len(sglangStops)][]int
 	// held is the number of requests that wait for it, open that of all that it has, updates that of the
-	// requests that replace its weights, calls that of all requests that ask no model, steps counts what the
-	// engine did.
+	// requests that replace its weights, calls that of all calls of its API, steps counts what the engine did.
 	held, open, updates, calls, steps []int
 }
 
@@ -49,7 +48,7 @@ func sglangPauseSeries(s *pauseSeries, m *Meaning, series int, lset labels.Label
 		s.open = append(s.open, series)
 	case WeightUpdates:
 		s.updates = append(s.updates, series)
-	case OperatorCalls:
+	case CallsOpen:
 		s.calls = append(s.calls, series)
 	case EngineIterations, GenerationTokensLive:
 		s.steps = append(s.steps, series)
@@ -121,7 +120,8 @@ func (w *stopWatch) balance() float64 { return w.stopped - w.started }
 func (w *pauseWatch) watch(s *pauseSeries, b *exposition.Block) (changed bool) {
 	previous := *w
 	w.seen, w.steps = true, sum(b, s.steps)
-	still := previous.seen && len(s.steps) > 0 && w.steps == previous.steps && sum(b, s.open) > 0
+	open := sum(b, s.open)
+	still := previous.seen && len(s.steps) > 0 && w.steps == previous.steps && open > 0
 	for i := range w.stops {
 		stop := &w.stops[i]
 		stop.watch(sum(b, s.stopped[i]), sum(b, s.started[i]), previous.seen, w.steps > previous.steps)
@@ -129,7 +129,7 @@ func (w *pauseWatch) watch(s *pauseSeries, b *exposition.Block) (changed bool) {
 	}
 	w.holding = still && (w.stops[stopPause].unsure || sum(b, s.held) > 0)
 	w.updating = still && sum(b, s.updates) > 0
-	w.called = still && sum(b, s.calls) > 0
+	w.called = still && sum(b, s.calls) > open
 	return w.said() != previous.said() || w.memoryTaken() != previous.memoryTaken() ||
 		w.updating != previous.updating || w.called != previous.called
 }

@@ -239,7 +239,7 @@ var types = sync.OnceValue(func() map[Signal]Type {
 			IterationBatch, BatchLimit, BatchTokensLimit, SpecLength, SpecOverhead, WorkerRequestsLimit,
 			WorkerKVBlocks, WorkerKVBlocksUsed, EngineRanks, EngineAwake, AdaptersWritten, ModelRoutable,
 			ModelConfig, ParallelConfig, SpeculativeConfig, CacheConfig, HTTPAnswers, WeightUpdates,
-			OperatorCalls,
+			CallsOpen,
 		},
 		{Form: Single, Scope: OfEngine, Executor: true}: {
 			RequestsActive, RequestsRunning, RequestsWaiting, RequestsPrefill, RequestsDecode, RequestsPaused,
@@ -342,8 +342,8 @@ const (
 // WeightUpdates are requests, not yet answered, that replace the weights of the model.
 const WeightUpdates Signal = "weight_updates"
 
-// OperatorCalls are requests, not yet answered, of routes that ask no model.
-const OperatorCalls Signal = "operator_calls"
+// CallsOpen are the calls of an API that are not yet answered: [RequestsOpen], and those that ask no model.
+const CallsOpen Signal = "calls_open"
 
 // AnsweredWell counts answers of an API, with a status of success, to requests that ask a model. A request may
 // end several times in the engine, or end well there and be answered with an error.

@@ -181,9 +181,6 @@ func TestSimulatedPagesHaveRealSignals(t *testing.T) {
 		simulated := valuesOf(t, c.kind, replica(t, c.spec, time.Minute).Page())
 		for name := range captured {
 			signal, _, _ := strings.Cut(name, " ")
-			if signal == string(engine.OperatorCalls) {
-				continue // No operator asks a simulated server.
-			}
 			has := slices.ContainsFunc(
 				slices.Collect(maps.Keys(simulated)),
 				func(s string) bool { return s == signal || strings.HasPrefix(s, signal+" ") },
