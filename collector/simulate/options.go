@@ -10,15 +10,10 @@ func draftsOf(generated uint64) drafted {
 	return drafted{drafts: generated / 2, proposed: generated, accepted: generated / 2}
 }
 
-// deliveries is what is counted of KV caches that came from a prefill server, one for each of n requests.
-type deliveries struct {
-	seconds, bytes *histogram
-	failed         uint64
-}
-
-func deliveriesOf(n uint64) deliveries {
-	t := deliveries{seconds: newHistogram(0.005, 0.01, 0.05, 0.1, 1), bytes: newHistogram(1<<10, 1<<20, 1<<30), failed: 1}
-	t.seconds.observeN(1./64, n)
+// transfersOf returns what is counted of KV caches that came from a prefill server, one for each of n requests.
+func transfersOf(n uint64) *transfers {
+	t := &transfers{times: newHistogram(0.005, 0.01, 0.05, 0.1, 1), bytes: newHistogram(1<<10, 1<<20, 1<<30), lost: 1}
+	t.times.observeN(1./64, n)
 	t.bytes.observeN(1<<20, n)
 	return t
 }
@@ -49,19 +44,6 @@ func (p *vllmWriter) adapters() {
 	}
 }
 
-// deliveries writes what NIXL shows in a decode server of vLLM.
-func (p *vllmWriter) deliveries() {
-	if !p.s.w.spec.Transfers {
-		return
-	}
-	t := deliveriesOf(p.s.requests)
-	p.each("nixl_xfer_time_seconds", "Histogram of transfer duration for NIXL KV Cache transfers.", t.seconds)
-	p.each("nixl_bytes_transferred", "Histogram of bytes transferred per NIXL KV Cache transfers.", t.bytes)
-	p.count("nixl_num_failed_transfers", "Number of failed NIXL KV Cache transfers.", t.failed)
-	p.count("nixl_num_failed_notifications", "Number of failed NIXL KV Cache notifications.", 0)
-	p.count("nixl_num_kv_expired_reqs", "Number of requests that had their KV expire.", 0)
-}
-
 // transferred returns the tokens of prompts that came from elsewhere: a quarter, or what was fetched.
 func (s *vllmServer) transferred() uint64 {
 	if s.w.spec.Transfers {
@@ -78,7 +60,7 @@ func (s *sglang) writeTransfers(p *page) {
 	if !s.w.spec.Transfers {
 		return
 	}
-	t := deliveriesOf(s.requests)
+	t := transfersOf(s.requests)
 	const speed, size = "sglang:kv_transfer_latency_ms", "sglang:kv_transfer_total_mb"
 	if !p.written.in(p.release, sglangTransferTimes) {
 		p.one("gauge", speed, "The transfer latency of the KV cache in ms.", s.ofRank(), 1000./64)
@@ -91,7 +73,7 @@ func (s *sglang) writeTransfers(p *page) {
 		p.histogram(size, "Histogram of KV transfer size in MB.", s.ofRank(), megabytes)
 	}
 	p.one("counter", "sglang:num_transfer_failed_reqs_total", "The number of transfer failed requests.", s.ofRank(),
-		float64(t.failed))
+		float64(t.lost))
 	p.one("counter", "sglang:num_bootstrap_failed_reqs_total", "The number of bootstrap failed requests.", s.ofRank(),
 		0)
 }

@@ -162,10 +162,7 @@ func (s *vllmServer) page() []byte {
 		p.requests()
 		p.drafts()
 		p.adapters()
-		p.deliveries()
-		if s.w.spec.Stage != "" {
-			p.transfers()
-		}
+		p.transfers()
 		if !rust {
 			p.config()
 		}

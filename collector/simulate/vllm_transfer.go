@@ -71,8 +71,15 @@ func (t *transfers) fetch(w *world, r *request) {
 // that nobody fetched in time.
 func (p *vllmWriter) transfers() {
 	t := &p.s.transfers
+	switch {
+	case p.s.w.spec.Transfers:
+		t = transfersOf(p.s.requests)
+	case p.s.w.spec.Stage == "":
+		return
+	}
 	p.each("nixl_xfer_time_seconds", "Histogram of transfer duration for NIXL KV Cache transfers.", t.times)
 	p.each("nixl_bytes_transferred", "Histogram of bytes transferred per NIXL KV Cache transfers.", t.bytes)
 	p.count("nixl_num_failed_transfers", "Number of failed NIXL KV Cache transfers.", t.lost)
+	p.count("nixl_num_failed_notifications", "Number of failed NIXL KV Cache notifications.", 0)
 	p.count("nixl_num_kv_expired_reqs", "Number of requests that had their KV expire.", 0)
 }
