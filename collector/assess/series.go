@@ -92,7 +92,7 @@ func (a *ReplicaSeries) Block(now *Situation, existing ...*exposition.Shape) *ex
 
 // add adds a series and reports whether it is written.
 func (a *ReplicaSeries) add(family string, v float64, lset labels.Labels, pairs ...labels.Label) bool {
-	if a.off.Has(GroupOf(family)) {
+	if a.off != 0 && a.off.Has(GroupOf(family)) {
 		return false
 	}
 	a.values.Add(Metadata()[family], v, lset, pairs...)
