@@ -162,10 +162,7 @@ func TestKubernetesSaysWhyItFindsNothing(t *testing.T) {
 		)
 	})
 	t.Run("only one of two sources, and until it may", func(t *testing.T) {
-		good := &cluster{
-			pods:     map[string]map[string]any{"triton-0": pod("triton-0", "10.2.0.7", "1")},
-			watchers: map[chan map[string]any]bool{},
-		}
+		good := clusterOfOne()
 		var mu sync.Mutex
 		refuse := true
 		answer := func(w http.ResponseWriter, r *http.Request) {

@@ -124,10 +124,7 @@ func (c *cluster) questions() []string {
 
 func TestPodsAreFollowed(t *testing.T) {
 	t.Parallel()
-	c := &cluster{
-		pods:     map[string]map[string]any{"triton-0": pod("triton-0", "10.2.0.7", "1")},
-		watchers: map[chan map[string]any]bool{},
-	}
+	c := clusterOfOne()
 	srv := httptest.NewServer(c)
 	t.Cleanup(srv.Close)
 	s := start(t, `
@@ -167,10 +164,7 @@ func TestListsWithoutEndAreRefused(t *testing.T) {
 		}
 	}
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(64 << 20))
-	well := &cluster{
-		pods:     map[string]map[string]any{"triton-0": pod("triton-0", "10.2.0.7", "1")},
-		watchers: map[chan map[string]any]bool{},
-	}
+	well := clusterOfOne()
 	var healed atomic.Bool
 	var sent atomic.Int64
 	server := func(streams bool, answer func(w io.Writer)) string {
@@ -206,10 +200,7 @@ func TestListsWithoutEndAreRefused(t *testing.T) {
 // of what it has added.
 func TestChangesWithoutEndLeadToAnotherList(t *testing.T) {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(64 << 20))
-	well := &cluster{
-		pods:     map[string]map[string]any{"triton-0": pod("triton-0", "10.2.0.7", "1")},
-		watchers: map[chan map[string]any]bool{},
-	}
+	well := clusterOfOne()
 	var healed atomic.Bool
 	var sent atomic.Int64
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -234,6 +225,14 @@ func TestChangesWithoutEndLeadToAnotherList(t *testing.T) {
 	require.Eventually(t, targets(func(n int) bool { return n == 1 }), time.Minute, 10*time.Millisecond, "they are listed again")
 	require.Less(t, sent.Load(), int64(20<<20), "bytes that were read")
 	require.Empty(t, m.Sources()[0].LastError, "nothing is wrong with the list")
+}
+
+// clusterOfOne returns a cluster with one pod.
+func clusterOfOne() *cluster {
+	return &cluster{
+		pods:     map[string]map[string]any{"triton-0": pod("triton-0", "10.2.0.7", "1")},
+		watchers: map[chan map[string]any]bool{},
+	}
 }
 
 // counted counts what is written.
