@@ -85,12 +85,12 @@ func tiers() []scenario {
 			tickets: []string{"LLMReplicaNotUp"},
 		},
 		{
-			name:  "one of two models is loaded anew everywhere, which does not end",
+			name:  "one of two models is loading again on every replica, without end",
 			build: func(f *fleet) { f.exporter("e", up).reloads(1 << 20) },
 			pages: map[string]int{"LLMModelDown": 24},
 		},
 		{
-			name: "one of two models is loaded anew everywhere, for half an hour, as the budget allows",
+			name: "one of two models is loading again on every replica, for half an hour, which the budget allows",
 			build: func(f *fleet) {
 				e := f.exporter("e", up)
 				e.allows("p", 3600)

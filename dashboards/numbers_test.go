@@ -75,7 +75,7 @@ func dynamo() map[string]float64 {
 func numbers() []number {
 	return []number{
 		{
-			name: "free tokens are those of workers, which their frontend repeats", panel: "Free KV cache tokens",
+			name: "free tokens are counted at the workers, since their frontend repeats them", panel: "Free KV cache tokens",
 			series: map[string]float64{
 				of("kv_cache_free_tokens", "dynamo", "dyn", "front", `,tier="frontend"`): 9000,
 				of("kv_cache_free_tokens", "dynamo", "dyn", "w0", `,tier="worker"`):      4000,

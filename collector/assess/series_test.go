@@ -35,7 +35,7 @@ func facts(own ...string) *assess.Situation {
 	}
 }
 
-// states returns the series of a state, and of those that rules follow, for a replica that is not suspected.
+// states returns the state series of a replica that is not suspected: that of its state, and those that rules follow.
 func states(own string, state assess.State) string {
 	var b strings.Builder
 	for _, s := range assess.States() {

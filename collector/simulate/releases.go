@@ -92,7 +92,7 @@ func (k Kind) Dialects() []Dialect {
 // Dialect is a release of a server that writes other pages than the one before.
 type Dialect struct {
 	Release string
-	// OldEngine and Change are those of [Setup].
+	// OldEngine and Change are as in [Setup].
 	OldEngine bool
 	Change    string
 }

@@ -136,7 +136,7 @@ func (e *exporter) shows(t *testing.T, wanted ...value) (p page) {
 	return p
 }
 
-// renewed returns a page for which each target was scraped anew, and how often each was.
+// renewed returns a page on which every target has been scraped again, and how often each one was.
 func (e *exporter) renewed(t *testing.T) (p page) {
 	t.Helper()
 	const scrapes = "trtllm_exporter_target_scrapes_total"

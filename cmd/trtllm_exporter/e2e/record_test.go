@@ -58,8 +58,8 @@ type figure struct {
 }
 
 // TestRecordAroundBenchmark records a benchmark of aiperf, named by AIPERF, on simulated servers. Client, account and
-// what really happened have the same counts; the account's means are within 2 % of what happened. The rows that it
-// logs are those of docs/benchmarks.md.
+// what really happened have the same counts; the account's means are within 2 % of what happened. It logs the rows of
+// docs/benchmarks.md.
 func TestRecordAroundBenchmark(t *testing.T) {
 	aiperf, exporter := os.Getenv("AIPERF"), os.Getenv("TRTLLM_EXPORTER_BIN")
 	if aiperf == "" || exporter == "" {
