@@ -160,10 +160,10 @@ func TestFreshPagesWaitForStarts(t *testing.T) {
 		up.due()
 		up.after(5 * time.Second)
 		hangs.due()
-		before := up.fresh
+		before := up.freshPages()
 		up.due()
-		require.Equal(t, []int{2, before}, []int{up.count("/metrics"), up.fresh}, "the page does not wait")
+		require.Equal(t, []int{2, before}, []int{up.count("/metrics"), up.freshPages()}, "the page does not wait")
 		up.after(time.Second / 4)
-		require.Greater(t, up.fresh, before, "a start that hangs keeps them for a moment only")
+		require.Greater(t, up.freshPages(), before, "a start that hangs keeps them for a moment only")
 	})
 }

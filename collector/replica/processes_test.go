@@ -103,13 +103,13 @@ func TestOverlappingRequestsProveNothing(t *testing.T) {
 		s.after(5 * time.Second)
 		hangs.due()
 		scrapes(1010, func(*answering) {})
-		before := s.fresh
+		before := s.freshPages()
 		scrapes(1030, func(now *answering) {
 			now.another = pageOf(1020)
 			now.pageTakes, now.anotherTakes = time.Second, 2*time.Second
 		})
 		s.after(5 * time.Second)
-		require.Greater(t, s.fresh, before)
+		require.Greater(t, s.freshPages(), before)
 		scrapes(1040, func(now *answering) { now.pageTakes, now.anotherTakes = 0, 0 })
 		s.shows("llm_server_requests_total{")
 	})
@@ -125,8 +125,8 @@ func TestFewPagesAreRequestedOverOtherConnections(t *testing.T) {
 			s.due()
 			s.after(5 * time.Second)
 		}
-		require.LessOrEqual(t, s.fresh, 8+8*2+100/20*2)
-		require.Greater(t, s.fresh, 10)
+		require.LessOrEqual(t, s.freshPages(), 8+8*2+100/20*2)
+		require.Greater(t, s.freshPages(), 10)
 	})
 }
 

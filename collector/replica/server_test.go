@@ -137,6 +137,13 @@ func (s *server) count(path string) int {
 	return s.requests[path]
 }
 
+// freshPages returns how many fresh pages were requested.
+func (s *server) freshPages() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.fresh
+}
+
 // pass waits, unless ctx ends first.
 func pass(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
