@@ -150,7 +150,7 @@ func (ix *index) entriesOf(m *Model) (all []entry) {
 		if version.outcome == nil {
 			continue
 		}
-		e := version.outcome.entry(version)
+		e := version.outcome.entry(version, ix.quirks)
 		e.asked = ix.asked(version)
 		if !slices.ContainsFunc(m.versions, version.isOtherVersion) {
 			e.version = ""

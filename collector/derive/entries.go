@@ -19,7 +19,7 @@ type entry struct {
 	// (trusted), and otherwise those that were accepted, whatever became of them.
 	ended   tally
 	trusted bool
-	// answers holds the answers with a status of success, if the page counts them.
+	// answers holds the answers with a status of success, if the page counts them when a request ends.
 	answers []int
 	// failed are those of class server. The steps and otherEntries bound how often its doubled
 	// ones are counted, see [outcome.since].
@@ -345,16 +345,19 @@ func (ix *index) failingBeside(m *Model, role engine.Role) (all []entry) {
 func (o *outcome) trusted(version *Model) bool { return version.name == "" || o.complete }
 
 // entry returns what the conditions read of an outcome.
-func (o *outcome) entry(version *Model) entry {
-	return entry{
+func (o *outcome) entry(version *Model, quirks engine.Quirks) entry {
+	e := entry{
 		key:          version.id + "\x00" + version.name + "\x00" + version.version,
 		model:        version.name,
 		version:      version.version,
-		ended:        *o.tally(engine.ClassOK),
+		ended:        o.well,
 		trusted:      o.trusted(version),
-		answers:      o.answers,
 		failed:       *o.tally(engine.ClassServer),
 		steps:        o.steps,
 		otherEntries: o.otherEntries,
 	}
+	if !quirks.AnswersBegin {
+		e.answers = o.answers
+	}
+	return e
 }

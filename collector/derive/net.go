@@ -51,7 +51,12 @@ func (w *Window) setNet(now int64, t transition, all []*netCounter, row []float6
 	restarted := t != continues || w.resets(row)
 	for _, n := range all {
 		row[n.column], row[n.soon] = math.NaN(), math.NaN()
-		if restarted {
+		switch {
+		case len(n.minus) == 0: // Nothing later takes anything of it.
+			row[n.column] = n.value(row, row)
+			row[n.soon] = row[n.column]
+			continue
+		case restarted:
 			continue
 		}
 		if earlier := w.settled(now, n.parts); earlier != nil {

@@ -14,6 +14,8 @@ type outcome struct {
 	shown   []engine.Class
 	classes map[engine.Class]*tally
 	none    tally
+	// well holds what ended well in the engine, of which class ok has no more than was answered well.
+	well tally
 	// answers holds the answers with a status of success, if the page counts them.
 	answers []int
 	// steps holds the failures of an ensemble's parts, otherEntries the failures of other entry models.
@@ -85,10 +87,11 @@ func (ix *index) outcomeOf(version *Model) *outcome {
 		return nil
 	}
 	o.complete = o.complete && o.classes[engine.ClassUnknown] == nil
-	if version.name == "" {
-		o.answers = ix.allColumns(version.of.groups(engine.AnsweredWell))
-	}
 	o.addAborted(ix, version.of)
+	o.well = *o.tally(engine.ClassOK)
+	if version.name == "" {
+		ix.addAnswers(o, version)
+	}
 	doubled := false
 	for _, class := range classOrder {
 		t := o.tally(class)
@@ -200,7 +203,8 @@ func (o *outcome) addStreamed(ix *index, m *Model) {
 			switch {
 			case n == nil || g.outcome.Again == "":
 			case known:
-				n.atMost, n.plus, n.minus = n.plus, slices.Concat(n.plus, streamed), slices.Concat(n.minus, complete)
+				n.atMost = n.plus
+				n.plus, n.minus = slices.Concat(n.plus, streamed), slices.Concat(n.minus, complete)
 			default:
 				t.partial = true
 			}
@@ -209,6 +213,31 @@ func (o *outcome) addStreamed(ix *index, m *Model) {
 	if known {
 		o.all = slices.Concat(o.all, streamed, complete)
 	}
+}
+
+// addAnswers bounds the requests that ended well by the answers with a status of success. The engine counts each
+// of several prompts and completions of one request, and what the API then fails to answer; the API counts answers
+// whose client has left. So neither counts fewer than ended well. Of several engines on a page it is not known
+// whether this API answers for all.
+func (ix *index) addAnswers(o *outcome, version *Model) {
+	o.answers = ix.allColumns(version.of.groups(engine.AnsweredWell))
+	t := o.classes[engine.ClassOK]
+	if t == nil || len(o.answers) == 0 || len(ix.ranksOf(version.all(engine.RequestsFinished))) > 1 {
+		return
+	}
+	bounded := &tally{partial: t.partial}
+	if len(t.single) > 0 {
+		bounded.net = append(bounded.net, &netCounter{plus: t.single})
+	}
+	for _, n := range t.net {
+		bounded.net = append(bounded.net, new(*n))
+		ix.addNet(version, "well", n)
+	}
+	for _, n := range bounded.net {
+		n.atMost = slices.Concat(n.atMost, o.answers)
+	}
+	o.classes[engine.ClassOK] = bounded
+	o.all = slices.Concat(o.all, o.answers)
 }
 
 // recounted returns the counters of requests that other counters count again, by reason.

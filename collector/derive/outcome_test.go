@@ -312,6 +312,47 @@ func TestSGLangAbortsWithSeveralTokenizerWorkers(t *testing.T) {
 	}
 }
 
+// TestRequestsThatEndedWellWereAnsweredWell compares what ends in the engine with the answers of the API.
+func TestRequestsThatEndedWellWereAnsweredWell(t *testing.T) {
+	for _, c := range []struct {
+		name                    string
+		ended, answered, failed int
+		ok, ratio               float64
+	}{
+		{"one request is one of the engine", 5, 5, 5, 5, 0.5},
+		{"each has ten completions", 50, 5, 5, 5, 0.5},
+		{"what ended well is answered with an error", 5, 0, 5, 0, 1},
+		{"clients leave", 5, 45, 5, 5, 0.5},
+		{"the page lags behind the answers", 5, 6, 0, 5, 0},
+	} {
+		for kind, page := range map[engine.Name]string{
+			engine.VLLM: `vllm:request_success_total{engine="0",finished_reason="stop",model_name="m"} %d
+http_requests_total{handler="/v1/rerank",method="POST",status="2xx"} %d
+http_requests_total{handler="/v1/rerank",method="POST",status="5xx"} %d`,
+			engine.SGLang: `sglang:num_requests_total{model_name="m"} %d
+sglang:http_responses_total{endpoint="/v1/rerank",method="POST",status_code="200"} %d
+sglang:http_responses_total{endpoint="/v1/rerank",method="POST",status_code="500"} %d`,
+		} {
+			b := newBench(t, kind, "m")
+			at := func(n int) values {
+				return b.page(fmt.Sprintf(page, 100+n*c.ended, 100+n*c.answered, 100+n*c.failed))
+			}
+			at(0)
+			got := at(1)
+			const ratio = `request_error_ratio{class="server", model_id="m"}`
+			require.InDelta(t, c.ratio, got.get(t, ratio), 1e-9, "%s: %s", kind, c.name)
+			require.Equal(
+				t,
+				100+c.ok,
+				got.get(t, `requests_total{class="ok", model_id="m"}`),
+				"%s: %s",
+				kind,
+				c.name,
+			)
+		}
+	}
+}
+
 // TestRefusedRequestCountsOnce uses a vLLM that rejects 10 of 20 requests and gives one
 // up, all of which are among its answers as well, and fails 2 otherwise.
 func TestRefusedRequestCountsOnce(t *testing.T) {

@@ -346,7 +346,8 @@ const WeightUpdates Signal = "weight_updates"
 const CallsOpen Signal = "calls_open"
 
 // AnsweredWell counts answers of an API, with a status of success, to requests that ask a model. A request may
-// end several times in the engine, or end well there and be answered with an error.
+// end several times in the engine, or end well there and be answered with an error; and one may be answered whose
+// client has left.
 const AnsweredWell Signal = "answered_well_total"
 
 // HTTPAnswers counts answers of an API by route and status: those of the routes that ask a model are
@@ -384,4 +385,6 @@ type Quirks struct {
 	RefusedFailed bool
 	// AbortsRepeated is true if [RequestsAborted] counts most requests that completed.
 	AbortsRepeated bool
+	// AnswersBegin is true if [AnsweredWell] counts a stream when it begins.
+	AnswersBegin bool
 }

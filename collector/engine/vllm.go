@@ -129,7 +129,8 @@ func vllmArrange(t *Topology, models NamedModels, facts []ModelFacts) {
 // vllmOutcomes explains which outcomes of requests are known. Rejections are answered
 // with 503, or inside a stream with 200 (seen in 0.32.0), and are not counted separately.
 func vllmOutcomes(p *Page) string {
-	const counted, not = "requests that finished, and answers by HTTP status", "errors inside a stream and " +
+	const counted, not = "requests that finished, but no more than were answered 2xx, and answers by HTTP " +
+		"status", "errors inside a stream and " +
 		"disconnected clients are not counted"
 	switch {
 	case vllmRust(p):
@@ -138,7 +139,7 @@ func vllmOutcomes(p *Page) string {
 		return counted + "; rejections are subtracted from the 5xx answers, although some have their error inside " +
 			"a stream: failures are then a lower bound; " + not
 	case !p.HasPrefix(vllmPrefix):
-		return counted + ", refused ones among the failed; " + not
+		return "answers by HTTP status, refused ones among the failed; " + not
 	}
 	return counted + "; " + not
 }
@@ -267,7 +268,7 @@ func vllmEngine() []Meaning {
 	swapped := between(vllmSwapped, "0.6.5").decided()
 	return []Meaning{
 		// Requests. Those of disconnected clients never count as ended; each of several answers or
-		// prompts of a request counts. A rejected request, streamed or not, is answered with 503
+		// prompts of a request counts, which [AnsweredWell] bounds. A rejected request, streamed or not, is answered with 503
 		// and also counts by status (exceptions.py, QueueOverflowError); if its stream has begun,
 		// as in a burst, the error is inside a 200 (seen in 0.32.0).
 		{Name: "num_requests_running", Signal: RequestsRunning, Rank: vllmRank},
@@ -490,7 +491,6 @@ func vllmHTTP() []Meaning {
 			Unless: replacedBy(vllmPrefix + "request_success_total"),
 			Signal: RequestsFinished, Outcome: &Outcome{Usual: ClassOK},
 		},
-		// Unlike SGLang, it counts a stream at its end.
 		{Name: vllmAnswers, Where: where(only("status", "2xx")...), Signal: AnsweredWell},
 		failed(where(slices.Concat(only("status", "4xx"), except("handler", vllmNoHandler))...)),
 		failed(where(only("status", "5xx")...)),
