@@ -269,6 +269,11 @@ func (p *Page) hasReading(f func(r reading) bool) bool {
 	return slices.ContainsFunc(p.get().readings, f)
 }
 
+// ReadsAny reports whether the page has a series that its kind of server reads; every program has a start time.
+func (p *Page) ReadsAny() bool {
+	return p.hasReading(func(r reading) bool { return r.meaning.Signal != ProcessStarted })
+}
+
 // readsFrom reports whether a signal is read from names with that prefix.
 func (p *Page) readsFrom(prefix string, s Signal) bool {
 	return p.hasReading(

@@ -190,6 +190,13 @@ func (r *Replica) readShape(raw *exposition.Block, p *scrape.Fetched) (*expositi
 		}
 	}
 	page := engine.ReadNext(r.server.Engine, raw, reader.last)
+	if r.lostAll(page) {
+		return nil, &scrape.Error{
+			Reason: scrape.ReasonEmpty,
+			Err: fmt.Errorf("%s answered 200 without any of the series that it had, and did not restart: if it shares "+
+				"counters between processes, its files were removed; restart it", target.Scrub(p.Server.URL)),
+		}
+	}
 	if r.updateIdentity(page) {
 		again, err := r.readText(&p.Page)
 		if err == nil {
@@ -208,6 +215,20 @@ func (r *Replica) readShape(raw *exposition.Block, p *scrape.Fetched) (*expositi
 	reader.identity.Page, r.published.conclusions = page, nil
 	r.status.CountersAppear = r.server.Engine.Quirks(page).CountersAppear
 	return raw, nil
+}
+
+// lostAll reports whether a page has no series that its kind of server reads, while the one before it had, and
+// nothing says that the process is another one. Such a page says no more about a server than none.
+func (r *Replica) lostAll(page *engine.Page) bool {
+	last := r.reader.last
+	if last == nil || !last.ReadsAny() || page.ReadsAny() {
+		return false
+	}
+	switch scrape.Reason(r.status.LastReason) { //nolint:exhaustive // After the others it may have restarted.
+	case "", scrape.ReasonEmpty:
+		return true
+	}
+	return false
 }
 
 func parseError(p *scrape.Page, err error) error {
