@@ -152,6 +152,8 @@ type Question struct {
 	// this one; zero if this one got one. Cut is true if its connection was cut off.
 	SilentSince time.Time
 	Cut         bool
+	// Untried is true for an error in answer to a request that was never answered by this process.
+	Untried bool
 	// AwaitedSince is when the question was sent that has no answer yet, or zero.
 	AwaitedSince time.Time
 }
@@ -289,7 +291,8 @@ func (e *Evidence) aboutFailures() Answer {
 func (e *Evidence) aboutStillness() Answer {
 	q := e.latest(e.Still.Entry)
 	said := q.since(e.Still.Since)
-	if said == Failed && (e.Still.Stepless || q.Cut) && q.silentOnce(e.Still.Since) {
+	once := (e.Still.Stepless || q.Cut) && q.silentOnce(e.Still.Since)
+	if said == Failed && (once || q.Untried) {
 		return Unheard
 	}
 	return said

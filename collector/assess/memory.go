@@ -44,11 +44,29 @@ type Memory struct {
 }
 
 // answer is the last answer to a question. Silent is when the first of the questions was sent that got no
-// word in a row up to this one, or zero.
+// word in a row up to this one, or zero. Succeeded is true if an earlier one was answered. Served is how many
+// requests of others had ended well on the first page that was requested after it, and refuted is true if more did
+// later: then an error was the question's own.
 type answer struct {
 	canary.Report
 
-	silent time.Time
+	silent    time.Time
+	succeeded bool
+	based     bool
+	served    float64
+	refuted   bool
+}
+
+// page takes a page into account that was requested at a time. It returns what is known of the answer then.
+func (a answer) page(requested time.Time, c *derive.Conditions) answer {
+	switch {
+	case !a.Result.Blames() || !requested.After(a.At):
+	case !a.based:
+		a.based, a.served = true, c.Served
+	default:
+		a.refuted = a.refuted || c.Served > a.served
+	}
+	return a
 }
 
 // silentSince returns since when questions get no word, after one more; before is what it returned for the
@@ -107,6 +125,9 @@ func (o *others) acquit() bool { return o.ended > 0 || o.moved }
 func (m *Memory) Page(requested time.Time, c *derive.Conditions) {
 	m.failedScrapes, m.steps = 0, c.Steps
 	m.denial.page(requested, c)
+	for entry, last := range m.questions {
+		m.questions[entry] = last.page(requested, c)
+	}
 	o := &m.others
 	switch {
 	case o.asked.IsZero() || !requested.After(o.asked):
@@ -229,8 +250,14 @@ func (m *Memory) Answer(report canary.Report, remembered bool) {
 	if m.questions == nil {
 		m.questions = make(map[Entry]answer)
 	}
-	m.questions[m.about] = answer{report, silentSince(m.questions[m.about].silent, &report)}
-	m.again = remembered && !report.Result.Answered()
+	last := m.questions[m.about]
+	m.questions[m.about] = answer{
+		Report:    report,
+		silent:    silentSince(last.silent, &report),
+		succeeded: last.succeeded || report.Answered(),
+		refuted:   last.refuted && !report.Answered(),
+	}
+	m.again = remembered && !report.Answered()
 }
 
 // CanaryAsked notes that a request of the canary was sent.
@@ -273,7 +300,7 @@ func (m *Memory) recallQuestions() []Question {
 		all = append(all, m.recall(entry, last))
 	}
 	if s := m.Canary.Last(); s != nil {
-		all = append(all, m.recall(Entry{}, answer{s.Last, m.canarySilent}))
+		all = append(all, m.recall(Entry{}, answer{Report: s.Last, silent: m.canarySilent}))
 	}
 	return all
 }
@@ -283,9 +310,9 @@ func (m *Memory) recall(entry Entry, last answer) Question {
 	switch {
 	case last.Result.Doubtful() && !m.Canary.Succeeded():
 		return Question{}
-	case last.Result.Blames() && m.Canary.Refuted():
-		return Question{} // Such answers were given while requests of others ended well.
-	case last.Result.Answered():
+	case last.Result.Blames() && (last.refuted || m.Canary.Refuted() || m.Canary.NeverSucceeded()):
+		return Question{} // The server gave such answers while requests of others ended well, or always.
+	case last.Answered():
 		return Question{Entry: entry, Asked: last.Asked, Answer: Answered}
 	}
 	return Question{
@@ -296,5 +323,6 @@ func (m *Memory) recall(entry Entry, last answer) Question {
 		Overload:    last.Result == canary.Overload,
 		SilentSince: last.silent,
 		Cut:         last.Result == canary.Connect,
+		Untried:     last.Result.Blames() && !last.succeeded && !m.Canary.Succeeded(),
 	}
 }

@@ -201,7 +201,12 @@ func TestLongRequestInFrontRestartsNothing(t *testing.T) {
 			false, false, true,
 		},
 		{"an answer", []question{silent(31 * time.Second), {91 * time.Second, canary.OK}}, false, true, true},
-		{"an error", []question{{31 * time.Second, canary.HTTPError}}, false, false, false},
+		{"an error", []question{{31 * time.Second, canary.HTTPError}}, true, false, true},
+		{
+			"an error, where a question was answered before",
+			[]question{{-100 * time.Second, canary.OK}, {31 * time.Second, canary.HTTPError}},
+			true, false, false,
+		},
 		{"a connection that is cut off", []question{{31 * time.Second, canary.Connect}}, true, false, true},
 		{
 			"a connection that is cut off again",
@@ -251,7 +256,8 @@ func TestErrorThatOthersRefuteRestartsNothing(t *testing.T) {
 		convict bool
 	}{
 		{"it never succeeded, and others did", []canary.Result{canary.HTTPError, others}, canary.HTTPError, false},
-		{"nobody else was served", []canary.Result{canary.HTTPError}, canary.HTTPError, true},
+		{"it never succeeded, and nobody else was served", []canary.Result{canary.HTTPError}, canary.HTTPError, false},
+		{"it succeeded before", []canary.Result{canary.OK}, canary.HTTPError, true},
 		{
 			"what was nearly done ended after the first failure",
 			[]canary.Result{canary.OK, canary.HTTPError, others},
@@ -267,7 +273,7 @@ func TestErrorThatOthersRefuteRestartsNothing(t *testing.T) {
 			[]canary.Result{canary.HTTPError, others, canary.OK},
 			canary.HTTPError, true,
 		},
-		{"now there is no answer", []canary.Result{canary.HTTPError, others}, canary.NeverEnded, true},
+		{"now there is no answer", []canary.Result{canary.HTTPError, others}, canary.NoFirstToken, true},
 	} {
 		t.Run(c.says, func(t *testing.T) {
 			var m assess.Memory
@@ -287,6 +293,42 @@ func TestErrorThatOthersRefuteRestartsNothing(t *testing.T) {
 			})
 			v := assess.Judge(&e)
 			require.Equal(t, c.convict, !v.Probes.Live, v.Reason)
+		})
+	}
+}
+
+// TestQuestionThatOthersRefuteProvesNothing asks a server twice whose work stands still, once before and once after
+// requests of others ended well or did not.
+func TestQuestionThatOthersRefuteProvesNothing(t *testing.T) {
+	for _, c := range []struct {
+		says          string
+		first, second canary.Result
+		served        float64
+		ready         bool
+	}{
+		{"others were served after the first error", canary.HTTPError, canary.HTTPError, 3, true},
+		{"nobody was", canary.HTTPError, canary.HTTPError, 0, false},
+		{"there is no answer now", canary.HTTPError, canary.NoFirstToken, 3, false},
+		{"the first was answered", canary.OK, canary.HTTPError, 3, false},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			var m assess.Memory
+			now := time.Unix(1_000_000, 0)
+			ask := func(result canary.Result) {
+				m.Asked(now, assess.Entry{}, &derive.Conditions{})
+				m.Answer(canary.Report{Result: result, Asked: now, At: now.Add(time.Second)}, false)
+			}
+			ask(c.first)
+			m.Page(now.Add(5*time.Second), &derive.Conditions{Served: 7})
+			m.Page(now.Add(20*time.Second), &derive.Conditions{Served: 7 + c.served})
+			now = now.Add(2 * time.Minute)
+			ask(c.second)
+			e := changed(serving(), func(e *assess.Evidence) {
+				e.Still = assess.Stillness{InFlight: 1, Since: now.Add(-time.Minute)}
+				m.Recall(e)
+			})
+			v := assess.Judge(&e)
+			require.Equal(t, c.ready, v.Probes.Ready, v.Reason)
 		})
 	}
 }

@@ -43,8 +43,9 @@ const (
 	Awaited  Answer = "awaited"
 	Answered Answer = "answered"
 	// Unheard means that not a word came of an answer, once, and for another reason perhaps: the page shows no
-	// step, so that one long request in front looks the same, or the connection was cut off, as by a proxy.
-	Unheard Answer = "no word, once"
+	// step, so that one long request in front looks the same, or the connection was cut off, as by a proxy; or
+	// that an error came, to a request that this process never answered and that may be wrong.
+	Unheard Answer = "no word once, or an error that may be the request's"
 	// Failed means an answer, or none, that a healthy server does not give. FailedTwice means
 	// twice in a row by a canary request that succeeded before with this process, model and text.
 	Failed      Answer = "failed"

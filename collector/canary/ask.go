@@ -57,7 +57,7 @@ func (c *Config) Confirms(ctx context.Context, open Opener, q Question) Report {
 func (c *Config) ask(ctx context.Context, open Opener, q Question, tokens int) Report {
 	asked := time.Now()
 	timeout := time.Duration(c.Timeout)
-	bounded, release := context.WithTimeoutCause(ctx, timeout, &failure{
+	bounded, release := withDeadline(ctx, timeout, &failure{
 		Timeout,
 		fmt.Sprintf("still streaming after %s", timeout),
 	})
@@ -80,7 +80,7 @@ type attempt struct {
 	life   context.Context //nolint:containedctx // It shows at the end whether the caller gave up.
 	// cancel ends the request with a cause; timer calls it when the current stage takes too long.
 	cancel context.CancelCauseFunc
-	timer  *time.Timer
+	timer  *deadline
 
 	// sent is when the request was written. The trace sets it from another goroutine.
 	sent      atomic.Pointer[time.Time]
@@ -97,7 +97,7 @@ func (a *attempt) run(ctx context.Context) *failure {
 	defer cancel(nil)
 	a.cancel = cancel
 	a.await(a.cfg.FirstTokenTimeout, NoFirstToken, "no text")
-	defer func() { a.timer.Stop() }()
+	defer func() { a.timer.stop() }()
 	start := time.Now()
 	a.sent.Store(&start)
 	resp, err := a.open.Open(a.traced(ctx), http.MethodPost, address, body)
@@ -188,11 +188,9 @@ func plain(text string) string {
 
 // await starts the timer of the next stage, which ends the request with the given result.
 func (a *attempt) await(wait model.Duration, result Result, missing string) {
-	if a.timer != nil {
-		a.timer.Stop()
-	}
+	a.timer.stop()
 	timeout := time.Duration(wait)
-	a.timer = time.AfterFunc(timeout, func() {
+	a.timer = newDeadline(timeout, func() {
 		a.cancel(&failure{
 			result, fmt.Sprintf("%s within %s", missing, timeout),
 		})

@@ -29,7 +29,7 @@ func (c *Config) Cancel(
 	seen <-chan struct{},
 ) Cancellation {
 	timeout := time.Duration(c.FirstTokenTimeout + c.CancelWithin)
-	bounded, release := context.WithTimeoutCause(ctx, timeout, &failure{
+	bounded, release := withDeadline(ctx, timeout, &failure{
 		Timeout,
 		fmt.Sprintf("no page showed the request in flight within %s", timeout),
 	})

@@ -34,6 +34,9 @@ func (a *attempt) read(ctx context.Context, resp *http.Response) *failure {
 			statusResult(resp.StatusCode, text, a.question.Generate && event),
 			fmt.Sprintf("the server answers %d: %s", resp.StatusCode, errorText(text)),
 		}
+	case resp.Header.Get("Content-Encoding") != "":
+		return &failure{Malformed, "the answer is compressed, for which nobody asked: " +
+			resp.Header.Get("Content-Encoding")}
 	case kind == "application/json":
 		return notStreamed(readSome(resp.Body))
 	case kind != "text/event-stream":

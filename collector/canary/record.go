@@ -176,7 +176,7 @@ func (s *Summary) add(r Report, key string) {
 	switch {
 	case r.Result == OK:
 		s.failures = 0
-	case r.Result.Answered():
+	case r.Result == Empty, r.Result == Timeout:
 		s.failures = 0
 		return
 	case r.Result.Doubtful(): // The model may have been unloaded.
@@ -210,6 +210,9 @@ func (r *Record) Fails() bool { return r.summary != nil && r.summary.failures > 
 
 // Succeeded reports whether the request succeeded before with this process, model and config.
 func (r *Record) Succeeded() bool { return r.order != nil && r.succeeded == r.order.Key }
+
+// NeverSucceeded reports whether requests were sent, and none succeeded with this process, model and config.
+func (r *Record) NeverSucceeded() bool { return r.summary != nil && !r.Succeeded() }
 
 // Status returns the state of the canary for the status pages. There must be an order.
 func (r *Record) Status() *target.Canary {

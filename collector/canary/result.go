@@ -31,9 +31,6 @@ func (r Result) Late() bool {
 // Silent reports whether no word of an answer came.
 func (r Result) Silent() bool { return r == NoFirstToken || r == Connect }
 
-// Answered reports whether the server answered, even if with another text or later than it should.
-func (r Result) Answered() bool { return r == OK || r == Empty || r == Timeout }
-
 // Blames reports whether the server answered, at once and with an error.
 func (r Result) Blames() bool { return r == HTTPError || r == ErrorFrame || r.Doubtful() }
 
@@ -74,6 +71,18 @@ type Report struct {
 	Frames, Tokens int
 	// Output is the SHA-256 of the text of a good answer, in hexadecimal.
 	Output string
+}
+
+// Answered reports whether the server answered, even if with another text or later than it should. The end may be
+// late, or cut off by a proxy: what came before was an answer.
+func (r *Report) Answered() bool {
+	switch r.Result { //nolint:exhaustive // The others are no answers.
+	case OK, Empty, Timeout, NeverEnded:
+		return true
+	case Truncated:
+		return r.Frames > 0
+	}
+	return false
 }
 
 // failure is the reason why a request ended. It is an error so that it can be the cause of a

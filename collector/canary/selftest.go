@@ -11,8 +11,8 @@ import (
 // was asked, and [Unsupported] if the release has no such check.
 func SelfTest(ctx context.Context, server *engine.Endpoint, timeout time.Duration) Report {
 	report := Report{Asked: time.Now()}
-	bounded, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
+	bounded, release := withDeadline(ctx, timeout, context.DeadlineExceeded)
+	defer release()
 	answer, _ := server.SelfTest(bounded)
 	if ctx.Err() != nil {
 		return Report{}

@@ -19,8 +19,9 @@ type entry struct {
 	// (trusted), and otherwise those that were accepted, whatever became of them.
 	ended   tally
 	trusted bool
-	// answers holds the answers with a status of success, if the page counts them when a request ends.
-	answers []int
+	// answers holds the answers with a status of success, if the page counts them when a request ends, sockets
+	// the connections over which requests come that have none.
+	answers, sockets []int
 	// failed are those of class server. The steps and otherEntries bound how often its doubled
 	// ones are counted, see [outcome.since].
 	failed              tally
@@ -160,7 +161,7 @@ func (d *Deriver) watchEntry(e *entry, s *entryState) (ended float64) {
 	w := d.window
 	seems := e.ended.growth(w) - s.ownEnded.n
 	ended = s.ownEnded.without(e.ended.settled(w))
-	if len(e.answers) > 0 {
+	if len(e.answers) > 0 && sumOf(w.current, e.sockets) == 0 {
 		answers := w.growth(e.answers)
 		seems = min(seems, answers+s.unended)
 		ended = s.answered(ended, answers)
@@ -357,7 +358,7 @@ func (o *outcome) entry(version *Model, quirks engine.Quirks) entry {
 		otherEntries: o.otherEntries,
 	}
 	if !quirks.AnswersBegin {
-		e.answers = o.answers
+		e.answers, e.sockets = o.answers, o.sockets
 	}
 	return e
 }

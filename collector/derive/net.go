@@ -24,8 +24,9 @@ type netCounter struct {
 	// say that a request ended, and not to count it.
 	soon        int
 	plus, minus []int
-	// atLeast is a lower bound of the column, atMost an upper bound.
-	atLeast, atMost []int
+	// atLeast is a lower bound of the column, atMost an upper bound unless any of the columns in unbound is more
+	// than 0.
+	atLeast, atMost, unbound []int
 	// parts holds the columns of which it is computed.
 	parts []int
 }
@@ -35,7 +36,7 @@ func (ix *index) addNet(version *Model, class string, n *netCounter) {
 	of := []string{"net", version.id, version.name, version.version, class, n.reason}
 	n.column = ix.addReplaced(n.plus[0], of...)
 	n.soon = ix.addReplaced(n.plus[0], append(of, "soon")...)
-	n.parts = slices.Concat(n.plus, n.minus, n.atLeast, n.atMost)
+	n.parts = slices.Concat(n.plus, n.minus, n.atLeast, n.atMost, n.unbound)
 	ix.net = append(ix.net, n)
 }
 
@@ -106,12 +107,13 @@ func (w *Window) beginNet(all []*netCounter, appeared []int) {
 // value returns the count of a row minus what the others count in a row that is not older. It is
 // NaN if a counter is absent.
 func (n *netCounter) value(row, newer []float64) float64 {
-	return n.compute(func(columns []int) float64 { return sumOf(row, columns) }, sumOf(newer, n.minus))
+	return n.compute(row, func(columns []int) float64 { return sumOf(row, columns) }, sumOf(newer, n.minus))
 }
 
-func (n *netCounter) compute(sum func(columns []int) float64, minus float64) float64 {
+// compute computes the number from sums of a row, or of what has happened up to it.
+func (n *netCounter) compute(row []float64, sum func(columns []int) float64, minus float64) float64 {
 	v := max(sum(n.plus)-minus, sum(n.atLeast))
-	if len(n.atMost) > 0 {
+	if len(n.atMost) > 0 && sumOf(row, n.unbound) == 0 {
 		v = min(v, sum(n.atMost))
 	}
 	return v

@@ -16,8 +16,9 @@ type outcome struct {
 	none    tally
 	// well holds what ended well in the engine, of which class ok has no more than was answered well.
 	well tally
-	// answers holds the answers with a status of success, if the page counts them.
-	answers []int
+	// answers holds the answers with a status of success, if the page counts them, sockets the connections over
+	// which requests come that have none.
+	answers, sockets []int
 	// steps holds the failures of an ensemble's parts, otherEntries the failures of other entry models.
 	steps, otherEntries, all []int
 	// complete is true if all failures and their classes are known, ownFailures if the model
@@ -56,7 +57,7 @@ func outcomeSignals() []engine.Signal {
 	return []engine.Signal{
 		engine.ModelSuccess, engine.ModelFailed, engine.RequestsFinished, engine.RequestsFailed,
 		engine.RequestsAborted, engine.RequestsUnaborted, engine.RequestsStreamed, engine.StreamsUnaborted,
-		engine.AnsweredWell,
+		engine.AnsweredWell, engine.SocketsOpened,
 		engine.EngineHeartbeat, // Models with one count their own requests.
 	}
 }
@@ -218,9 +219,10 @@ func (o *outcome) addStreamed(ix *index, m *Model) {
 // addAnswers bounds the requests that ended well by the answers with a status of success. The engine counts each
 // of several prompts and completions of one request, and what the API then fails to answer; the API counts answers
 // whose client has left. So neither counts fewer than ended well. Of several engines on a page it is not known
-// whether this API answers for all.
+// whether this API answers for all, and requests over sockets have no such answer.
 func (ix *index) addAnswers(o *outcome, version *Model) {
 	o.answers = ix.allColumns(version.of.groups(engine.AnsweredWell))
+	o.sockets = ix.allColumns(version.of.groups(engine.SocketsOpened))
 	t := o.classes[engine.ClassOK]
 	if t == nil || len(o.answers) == 0 || len(ix.ranksOf(version.all(engine.RequestsFinished))) > 1 {
 		return
@@ -234,7 +236,7 @@ func (ix *index) addAnswers(o *outcome, version *Model) {
 		ix.addNet(version, "well", n)
 	}
 	for _, n := range bounded.net {
-		n.atMost = slices.Concat(n.atMost, o.answers)
+		n.atMost, n.unbound = slices.Concat(n.atMost, o.answers), o.sockets
 	}
 	o.classes[engine.ClassOK] = bounded
 	o.all = slices.Concat(o.all, o.answers)
@@ -293,7 +295,7 @@ func (o *outcome) since(w *Window, row int, class engine.Class) float64 {
 	n := w.increaseFrom(row, t.single)
 	for _, c := range t.net {
 		increase := func(columns []int) float64 { return w.increaseFrom(row, columns) }
-		n += c.compute(increase, increase(c.minus))
+		n += c.compute(w.current, increase, increase(c.minus))
 	}
 	if len(t.double) > 0 {
 		n += once(w.increaseFrom(row, t.double), w.increaseFrom(row, o.steps), w.increaseFrom(row, o.otherEntries))

@@ -353,6 +353,39 @@ sglang:http_responses_total{endpoint="/v1/rerank",method="POST",status_code="500
 	}
 }
 
+// TestRequestsOverSocketsEndWell uses a vLLM whose clients keep connections open over which they ask, and one whose
+// calls of the API all fail.
+func TestRequestsOverSocketsEndWell(t *testing.T) {
+	for sockets, failing := range map[int]bool{0: true, 3: false} {
+		b := newBench(t, engine.VLLM, "m")
+		var got values
+		for n := range 4 {
+			got = b.page(
+				fmt.Sprintf("vllm:websocket_connections_total %d", sockets),
+				fmt.Sprintf(`vllm:request_success_total{engine="0",finished_reason="stop",model_name="m"} %d`, 50+10*n),
+				`http_requests_total{handler="/v1/completions",method="POST",status="2xx"} 50`,
+				fmt.Sprintf(`http_requests_total{handler="/v1/completions",method="POST",status="5xx"} %d`, 10*n),
+			)
+		}
+		require.Equal(t, failing, len(b.deriver.Conditions().Failing) > 0, "%d sockets", sockets)
+		const ratio = `request_error_ratio{class="server", model_id="m"}`
+		require.InDelta(t, map[bool]float64{true: 1, false: 0.5}[failing], got.get(t, ratio), 1e-9)
+	}
+}
+
+// TestUnknownReasonsAreUnknown uses releases that end requests for reasons that are not listed.
+func TestUnknownReasonsAreUnknown(t *testing.T) {
+	for reason, class := range map[string]string{
+		"stop": "ok", "length": "ok", "repetition": "ok", "abort": "canceled", "error": "server",
+		"rejected": "unknown", "internal_failure": "unknown",
+	} {
+		got := newBench(t, engine.VLLM, "m").settled(fmt.Sprintf(
+			`vllm:request_success_total{engine="0",finished_reason=%q,model_name="m"} 7`, reason,
+		))
+		require.Equal(t, 7.0, got.get(t, fmt.Sprintf(`requests_total{class=%q, model_id="m"}`, class)), reason)
+	}
+}
+
 // TestRefusedRequestCountsOnce uses a vLLM that rejects 10 of 20 requests and gives one
 // up, all of which are among its answers as well, and fails 2 otherwise.
 func TestRefusedRequestCountsOnce(t *testing.T) {

@@ -73,7 +73,7 @@ func (p *Endpoint) SelfTest(ctx context.Context) (SelfTestAnswer, bool) {
 	switch {
 	case err == nil:
 		a.Result, a.Detail = selfTestResult(status, body, a.Took)
-	case errors.Is(ctx.Err(), context.DeadlineExceeded) && connected.Load():
+	case errors.Is(context.Cause(ctx), context.DeadlineExceeded) && connected.Load():
 		a.Result, a.Detail = SelfTestSilent, "does not answer within "+a.Took.Round(time.Second).String()
 	default: // A server that nobody reached was not asked.
 		a.Detail = "was not asked: " + err.Error()

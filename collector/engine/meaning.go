@@ -244,7 +244,9 @@ func classOfCode(code string) Class {
 // requests.
 func finished() *Outcome {
 	return &Outcome{
-		Usual: ClassOK, Of: map[string]Class{
+		Usual: ClassUnknown, Of: map[string]Class{
+			"stop": ClassOK, "length": ClassOK, "tool_calls": ClassOK, "function_call": ClassOK, "repetition": ClassOK,
+			"eos": ClassOK, "eos_token": ClassOK, "stop_sequence": ClassOK, "content_filter": ClassOK,
 			"abort": ClassCanceled, "aborted": ClassCanceled, "canceled": ClassCanceled, "cancelled": ClassCanceled,
 			"error": ClassServer, "timeout": ClassOverload,
 		},

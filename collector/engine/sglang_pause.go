@@ -11,8 +11,9 @@ type pauseSeries struct {
 	// stopped and started count the answers to who stopped and who started it, by the index of the routes.
 	stopped, started [len(sglangStops)][]int
 	// held is the number of requests that wait for it, open that of all that it has, updates that of the
-	// requests that replace its weights, calls that of all calls of its API, steps counts what the engine did.
-	held, open, updates, calls, steps []int
+	// requests that replace its weights, calls that of all calls of its API, operations that of the operator's,
+	// steps counts what the engine did.
+	held, open, updates, calls, operations, steps []int
 }
 
 // sglangStops are the routes that stop the server, and those that start it again: it is paused, or its memory
@@ -65,9 +66,9 @@ type pauseWatch struct {
 	// paused.
 	stops   [len(sglangStops)]stopWatch
 	holding bool
-	// updating is true if requests seem to wait for new weights, called if they may wait for another call of an
-	// operator.
-	updating, called bool
+	// still is true if requests are open and the engine stood still since the page before. Updating is true if they
+	// seem to wait for new weights, called if they may wait for another call of an operator.
+	still, updating, called bool
 }
 
 // stopWatch is what successive pages say about one way to stop the server.
@@ -116,7 +117,8 @@ func (w *stopWatch) balance() float64 { return w.stopped - w.started }
 //
 // Whoever replaces the weights need not pause it: requests wait until that is done, those for its own health
 // check too (tokenizer_manager.py, model_update_lock; the scheduler loads them between two steps). It also does
-// between two steps what others ask that need no model: load adapters, check weights, write profiles.
+// between two steps what others ask that need no model: load adapters, check weights, write profiles. A call that
+// came after the engine stood still waits as well, and is not why.
 func (w *pauseWatch) watch(s *pauseSeries, b *exposition.Block) (changed bool) {
 	previous := *w
 	w.seen, w.steps = true, sum(b, s.steps)
@@ -129,7 +131,9 @@ func (w *pauseWatch) watch(s *pauseSeries, b *exposition.Block) (changed bool) {
 	}
 	w.holding = still && (w.stops[stopPause].unsure || sum(b, s.held) > 0)
 	w.updating = still && sum(b, s.updates) > 0
-	w.called = still && sum(b, s.calls) > open
+	w.still = still
+	called := sum(b, s.calls) > open || sum(b, s.operations) > 0
+	w.called = still && called && (previous.called || !previous.still)
 	return w.said() != previous.said() || w.memoryTaken() != previous.memoryTaken() ||
 		w.updating != previous.updating || w.called != previous.called
 }

@@ -495,6 +495,21 @@ func TestCallOfAnOperatorHoldsRequestsUp(t *testing.T) {
 		{"it is answered", []string{page(5, 4, 1), page(5, 4, 1), page(5, 4, 0)}, false},
 		{"nobody waits", []string{page(5, 0, 1), page(5, 0, 1)}, false},
 		{"the engine works beside it", []string{page(5, 4, 1), page(6, 4, 1)}, false},
+		{
+			"it goes on",
+			[]string{page(5, 4, 0), page(5, 4, 1), page(5, 4, 1)},
+			true,
+		},
+		{
+			"it came after the engine stood still",
+			[]string{page(5, 4, 0), page(5, 4, 0), page(5, 4, 1), page(5, 4, 1)},
+			false,
+		},
+		{
+			"it came before the requests did",
+			[]string{page(5, 0, 1), page(5, 0, 1), page(5, 4, 1)},
+			true,
+		},
 	} {
 		t.Run(c.says, func(t *testing.T) {
 			last := readPages(t, engine.SGLang, c.pages...)

@@ -239,7 +239,7 @@ var types = sync.OnceValue(func() map[Signal]Type {
 			IterationBatch, BatchLimit, BatchTokensLimit, SpecLength, SpecOverhead, WorkerRequestsLimit,
 			WorkerKVBlocks, WorkerKVBlocksUsed, EngineRanks, EngineAwake, AdaptersWritten, ModelRoutable,
 			ModelConfig, ParallelConfig, SpeculativeConfig, CacheConfig, HTTPAnswers, WeightUpdates,
-			CallsOpen,
+			CallsOpen, OperationsOpen,
 		},
 		{Form: Single, Scope: OfEngine, Executor: true}: {
 			RequestsActive, RequestsRunning, RequestsWaiting, RequestsPrefill, RequestsDecode, RequestsPaused,
@@ -250,7 +250,7 @@ var types = sync.OnceValue(func() map[Signal]Type {
 			EngineIterations, KVBlocksReused,
 		},
 		{Form: Single, Scope: OfEngine, Counter: true}: {
-			RequestsStarted, AnsweredWell, RequestsFinished, RequestsFailed, RequestsRejected, RequestsMigrated,
+			RequestsStarted, AnsweredWell, SocketsOpened, RequestsFinished, RequestsFailed, RequestsRejected, RequestsMigrated,
 			StageRequests, StageEnded, StageErrors, StageRetries, RequestsCompleted, Preemptions, RequestsAborted,
 			RequestsUnaborted, RequestsStreamed, StreamsUnaborted, PromptTokens, GenerationTokens, CachedTokens,
 			CachedTokensByTier, PromptTokensLive, GenerationTokensLive, KVBlocksMissed, KVBlocksAllocated,
@@ -345,10 +345,18 @@ const WeightUpdates Signal = "weight_updates"
 // CallsOpen are the calls of an API that are not yet answered: [RequestsOpen], and those that ask no model.
 const CallsOpen Signal = "calls_open"
 
+// OperationsOpen are calls of an operator, not yet answered, that the engine carries out between its steps: to put
+// it to sleep, to replace its weights.
+const OperationsOpen Signal = "operations_open"
+
 // AnsweredWell counts answers of an API, with a status of success, to requests that ask a model. A request may
 // end several times in the engine, or end well there and be answered with an error; and one may be answered whose
 // client has left.
 const AnsweredWell Signal = "answered_well_total"
+
+// SocketsOpened counts connections of clients over each of which requests may come that are no calls of the API,
+// so that [AnsweredWell] misses them.
+const SocketsOpened Signal = "sockets_opened_total"
 
 // HTTPAnswers counts answers of an API by route and status: those of the routes that ask a model are
 // counted too, as soon as there are any.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"github.com/prometheus/prometheus/model/labels"
+
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
@@ -38,7 +40,8 @@ func vllm() *Kind {
 		stream:      Stream{Usage: true, Seed: true, IgnoreEOS: true},
 		healthNote:  "the API answers; it reports ready for up to 301 s while the engine hangs, which the page shows",
 
-		health: vllmHealth,
+		health:  vllmHealth,
+		pausing: vllmPauseSeries,
 
 		adapt: vllmQuirks,
 		// The API counts its answers by route and status, beginning with the first, for example to the
@@ -242,7 +245,11 @@ func vllmHistory() history {
 		before("0.15.0").hidden("0.12.0"):     {"time_per_output_token_seconds"},
 		since("0.16.0"):                       {"prompt_tokens_cached_total", vllmBySource},
 		since("0.20.0"):                       {"num_requests_waiting_by_reason"},
-		since("0.32.0"):                       {"admission_rejections_total", "prompt_tokens_cached_by_source_total"},
+		since("0.18.0"):                       {"websocket_connections_total"},
+		since("0.32.0"): {
+			"admission_rejections_total", "prompt_tokens_cached_by_source_total",
+			"sleep_mode_operations_in_flight", "rl_weight_update_operations_in_flight",
+		},
 		since("0.33.0"): {
 			"mooncake_xfer_time_seconds_sum", "mooncake_bytes_transferred_sum",
 			"mooncake_num_failed_transfers_total", "mooncake_num_kv_expired_reqs_total",
@@ -259,6 +266,18 @@ const vllmEmitted = "spec_decode_num_emitted_tokens_total"
 
 // vllmRank is the label of data-parallel ranks: each reports its own requests, tokens and cache.
 const vllmRank = "engine"
+
+// vllmPauseSeries adds a series.
+func vllmPauseSeries(s *pauseSeries, m *Meaning, series int, _ labels.Labels) {
+	switch m.Signal { //nolint:exhaustive // Others say nothing.
+	case RequestsRunning, RequestsWaiting:
+		s.open = append(s.open, series)
+	case OperationsOpen:
+		s.operations = append(s.operations, series)
+	case EngineIterations, GenerationTokens, PromptTokens:
+		s.steps = append(s.steps, series)
+	}
+}
 
 // vllmSwapped is the release whose times of prefill are those of decode, and the reverse.
 const vllmSwapped = "0.6.4"
@@ -300,6 +319,9 @@ func vllmEngine() []Meaning {
 			Outcome: &Outcome{Usual: ClassOverload, Again: "http_5xx"},
 		},
 		{Name: "admission_rejections_total", Signal: RequestsRejected},
+		{Name: "websocket_connections_total", Signal: SocketsOpened},
+		{Name: "sleep_mode_operations_in_flight", Signal: OperationsOpen},
+		{Name: "rl_weight_update_operations_in_flight", Signal: OperationsOpen},
 
 		// Tokens, with each step of the engine. The hits before prompt_tokens_cached_total count a
 		// request that is tried in vain once more (vllm-project/vllm#43736).

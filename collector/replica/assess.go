@@ -165,6 +165,9 @@ func (r *Replica) addFailure(s *assess.Scrape, api *assess.API, failed error) {
 	badGateway, gatewayTimeout := answered(failed, http.StatusBadGateway), answered(failed, http.StatusGatewayTimeout)
 	// One that answers so at the API, too, where the server itself would do so otherwise, answers for it here.
 	gateway := failure.ServerError() && api.API == engine.APIFailed && api.Status >= http.StatusInternalServerError
+	if api.SamePort && failure.ServerError() {
+		api.FromServer = false // What answers so to the page as well may be a proxy.
+	}
 	// A port that has only ever ended connections is held by somebody.
 	ended := reason == scrape.ReasonReset && !s.Seen
 	s.Error = failed.Error()

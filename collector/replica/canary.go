@@ -32,7 +32,7 @@ func (r *Replica) sendCanary(ctx context.Context) {
 	runJob(r.startJob(ctx, &r.jobs.canary), "canary", func(ctx context.Context) canary.Report {
 		return r.pool.Canary.Ask(ctx, r.pool.Scraper, order.Question)
 	}, func(report canary.Report, failed error) {
-		r.deriver.EndOwn(order.Question.Model, report.Result.Answered())
+		r.deriver.EndOwn(order.Question.Model, report.Answered())
 		switch {
 		case failed != nil || report.Result == "":
 		case r.memory.Canary.Take(report, 2*(r.target.Timeout+r.target.Interval)):

@@ -61,7 +61,7 @@ func (r *Replica) askIfAccused(ctx context.Context) {
 		if failed != nil {
 			report = canary.Report{}
 		}
-		r.deriver.EndOwn(model, report.Result.Answered())
+		r.deriver.EndOwn(model, report.Answered())
 		r.memory.Answer(report, remembered)
 		r.reassess()
 	})

@@ -280,7 +280,7 @@ func ownRequest(class engine.Class) Book {
 
 // answered ends a request of the exporter's own.
 func (r *run) answered(p *Page, isCanary bool, report canary.Report) {
-	r.deriver.EndOwn(r.entry(), report.Result.Answered())
+	r.deriver.EndOwn(r.entry(), report.Answered())
 	if !isCanary {
 		r.memory.Answer(report, false)
 		return
@@ -290,7 +290,7 @@ func (r *run) answered(p *Page, isCanary bool, report canary.Report) {
 	if r.memory.Canary.Next() != nil {
 		r.due = p.At
 	}
-	r.served = new(report.Result.Answered())
+	r.served = new(report.Answered())
 }
 
 // seen collects the results of a scrape; read is nil if it returned no page.
