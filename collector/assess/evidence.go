@@ -28,6 +28,9 @@ type Evidence struct {
 	Routes, Unrouted bool
 	// ServesNevertheless is true for a router that serves requests which came after it said that it has no worker.
 	ServesNevertheless bool
+	// AnswersNevertheless is true for a server that answers requests although what it lists says that it serves
+	// nothing.
+	AnswersNevertheless bool
 	// UnroutedModels are those that it can send requests for nowhere.
 	UnroutedModels []string
 	// Unserved explains why a ready server serves none of its models; empty if it may serve one.
@@ -381,6 +384,8 @@ func (e *Evidence) word(a Accusation) Word {
 		return AdmitsFailure
 	case api.API == engine.APINotReady:
 		return SaysNotReady
+	case e.Scrape.OK && e.Unserved != "" && e.AnswersNevertheless && a != NothingMoves && e.Processes == 0:
+		return SaysUnservedWrongly
 	case e.Scrape.OK && e.Unserved != "":
 		return SaysUnserved
 	case api.API == engine.APIReady:
@@ -409,12 +414,36 @@ func (e *Evidence) admits(a Accusation) bool {
 	if accused.After(since) {
 		since = accused
 	}
+	if e.deniesOthers(a) {
+		return false
+	}
 	fromServer := e.API.FromServer || e.API.SamePort && e.Scrape.OK
 	heard := e.Now
 	if !e.API.SilentSince.IsZero() {
 		heard = e.API.SilentSince // What speaks against the server since then was joined by no word.
 	}
 	return e.API.WasReady && fromServer && !since.IsZero() && heard.Sub(since) >= e.StallAfter
+}
+
+// deniesOthers reports whether a server that says that models are not ready does not say so of those that are
+// accused: it says the same while any other one loads.
+func (e *Evidence) deniesOthers(a Accusation) bool {
+	var accused []Entry
+	switch a { //nolint:exhaustive // The others are about no model.
+	case NothingMoves:
+		accused = []Entry{e.Still.Entry}
+	case OnlyFailures, PartFails, DeclaredFails:
+		for _, f := range e.unacquitted() {
+			accused = append(accused, f.Entry)
+		}
+	default:
+		return false
+	}
+	denied := func(m engine.ModelState) bool {
+		row := Entry{Model: m.Name, Version: m.Version}
+		return m.State != engine.ModelReady && slices.ContainsFunc(accused, row.speaksFor)
+	}
+	return e.API.OfModels && !slices.ContainsFunc(e.API.Models, denied)
 }
 
 // unacquitted returns the entries of which only failures end, and that nothing acquits.

@@ -41,6 +41,11 @@ type Memory struct {
 	steps, askedSteps int
 	others            others
 	denial            denial
+	// answered is how many requests had ended at models that need no other one, answering is true if the newest
+	// page shows more. Disputed is true if it did although the server said that it serves nothing, overruled if the
+	// page after it did, too: those requests came since.
+	answered                       float64
+	answering, disputed, overruled bool
 }
 
 // answer is the last answer to a question. Silent is when the first of the questions was sent that got no
@@ -124,6 +129,8 @@ func (o *others) acquit() bool { return o.ended > 0 || o.moved }
 // Page takes a page into account that was requested at a time.
 func (m *Memory) Page(requested time.Time, c *derive.Conditions) {
 	m.failedScrapes, m.steps = 0, c.Steps
+	m.answered, m.answering = c.Answered, c.Answered > m.answered
+	m.overruled = m.overruled || m.disputed && m.answering
 	m.denial.page(requested, c)
 	for entry, last := range m.questions {
 		m.questions[entry] = last.page(requested, c)
@@ -178,6 +185,8 @@ func (m *Memory) Health(now time.Time, h *engine.Health) {
 
 // Heard takes into account what the replica says of itself, by a verdict.
 func (m *Memory) Heard(now time.Time, w Word) {
+	m.disputed = w == SaysUnservedWrongly
+	m.overruled = m.overruled && m.disputed
 	switch {
 	case w != SaysNoWorkers && w != SaysNoWorkersWrongly:
 		m.denial = denial{}
@@ -192,6 +201,7 @@ func (m *Memory) NewProcess() {
 	m.denied = nil
 	m.questions, m.canarySilent, m.again = nil, time.Time{}, false
 	m.others, m.denial = others{}, denial{}
+	m.answering, m.disputed, m.overruled = false, false, false
 	m.Canary.NewProcess()
 }
 
@@ -282,6 +292,7 @@ func (m *Memory) Recall(e *Evidence) {
 	e.Scrape.Again, e.Scrape.Since = m.failedScrapes > 1, m.noPageSince
 	e.API.NotReadySince = m.notReadySince
 	e.ServesNevertheless = e.Now.Sub(m.denial.refuted) <= e.Window
+	e.AnswersNevertheless = m.answering || m.overruled
 	if m.denied != nil && e.API.Silent() {
 		e.API.Health, e.API.SilentSince = *m.denied, m.deniedAt
 		e.API.Detail += ", and has not said anything since"

@@ -71,10 +71,14 @@ const (
 	SaysDraining         Word = "draining"
 	// SaysUnserved means that its models are asleep, paused or not loaded.
 	SaysUnserved Word = "asleep, paused, unloaded"
+	// SaysUnservedWrongly is SaysUnserved, by its list of models, of a server that answers requests.
+	SaysUnservedWrongly Word = "unloaded, and serves"
 )
 
 // Denies reports whether the server says that it does not serve now.
-func (w Word) Denies() bool { return w != SaysNothing && w != SaysReady && w != SaysNoWorkersWrongly }
+func (w Word) Denies() bool {
+	return !slices.Contains([]Word{SaysNothing, SaysReady, SaysNoWorkersWrongly, SaysUnservedWrongly}, w)
+}
 
 // Witnesses is everything that decides about a replica.
 type Witnesses struct {
@@ -210,7 +214,7 @@ var rulings = []Ruling{
 	// Nothing but the canary speaks against it.
 	{Acquitted: no, Questions: answers(FailedTwice), State: CanaryFailing, Ready: Fail, Live: Pass},
 	{Questions: failed, State: Ready, Look: true, Ready: Pass, Live: Pass},
-	{Words: words(SaysNoWorkersWrongly), State: Ready, Look: true, Ready: Pass, Live: Pass},
+	{Words: words(SaysNoWorkersWrongly, SaysUnservedWrongly), State: Ready, Look: true, Ready: Pass, Live: Pass},
 	{State: Ready, Ready: Pass, Live: Pass},
 }
 

@@ -74,6 +74,8 @@ type attempt struct {
 	cfg      *Config
 	open     Opener
 	question Question
+	// asked is true once the request itself is sent, after those that find out what the model takes.
+	asked bool
 	// tokens limits the answer; long is true if the answer should be that long.
 	tokens int
 	long   bool
@@ -89,17 +91,18 @@ type attempt struct {
 }
 
 func (a *attempt) run(ctx context.Context) *failure {
-	address, body, failed := a.request(ctx)
-	if failed != nil {
-		return failed
-	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	a.cancel = cancel
 	a.await(a.cfg.FirstTokenTimeout, NoFirstToken, "no text")
 	defer func() { a.timer.stop() }()
+	address, body, failed := a.request(ctx)
+	if failed != nil {
+		return failed
+	}
 	start := time.Now()
 	a.sent.Store(&start)
+	a.asked = true
 	resp, err := a.open.Open(a.traced(ctx), http.MethodPost, address, body)
 	if err != nil {
 		return a.unanswered(ctx, err)

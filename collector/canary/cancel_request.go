@@ -55,7 +55,7 @@ func (c *Config) Cancel(
 			"cancel_tokens", len(a.answer.texts))}
 	case failed.result != canceled:
 		return Cancellation{Reason: failed.Error()}
-	case a.timer == nil:
+	case !a.asked:
 		return Cancellation{Reason: "a page showed requests in flight before it was sent"}
 	default:
 		return Cancellation{At: now, SelfEnd: a.selfEnd(pace)}

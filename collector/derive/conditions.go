@@ -26,8 +26,8 @@ type Conditions struct {
 	// Still is the work in flight of which nothing moves; its InFlight is 0 if there is none.
 	Still Stillness
 	// Served counts requests that ended well, as far as the server is known to count failures
-	// too. Movements counts the pages on which tokens of others moved, Steps those on which any did.
-	Served           float64
+	// too, Answered those that ended at models which call no other one. Movements counts the pages on which tokens of others moved, Steps those on which any did.
+	Served, Answered float64
 	Movements, Steps int
 	// InFlight is the number of requests in flight, if the page shows them while they run.
 	InFlight      float64
@@ -78,6 +78,8 @@ type watch struct {
 	outputs   []int
 	generated [][]int
 	cache     []int
+	// answers holds the counters of requests that ended at models which call no other one.
+	answers []int
 	// inFlight lists the models whose requests in flight the page shows while they run.
 	inFlight []*Model
 }
@@ -89,6 +91,7 @@ func (d *Deriver) Conditions() Conditions {
 		Uncounted: d.uncounted(),
 		Still:     d.still(),
 		Served:    d.served + d.seemed,
+		Answered:  d.answered,
 		Movements: d.movements,
 		Steps:     d.steps,
 	}
@@ -135,6 +138,7 @@ func (ix *index) watchConditions() {
 	for _, signal := range []engine.Signal{engine.GenerationTokensLive, engine.GenerationTokens} {
 		w.generated = append(w.generated, ix.allColumns(filter(ix.replica.groups(signal), (*group).comes)))
 	}
+	w.answers = ix.allColumns(filter(ix.replica.groups(engine.ModelSuccess), (*group).callsNobody))
 	w.cache = ix.allColumns(ix.replica.all(cacheSignals()...))
 	w.works = append(w.works, ix.queueWorks()...)
 	if !ix.quirks.GaugesWhenRequestsEnd { // Those gauges are not updated while requests run.
@@ -142,6 +146,9 @@ func (ix *index) watchConditions() {
 		ix.building.view.requestsInFlight()
 	}
 }
+
+// callsNobody reports whether a group is of a model that calls no other one, as far as is known.
+func (g *group) callsNobody() bool { return g.role != engine.RoleEntry }
 
 // entriesOf returns the entries of a public model, and, if not all count how their requests end, its parts.
 func (ix *index) entriesOf(m *Model) (all []entry) {

@@ -63,7 +63,9 @@ type Deriver struct {
 	// newest page only. acceptedAt is when one ended of which nobody knows how, movedAt when tokens moved,
 	// on one of the movements. steps counts pages on which anything showed that the engine works, also on
 	// the exporter's own requests.
-	served, seemed                float64
+	served, seemed float64
+	// answered counts those that ended at models which call no other one.
+	answered                      float64
 	movements, steps              int
 	servedAt, acceptedAt, movedAt int64
 	// acceptedBy is the model that accepted it.

@@ -80,6 +80,7 @@ func (d *Deriver) watchEntries() {
 			d.movedAt = w.now // Beside tokens, steps speak for no request: an engine may make them without work.
 		}
 	}
+	d.answered += w.growth(by.answers)
 	d.seemed = 0
 	served := false
 	for i := range by.entries {

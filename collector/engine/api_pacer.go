@@ -38,9 +38,6 @@ type Pacer struct {
 // HealthRequested records that the complete health is being queried.
 func (p *Pacer) HealthRequested(now Signs) { p.health, p.healthTime = now, time.Now() }
 
-// HealthTime returns when the complete health was queried last.
-func (p *Pacer) HealthTime() time.Time { return p.healthTime }
-
 // IdentityRequested records that the identity is being queried, while the page counts as many models of
 // which the facts do not know.
 func (p *Pacer) IdentityRequested(now Signs, unlisted int) {

@@ -65,6 +65,9 @@ type Health struct {
 	HungUp, HungUpAgain bool
 	// FromServer is true if the answer that it is not ready cannot be a proxy's.
 	FromServer bool
+	// OfModels is true if the server answers that it is not ready because of models, which Models lists if it is
+	// known which.
+	OfModels bool
 	// Status is the HTTP status of the answer about readiness, 0 without an answer.
 	Status int
 	// Models holds the rows of the repository index, nil for servers without one.

@@ -138,7 +138,8 @@ func tritonHealth(ctx context.Context, k *Kind, client Client, address string) H
 func tritonReady(ctx context.Context, client Client, url string) Health {
 	status, _, body, err := client.Do(ctx, http.MethodGet, url, nil, answerLimit)
 	h := healthOf(url, status, body, err)
-	if h.API == APINotReady && !tritonDenies(status, body) {
+	h.OfModels = h.API == APINotReady
+	if h.OfModels && !tritonDenies(status, body) {
 		h.API, h.FromServer = APIFailed, false
 		h.Detail += " to " + url + ", as a proxy does and Triton does not"
 		if text := short(body); text != "" {
@@ -193,7 +194,7 @@ func notLoaded(models []ModelState) string {
 func tritonUnserved(p *Page, f *Facts, models []ModelState) string {
 	switch llms := tritonMissing(p, f, models); {
 	case len(llms) > 0:
-		return "the server is ready but its LLM is not loaded: " + strings.Join(llms, ", ")
+		return "the server is ready but what clients call is not loaded: " + strings.Join(llms, ", ")
 	case tritonEmpty(p, models):
 		return "the server is ready but none of its models is loaded"
 	}
@@ -212,7 +213,7 @@ func tritonDeliberate(p *Page, f *Facts, models []ModelState) bool {
 
 // tritonMissing returns the LLMs of a server that serves nothing because none of them is loaded.
 func tritonMissing(p *Page, f *Facts, models []ModelState) []string {
-	llms := tritonLLMs(p, f)
+	llms := tritonLLMs(p, f, models)
 	serving := slices.Clone(llms)
 	for i := range f.get().Models {
 		if m := &f.Models[i]; m.Backend == backendPython && m.Decoupled && len(m.Calls) == 0 &&
@@ -232,9 +233,34 @@ func tritonMissing(p *Page, f *Facts, models []ModelState) []string {
 		}
 	}
 	if slices.ContainsFunc(serving, func(name string) bool { return tritonLoaded(name, p, models) }) {
-		return nil
+		return tritonPartsAlone(p, f, models)
 	}
 	return llms
+}
+
+// tritonPartsAlone returns the models that call others of a server on which only models are loaded that these
+// call: nothing that clients call is.
+func tritonPartsAlone(p *Page, f *Facts, models []ModelState) (callers []string) {
+	parts, names := map[string]bool{preprocessing: true, postprocessing: true}, make(map[string]bool)
+	for i := range f.get().Models {
+		m := &f.Models[i]
+		names[m.Name] = true
+		for _, part := range slices.Concat(m.Steps, m.Calls, []string{m.Draft}) {
+			parts[part] = true
+		}
+		if len(m.Steps)+len(m.Calls) > 0 {
+			callers = append(callers, m.Name)
+		}
+	}
+	for _, m := range models {
+		names[m.Name] = true
+	}
+	for name := range names {
+		if !parts[name] && tritonLoaded(name, p, models) {
+			return nil
+		}
+	}
+	return slices.DeleteFunc(callers, func(name string) bool { return parts[name] })
 }
 
 // tritonEmpty reports whether neither page nor index show a model that is loaded.
@@ -251,13 +277,18 @@ func (m ModelState) Unloaded() bool { return m.State == ModelUnavailable && m.Re
 
 func ready(m ModelState) bool { return m.State == ModelReady }
 
-// tritonLLMs finds the LLMs by config, by series of an executor, or by name if loading failed.
-func tritonLLMs(p *Page, f *Facts) []string {
+// tritonLLMs finds the LLMs by config, by series of an executor, or by name if loading failed. What was never
+// loaded is not missing.
+func tritonLLMs(p *Page, f *Facts, models []ModelState) []string {
+	never := func(m *ModelFacts) bool {
+		named := func(row ModelState) bool { return row.Name == m.Name }
+		return m.State == "" && models != nil && !slices.ContainsFunc(models, named)
+	}
 	all, drafts := make(map[string]bool), make(map[string]bool)
 	for i := range f.get().Models {
 		m := &f.Models[i]
 		drafts[m.Draft] = true
-		if m.Name == llmName || m.Configured && (m.Backend == backendCPP || m.Backend == backendVLLM) {
+		if m.Name == llmName && !never(m) || m.Configured && (m.Backend == backendCPP || m.Backend == backendVLLM) {
 			all[m.Name] = true
 		}
 	}

@@ -20,7 +20,9 @@ func (r *Replica) queryHealth(ctx context.Context) {
 		return
 	}
 	r.pacer.HealthRequested(r.signs())
+	asked := time.Now()
 	runJob(r.startJob(ctx, &r.jobs.health), "health", server.Health, func(h engine.Health, failed error) {
+		r.healthAsked = asked
 		r.setHealth(server, h, failed)
 	})
 }

@@ -30,8 +30,8 @@ func (r *Replica) noteScrape(p *scrape.Fetched, failed error) {
 	r.memory.Page(p.Start, &c)
 }
 
-// askIfAccused sends a question to a server that the pages speak against, once the server had its
-// own word: a paused one must not be asked. Only the newest answer since then counts.
+// askIfAccused sends a question to a server that the pages speak against, once the server was asked for its
+// own word since, and gave it or did not: a paused one must not be asked. Only the newest answer since then counts.
 func (r *Replica) askIfAccused(ctx context.Context) {
 	now := time.Now()
 	if !r.pool.Canary.Asks() || r.jobs.canary.running || r.status.Health != target.HealthUp ||
@@ -43,10 +43,10 @@ func (r *Replica) askIfAccused(ctx context.Context) {
 	switch {
 	case !ok:
 		return
-	case r.pacer.HealthTime().Before(since):
+	case r.healthAsked.Before(since):
 		r.queryHealth(ctx)
 		return
-	case r.jobs.health.running || r.answers.Health != nil && r.answers.Health.Paused:
+	case r.answers.Health != nil && r.answers.Health.Paused:
 		return
 	}
 	order, entry := r.questionOrder(r.memory.About(&c))

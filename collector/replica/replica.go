@@ -48,6 +48,8 @@ type Replica struct {
 	// may have changed since.
 	answers engine.Answers
 	pacer   engine.Pacer
+	// healthAsked is when the complete health was asked for whose query ended last.
+	healthAsked time.Time
 	// restarts is the number of restarts after which the identity was requested.
 	restarts uint64
 

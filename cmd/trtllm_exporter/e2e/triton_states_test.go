@@ -236,7 +236,7 @@ func reloads(l *life, s *tritonServer) []step {
 			name: "a server without its LLM is unserved, although it reports ready",
 			does: acts{complete, answering(s.server, "/v2/health/ready", http.StatusOK, patience)},
 			says: is("unserved", avoid,
-				"the server is ready but its LLM is not loaded: tensorrt_llm"),
+				"the server is ready but what clients call is not loaded: tensorrt_llm"),
 			then: acts{
 				indexed(s, "tensorrt_llm", "UNAVAILABLE unloaded"),
 				indexed(s, "ensemble", "UNAVAILABLE unloaded"),
