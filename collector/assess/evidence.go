@@ -37,10 +37,11 @@ type Evidence struct {
 	// Deliberate is true if somebody brought that about.
 	Unserved   string
 	Deliberate bool
-	// Failing lists the entries of which only failures end, Still is the work in flight of which
-	// nothing moves.
-	Failing []Failures
-	Still   Stillness
+	// Failing lists the entries of which only failures end, AllStill the work in flight of which nothing moves.
+	// Still is that of it that is judged, by default the first.
+	Failing  []Failures
+	AllStill []Stillness
+	Still    Stillness
 	// Questions holds the latest to each entry that one was about.
 	Questions []Question
 	Canary    Canary
@@ -189,13 +190,15 @@ func (e *Evidence) Pages(c *derive.Conditions, at func(time.Duration) time.Time)
 			Last:      at(f.Last),
 		})
 	}
-	e.Still = Stillness{
-		InFlight: c.Still.InFlight,
-		Entry:    Entry{Model: c.Still.Model},
-		Since:    at(c.Still.Since),
-		Partly:   c.Still.Partly,
-		Left:     c.Still.Left,
-		Stepless: c.Still.Stepless,
+	for _, still := range c.Still {
+		e.AllStill = append(e.AllStill, Stillness{
+			InFlight: still.InFlight,
+			Entry:    Entry{Model: still.Model},
+			Since:    at(still.Since),
+			Partly:   still.Partly,
+			Left:     still.Left,
+			Stepless: still.Stepless,
+		})
 	}
 	e.Uncounted = c.Uncounted
 }
@@ -209,6 +212,23 @@ func (e *Evidence) Found(f *Findings) {
 	e.Unrouted, e.RefusedFailed = f.Page.Unrouted(), f.Engine.Quirks(f.Page).RefusedFailed
 	e.Declared, e.Called = f.Engine.Declared, f.Page.Called()
 	e.Unserved, e.Deliberate, e.Unobservable = f.Unserved, f.Deliberate, f.Unobservable()
+}
+
+// worst returns the witnesses by the work that stands still which speak most against the replica, and judges that:
+// an answer for one entry does not speak for another one.
+func (e *Evidence) worst() (worst Witnesses) {
+	if len(e.AllStill) == 0 {
+		return e.witnesses()
+	}
+	judged := e.AllStill[0]
+	for i, still := range e.AllStill {
+		e.Still = still
+		if w := e.witnesses(); i == 0 || Decide(w).worse(Decide(worst)) {
+			worst, judged = w, still
+		}
+	}
+	e.Still = judged
+	return worst
 }
 
 // witnesses reduces the evidence to what decides.
@@ -469,7 +489,8 @@ func (e *Evidence) unacquittedSince() (since time.Time) {
 // answerable reports whether the pages say something against the replica that the answer to a question
 // could settle.
 func (e *Evidence) answerable() bool {
-	return e.Still.InFlight > 0 && !e.Still.Partly || len(e.Failing) > 0 && !e.acquitted()
+	open := slices.ContainsFunc(e.AllStill, func(s Stillness) bool { return !s.Partly })
+	return open || len(e.Failing) > 0 && !e.acquitted()
 }
 
 // failuresStand reports whether only failures end, and nothing has answered that yet.

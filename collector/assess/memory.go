@@ -30,7 +30,11 @@ type Memory struct {
 	// which entry. again is true if it must be repeated until it is answered, whatever the pages say, and
 	// at once when work moves that stood still when it was asked; movements and served are what had moved
 	// and ended then.
-	questions      map[Entry]answer
+	questions map[Entry]answer
+	// tried is when one was last sent about an entry while something is accused; void lists those of which that
+	// said nothing, as where a model takes no text.
+	tried          map[Entry]time.Time
+	void           map[Entry]bool
 	canarySilent   time.Time
 	awaited, asked time.Time
 	about          Entry
@@ -200,6 +204,7 @@ func (m *Memory) NewProcess() {
 	m.notReadySince, m.awaited, m.accused = time.Time{}, time.Time{}, time.Time{}
 	m.denied = nil
 	m.questions, m.canarySilent, m.again = nil, time.Time{}, false
+	m.tried, m.void = nil, nil
 	m.others, m.denial = others{}, denial{}
 	m.answering, m.disputed, m.overruled = false, false, false
 	m.Canary.NewProcess()
@@ -213,7 +218,7 @@ func (m *Memory) MayAsk(now time.Time, c *derive.Conditions) (since time.Time, o
 	accused := e.answerable()
 	switch {
 	case !accused:
-		m.accused = time.Time{}
+		m.accused, m.tried, m.void = time.Time{}, nil, nil
 	case m.accused.IsZero():
 		m.accused = now
 	}
@@ -231,29 +236,39 @@ func (m *Memory) About(c *derive.Conditions) Entry {
 			accused = append(accused, Entry{f.Model, f.Version})
 		}
 	}
-	if c.Still.InFlight > 0 && !c.Still.Partly {
-		accused = append(accused, Entry{Model: c.Still.Model})
+	for _, still := range c.Still {
+		if !still.Partly {
+			accused = append(accused, Entry{Model: still.Model})
+		}
 	}
 	if len(accused) == 0 {
 		return Entry{}
 	}
 	return slices.MinFunc(accused, func(a, b Entry) int {
-		return m.questions[a].Asked.Compare(m.questions[b].Asked)
+		return m.tried[a].Compare(m.tried[b])
 	})
 }
 
 // Asked notes that a question was sent about an entry, or the server as a whole, in these conditions.
 func (m *Memory) Asked(now time.Time, entry Entry, c *derive.Conditions) {
 	m.asked, m.awaited, m.about = now, now, entry
-	m.stood, m.movements, m.served = c.Still.InFlight > 0, c.Movements, c.Served
+	if m.tried == nil {
+		m.tried, m.void = make(map[Entry]time.Time), make(map[Entry]bool)
+	}
+	m.tried[entry] = now
+	m.stood, m.movements, m.served = len(c.Still) > 0, c.Movements, c.Served
 	m.askedSteps = c.Steps
 }
 
-// Answer notes what became of the question. An empty report says nothing, and neither does a question
-// without a word of an answer while the engine went on: it may have waited behind others. A server that
-// remembers that its own health check failed is asked until it succeeds.
+// Answer notes what became of the question. An empty report says nothing, so that another entry may be asked about
+// at once, and neither does a question without a word of an answer while the engine went on: it may have waited
+// behind others. A server that remembers that its own health check failed is asked until it succeeds.
 func (m *Memory) Answer(report canary.Report, remembered bool) {
 	m.awaited = time.Time{}
+	if report.Result == "" && m.void != nil && !m.void[m.about] {
+		m.void[m.about] = true
+		m.asked = time.Time{} // The next one need not wait.
+	}
 	if report.Result == "" || report.Result.Silent() && m.steps > m.askedSteps {
 		return
 	}

@@ -86,11 +86,16 @@ func TestQuestionIsAskedIfItCouldSettleSomething(t *testing.T) {
 		asks bool
 	}{
 		{"nothing", derive.Conditions{}, false},
-		{"nothing moves", derive.Conditions{Still: derive.Stillness{InFlight: 3}}, true},
+		{"nothing moves", derive.Conditions{Still: []derive.Stillness{{InFlight: 3}}}, true},
 		{
 			"nothing moves of a part of the work",
-			derive.Conditions{Still: derive.Stillness{InFlight: 3, Partly: true}},
+			derive.Conditions{Still: []derive.Stillness{{InFlight: 3, Partly: true}}},
 			false,
+		},
+		{
+			"nothing moves of two models",
+			derive.Conditions{Still: []derive.Stillness{{InFlight: 1, Model: "a"}, {InFlight: 3, Model: "b"}}},
+			true,
 		},
 		{"only failures end", failing(fails), true},
 		{"a request ended well since", failing(acquitted), false},
@@ -230,6 +235,52 @@ func TestLongRequestInFrontRestartsNothing(t *testing.T) {
 			require.Equal(t, [2]bool{c.ready, c.live}, [2]bool{v.Probes.Ready, v.Probes.Live}, v.Reason)
 		})
 	}
+}
+
+// TestQuestionThatSaysNothingLeavesTimeForAnother has two models of whose work nothing moves, one of which cannot be
+// asked.
+func TestQuestionThatSaysNothingLeavesTimeForAnother(t *testing.T) {
+	c := &derive.Conditions{Still: []derive.Stillness{{InFlight: 1, Model: "embeds"}, {InFlight: 4, Model: "talks"}}}
+	var m assess.Memory
+	now, asked := time.Unix(1_000_000, 0), []string(nil)
+	for range 150 {
+		now = now.Add(time.Second)
+		if _, ok := m.MayAsk(now, c); !ok {
+			continue
+		}
+		entry := m.About(c)
+		asked = append(asked, entry.Model)
+		m.Asked(now, entry, c)
+		report := canary.Report{Result: canary.NoFirstToken, Asked: now, At: now}
+		if entry.Model == "embeds" {
+			report = canary.Report{}
+		}
+		m.Answer(report, false)
+	}
+	require.Equal(t, []string{"embeds", "talks", "embeds", "talks"}, asked, "of models one a minute")
+}
+
+// TestEachStillnessIsJudgedByItsOwnQuestion has two models of whose work nothing moves, for one of which the server
+// answers.
+func TestEachStillnessIsJudgedByItsOwnQuestion(t *testing.T) {
+	since := time.Unix(1_000_000, 0)
+	still := []derive.Stillness{{InFlight: 1, Model: "leaks"}, {InFlight: 4, Model: "hangs"}}
+	var m assess.Memory
+	c := &derive.Conditions{Still: still}
+	for n, result := range []canary.Result{canary.OK, canary.NoFirstToken} {
+		at := since.Add(time.Duration(n+1) * time.Minute)
+		entry := m.About(c)
+		require.Equal(t, still[n].Model, entry.Model, "what was not asked about comes first")
+		m.Asked(at, entry, c)
+		m.Answer(canary.Report{Result: result, Asked: at, Reason: "no text within 10s"}, false)
+	}
+	e := serving()
+	e.Pages(c, func(time.Duration) time.Time { return since })
+	m.Recall(&e)
+	v := assess.Judge(&e)
+	require.Equal(t, assess.Stalled, v.State, v.Reason)
+	require.False(t, v.Probes.Live)
+	require.Contains(t, v.Reason, "4 requests to hangs")
 }
 
 // TestQuestionBehindAnOperatorProvesNothing has a server whose scheduler does what an operator asks of it.

@@ -62,7 +62,7 @@ func Judge(e *Evidence) Verdict {
 			Probes:   Probes{Judged: true, Ready: true, Live: true},
 		}
 	}
-	w := e.witnesses()
+	w := e.worst()
 	r := Decide(w)
 	state := r.StateFor(w.Accusation)
 	probes := e.probes(state, w, r)

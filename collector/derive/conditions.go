@@ -23,8 +23,8 @@ type Conditions struct {
 	// Uncounted explains, for models that clients called within the window, why nobody knows how their
 	// requests end.
 	Uncounted []string
-	// Still is the work in flight of which nothing moves; its InFlight is 0 if there is none.
-	Still Stillness
+	// Still is the work in flight of which nothing moves, for the longest time in front.
+	Still []Stillness
 	// Served counts requests that ended well, as far as the server is known to count failures
 	// too, Answered those that ended at models which call no other one. Movements counts the pages on which tokens of others moved, Steps those on which any did.
 	Served, Answered float64

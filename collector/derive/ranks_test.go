@@ -107,7 +107,7 @@ func TestStalledRankIsStall(t *testing.T) {
 				for n := range 8 {
 					b.page(server.page([2]int{100 + min(n, c.moves[0]), 100 + min(n, c.moves[1])})...)
 				}
-				still := b.deriver.Conditions().Still
+				still := longest(b)
 				require.Equal(t, c.stalled > 0, still.InFlight > 0)
 				if c.stalled > 0 {
 					require.Equal(t, c.stalled, b.now-scrapeEvery-still.Since)

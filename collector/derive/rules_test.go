@@ -481,7 +481,7 @@ func TestSignsOfWork(t *testing.T) {
 				}
 				b.page(page...)
 			}
-			require.Equal(t, moves.stalled, b.deriver.Conditions().Still.InFlight > 0)
+			require.Equal(t, moves.stalled, longest(b).InFlight > 0)
 		})
 	}
 }

@@ -129,26 +129,29 @@ func (s *workState) stands(d *Deriver) bool {
 	return s.active && time.Duration(d.window.now-s.progressed) >= patience
 }
 
-// still returns the work that stands still for the longest time.
-func (d *Deriver) still() (worst Stillness) {
+// still returns the work that stands still, for the longest time in front.
+func (d *Deriver) still() (all []Stillness) {
 	moves := false
 	for i := range d.index.watch.works {
 		k := &d.index.watch.works[i]
 		switch s := d.works[k.key]; {
 		case !s.stands(d):
 			moves = moves || k.serves && s.active && s.progressed > s.began
-		case worst.InFlight == 0 || time.Duration(s.progressed) < worst.Since:
-			worst = Stillness{
+		case s.inFlight > 0:
+			all = append(all, Stillness{
 				InFlight: s.inFlight,
 				Model:    k.asked,
 				Since:    time.Duration(s.progressed),
 				Left:     s.left,
 				Stepless: !slices.ContainsFunc(k.steps, d.window.seen),
-			}
+			})
 		}
 	}
-	worst.Partly = worst.InFlight > 0 && moves
-	return worst
+	for i := range all {
+		all[i].Partly = moves
+	}
+	slices.SortStableFunc(all, func(a, b Stillness) int { return cmp.Compare(a.Since, b.Since) })
+	return all
 }
 
 // gaugeSignals returns the signals that show requests in flight, workSignals also those that show
