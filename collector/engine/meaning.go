@@ -240,13 +240,14 @@ func classOfCode(code string) Class {
 	return ClassServer
 }
 
-// finished returns the outcome by finish reason. It misses some canceled and all rejected
-// requests.
+// finished returns the outcome by finish reason; a reason that a later release may have is of an unknown class. It
+// misses some canceled and all rejected requests.
 func finished() *Outcome {
 	return &Outcome{
-		Usual: ClassUnknown, Of: map[string]Class{
-			"stop": ClassOK, "length": ClassOK, "tool_calls": ClassOK, "function_call": ClassOK, "repetition": ClassOK,
-			"eos": ClassOK, "eos_token": ClassOK, "stop_sequence": ClassOK, "content_filter": ClassOK,
+		Usual: ClassUnknown,
+		Of: map[string]Class{
+			"": ClassOK, "stop": ClassOK, "length": ClassOK, "repetition": ClassOK, "content_filter": ClassOK,
+			"tool_calls": ClassOK, "function_call": ClassOK, "eos": ClassOK, "eos_token": ClassOK, "stop_sequence": ClassOK,
 			"abort": ClassCanceled, "aborted": ClassCanceled, "canceled": ClassCanceled, "cancelled": ClassCanceled,
 			"error": ClassServer, "timeout": ClassOverload,
 		},

@@ -57,6 +57,11 @@ func TestModelTopology(t *testing.T) {
 			"x_bls=entry/x_bls x=part/x_bls draft=part/x_bls preprocessing=part/x_bls", "",
 		},
 		{
+			"a model with the name of a BLS model that names nobody in its config may call others", engine.Triton, "", nil,
+			list{model("x_bls", ""), model("x", ""), model("y", "")},
+			"x_bls=unknown/x_bls x=unknown/x y=single/y", "",
+		},
+		{
 			"an ensemble named like a BLS model only has its steps", engine.Triton, "x preprocessing", nil,
 			list{ensemble("x_bls", "y"), {Name: "x"}, {Name: "y"}},
 			"x_bls=entry/x_bls y=part/x_bls x=single/x preprocessing=unknown/preprocessing", "",

@@ -179,7 +179,7 @@ func nestedSteps(steps []string, configs map[string]*ModelFacts) []string {
 }
 
 // tritonUnresolved makes the role of loaded models unknown whose config is not known, beside others: any of
-// them may call another.
+// them may call another. So may a model that is called after another one and names none in its config.
 func tritonUnresolved(t *Topology, names []string, configs map[string]*ModelFacts) {
 	loaded := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return t.models[n].unloaded })
 	if len(loaded) < 2 {
@@ -189,7 +189,21 @@ func tritonUnresolved(t *Topology, names []string, configs map[string]*ModelFact
 		if t.roles[n] == RoleSingle && configs[n] == nil {
 			t.roles[n] = RoleUnknown
 		}
+		base, ok := namesNobody(n, configs[n])
+		for _, part := range append(templateParts("", "", loaded), base) {
+			if ok && slices.Contains(loaded, part) && t.roles[part] == RoleSingle {
+				t.roles[n], t.roles[part] = RoleUnknown, RoleUnknown
+			}
+		}
 	}
+}
+
+// namesNobody reports whether a model is called X_bls, base is X then, and does not name in its config what it calls.
+// The template's own has fixed parts.
+func namesNobody(name string, f *ModelFacts) (base string, ok bool) {
+	base, ok = strings.CutSuffix(name, "_bls")
+	fixed := strings.Contains(name, blsName)
+	return base, ok && !fixed && f != nil && f.Platform != platformEnsemble && len(f.Calls) == 0
 }
 
 // tritonUnasked makes the role of models unknown that are called by no known model, while the
@@ -237,7 +251,7 @@ func blsParts(name string, f *ModelFacts, names []string) []string {
 		parts = templateParts(prefix, suffix, names)
 	}
 	base, ok := strings.CutSuffix(name, "_bls")
-	if !ok || f == nil && len(parts) > 1 || f != nil && f.Platform == platformEnsemble {
+	if _, nobody := namesNobody(name, f); nobody || !ok || f == nil && len(parts) > 1 || f != nil && f.Platform == platformEnsemble {
 		return parts
 	}
 	// The template's parameters name only the LLM; its other parts have fixed names.
