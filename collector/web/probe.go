@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -120,7 +121,7 @@ func (s *Server) probeUnjudged(ctx context.Context, r *replica, question, reason
 // is no such replica, problem explains why.
 func (s *Server) probedReplica(path, host string) (slot *snapshot.Slot, question, problem string) {
 	if suffix, ok := strings.CutPrefix(path, probePath); ok {
-		slots := s.opts.Store.Slots()
+		slots := s.replicas()
 		if len(slots) != 1 {
 			return nil, "", fmt.Sprintf("%s is for an exporter of one replica, this one has %d: ask "+
 				"%sPOOL/REPLICA/ready", probePath, len(slots), probesPath)
@@ -133,6 +134,19 @@ func (s *Server) probedReplica(path, host string) (slot *snapshot.Slot, question
 		return nil, "", "The path must end in /ready or /live"
 	}
 	return slot, question, ""
+}
+
+// replicas returns the slots of the targets that are replicas, as far as is known: beside one, other programs and
+// ranks without a port are none.
+func (s *Server) replicas() []*snapshot.Slot {
+	all := s.opts.Store.Slots()
+	replicas := slices.DeleteFunc(slices.Clone(all), func(slot *snapshot.Slot) bool {
+		return slot.Status().State == string(assess.Silent)
+	})
+	if len(replicas) == 0 {
+		return all
+	}
+	return replicas
 }
 
 // namedReplica returns the replica for POOL/REPLICA/QUESTION, or for POOL/QUESTION and the host:
@@ -292,7 +306,7 @@ func (h *healthServer) judge(
 		}
 	}()
 	if service == "" {
-		if len(h.web.opts.Store.Slots()) != 1 {
+		if len(h.web.replicas()) != 1 {
 			return healthpb.HealthCheckResponse_SERVING, ""
 		}
 		service = "replica/ready"

@@ -202,3 +202,26 @@ func TestProbesOfUnknownReplicas(t *testing.T) {
 		require.LessOrEqual(t, count, 7, "paths of replicas have no separate series")
 	}
 }
+
+// TestOnlyReplicaIsProbedBesideOtherPrograms has an exporter whose targets are a replica and other pages of its pod.
+func TestOnlyReplicaIsProbedBesideOtherPrograms(t *testing.T) {
+	companion := func() target.Status { return verdict("silent", "ok", "", "this is istio-proxy, not an LLM server") }
+	for _, c := range []struct {
+		name     string
+		statuses []func() target.Status
+		want     int
+	}{
+		{"a replica alone", []func() target.Status{serving}, http.StatusOK},
+		{"a replica and two other programs", []func() target.Status{companion, serving, companion}, http.StatusOK},
+		{"one that fails and another program", []func() target.Status{failing, companion}, http.StatusServiceUnavailable},
+		{"two replicas", []func() target.Status{serving, serving}, http.StatusNotFound},
+	} {
+		f := newFleet(t)
+		for i, status := range c.statuses {
+			f.publish("a", string(rune('a'+i)), status(), nil)
+		}
+		opts := f.options()
+		opts.Ready = func() bool { return true }
+		require.Equal(t, c.want, get(handler(t, opts), "/-/replica/ready").Code, c.name)
+	}
+}
