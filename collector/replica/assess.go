@@ -35,6 +35,7 @@ func (r *Replica) assess(failed error) {
 	}
 	e := r.evidence(failed)
 	v := assess.Judge(&e)
+	r.keepConviction(&v)
 	r.memory.Heard(e.Now, v.Witnesses.Word)
 	s := &r.status
 	s.APIURL = r.answers.FoundURL(r.api())

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"time"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
@@ -14,6 +15,10 @@ type History struct {
 	hadPage    bool
 	firstTried time.Time
 	health     engine.PastHealth
+	// convicted is the last verdict if pages or a question spoke against the replica; its state is empty
+	// otherwise. Inherited is when it was passed on.
+	convicted assess.Verdict
+	inherited time.Time
 }
 
 // History returns the history so far, empty for a silent replica. It may be called after Close.
@@ -21,7 +26,33 @@ func (r *Replica) History() History {
 	if r.target.Silent {
 		return History{}
 	}
-	return History{r.hadPage(), r.firstTried(), r.answers.Past(r.api(), r.history.health)}
+	h := History{hadPage: r.hadPage(), firstTried: r.firstTried(), health: r.answers.Past(r.api(), r.history.health)}
+	if s := &r.status; s.Accused {
+		h.convicted = assess.Verdict{
+			State:    assess.State(s.State),
+			Reason:   s.StateReason,
+			Severity: assess.Severity(s.Severity),
+			Runbook:  s.Runbook,
+			Probes:   assess.Probes{Judged: s.Judged, Ready: s.ProbeReady, Live: s.ProbeLive, Accused: true},
+		}
+	}
+	return h
+}
+
+// keepConviction keeps the verdict of the replica before a change of configuration, which showed nothing about
+// the server, until its pages have had time to show as much as they had then, or others are served.
+func (r *Replica) keepConviction(v *assess.Verdict) {
+	past := &r.history.convicted
+	if past.State == "" {
+		return
+	}
+	c := r.deriver.Conditions()
+	acquitted := c.Served > 0 || c.Movements > 0
+	if acquitted || v.State != assess.Ready || time.Since(r.history.inherited) > r.pool.StallAfter+2*r.target.Interval {
+		*past = assess.Verdict{}
+		return
+	}
+	*v = *past
 }
 
 func (r *Replica) hadPage() bool { return r.history.hadPage || !r.status.LastSuccess.IsZero() }
@@ -32,6 +63,7 @@ func (r *Replica) firstTried() time.Time { return cmp.Or(r.history.firstTried, r
 func (r *Replica) Inherit(h History) {
 	r.update(func() {
 		r.history = h
+		r.history.inherited = time.Now()
 		r.answers.Inherit(h.health, r.api())
 	})
 }
