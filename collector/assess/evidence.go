@@ -449,7 +449,7 @@ func (e *Evidence) admits(a Accusation) bool {
 // accused: it says the same while any other one loads.
 func (e *Evidence) deniesOthers(a Accusation) bool {
 	var accused []Entry
-	switch a { //nolint:exhaustive // The others are about no model.
+	switch a {
 	case NothingMoves:
 		accused = []Entry{e.Still.Entry}
 	case OnlyFailures, PartFails, DeclaredFails:

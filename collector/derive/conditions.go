@@ -26,7 +26,8 @@ type Conditions struct {
 	// Still is the work in flight of which nothing moves, for the longest time in front.
 	Still []Stillness
 	// Served counts requests that ended well, as far as the server is known to count failures
-	// too, Answered those that ended at models which call no other one. Movements counts the pages on which tokens of others moved, Steps those on which any did.
+	// too, Answered those that ended at models which call no other one. Movements counts the pages on which tokens of
+	// others moved, Steps those on which any did.
 	Served, Answered float64
 	Movements, Steps int
 	// InFlight is the number of requests in flight, if the page shows them while they run.

@@ -251,7 +251,8 @@ func blsParts(name string, f *ModelFacts, names []string) []string {
 		parts = templateParts(prefix, suffix, names)
 	}
 	base, ok := strings.CutSuffix(name, "_bls")
-	if _, nobody := namesNobody(name, f); nobody || !ok || f == nil && len(parts) > 1 || f != nil && f.Platform == platformEnsemble {
+	_, nobody := namesNobody(name, f)
+	if nobody || !ok || f == nil && len(parts) > 1 || f != nil && f.Platform == platformEnsemble {
 		return parts
 	}
 	// The template's parameters name only the LLM; its other parts have fixed names.
