@@ -136,18 +136,18 @@ func (d *Deriver) AddFresh(now time.Duration, block *exposition.Block, page *eng
 	d.processes.addFresh(int64(now), block, page)
 }
 
-// TakeFresh reports whether a fresh page is wanted before the next page is observed, and assumes that
-// it is requested.
-func (d *Deriver) TakeFresh() bool {
-	wanted := d.processes.wanted > 0
-	if wanted {
-		d.processes.wanted--
-	}
-	return wanted
+// AddLate is AddFresh for a fresh page that was on its way together with one that is observed: with the
+// next one if crossed, otherwise with the newest.
+func (d *Deriver) AddLate(now time.Duration, block *exposition.Block, page *engine.Page, crossed bool) {
+	d.processes.addLate(int64(now), block, page, crossed)
 }
 
+// TakeFresh reports whether a fresh page is wanted before the next page is observed, and assumes that
+// it is requested.
+func (d *Deriver) TakeFresh() bool { return d.processes.takeFresh() }
+
 // ForgoFresh tells the deriver that no fresh pages can be had.
-func (d *Deriver) ForgoFresh() { d.processes.wanted = 0 }
+func (d *Deriver) ForgoFresh() { d.processes.forgoFresh() }
 
 // Render returns the derived series as of the page that was observed last. They have no values
 // while several processes answer or may answer: counters that alternate are resets to a reader,

@@ -77,9 +77,21 @@ type processTracker struct {
 	provedAt int64
 	names    []named
 	// wanted is how many fresh pages are wanted, pages counts the others since a sign of another
-	// process.
+	// process. While one is requested, asked is the base of that time.
 	wanted, pages int
+	asked         base
+	late          latePage
 	row           []float64
+}
+
+// latePage is a fresh page that was on its way together with another one, of which nobody knows whether it
+// was read before or after. So it is compared with the pages before and after both.
+type latePage struct {
+	// before is the base before the request, path leads from there to the page.
+	before base
+	path   path
+	// crossed is true until the other page has come.
+	crossed bool
 }
 
 // fall is when a counter fell, and the model that it counts for, empty if it counts for none.
@@ -146,11 +158,12 @@ func (t *processTracker) identify(
 		return s
 	}
 	t.row = t.base.read(t.row, block, page)
-	lost := connection == Reopened || connection == Opened && t.kept
+	lost := t.lost(connection)
 	s.changes = t.compare(&s, lost)
 	several := t.isSeveral(now)
 	switch {
-	case t.contradicts(s.id, lost), !lost && t.fellBefore(now, &s.changes), s.changes.renamed && t.returns(s.id):
+	case t.path.contradicts(&t.base, s.id, t.row, lost), t.late.contradicts(&s, lost),
+		!lost && t.fellBefore(now, &s.changes), s.changes.renamed && t.returns(s.id):
 		s.several, s.transition = true, breaks
 	case several:
 		s.several, s.transition = s.changes.any(), breaks
@@ -199,25 +212,18 @@ func (t *processTracker) compare(s *Sighting, lost bool) (c changes) {
 // the order of their terms. It reports false if one of the values is NaN.
 func falls(before, after float64) bool { return after < before*(1-1e-9) }
 
-// contradicts reports whether the page in row follows from the base, but not from a page in
-// between, which then belongs to another process. What happened since the last of those does not
-// count if the connection was lost in the meantime.
-func (t *processTracker) contradicts(id engine.Process, lost bool) bool {
-	if t.path.values == nil {
+// lost reports whether a page over a connection means that the one of the previous page was lost.
+func (t *processTracker) lost(connection Connection) bool {
+	return connection == Reopened || connection == Opened && t.kept
+}
+
+// contradicts reports whether a page shows that the late one belongs to another process. A process that
+// began in the meantime may have counted as much again.
+func (l *latePage) contradicts(s *Sighting, lost bool) bool {
+	if l.path.values == nil || l.crossed || lost {
 		return false
 	}
-	if same, _ := t.base.id.SameAs(id); same && t.path.renamed == 0 {
-		return false
-	}
-	if t.path.renamed+steps(!lost && differ(t.path.id, id)) > steps(differ(t.base.id, id)) {
-		return true
-	}
-	for i, v := range t.row {
-		if t.path.fell[i]+steps(!lost && falls(t.path.values[i], v)) > steps(falls(t.base.values[i], v)) {
-			return true
-		}
-	}
-	return false
+	return l.path.contradicts(&l.before, s.id, l.before.read(nil, s.block, s.page), false)
 }
 
 func steps(step bool) uint8 {
@@ -297,6 +303,7 @@ func (t *processTracker) record(s *Sighting) {
 	case s.doubt:
 		t.noteFalls(s.now, s.changes.fell)
 	}
+	t.passLate(s)
 	if t.doubt = s.doubt; t.doubt {
 		t.path.add(&t.base, s.id, t.row)
 	} else {
@@ -315,8 +322,22 @@ func (t *processTracker) record(s *Sighting) {
 	}
 }
 
+// takeFresh reports whether a fresh page is wanted, which is requested then: none before a late one has
+// been compared.
+func (t *processTracker) takeFresh() bool {
+	if t.wanted == 0 || t.late.path.values != nil {
+		return false
+	}
+	t.wanted--
+	t.asked = t.base.copied()
+	return true
+}
+
+func (t *processTracker) forgoFresh() { t.wanted, t.asked = 0, base{} }
+
 // addFresh stores what a fresh page shows that was read after the previous page.
 func (t *processTracker) addFresh(now int64, block *exposition.Block, page *engine.Page) {
+	t.asked = base{}
 	if t.base.page == nil {
 		return
 	}
@@ -324,6 +345,32 @@ func (t *processTracker) addFresh(now int64, block *exposition.Block, page *engi
 	id := page.Process(block)
 	t.note(now, id, false)
 	t.path.add(&t.base, id, t.row)
+}
+
+// addLate keeps a fresh page that was on its way together with another one, which comes later if crossed.
+func (t *processTracker) addLate(now int64, block *exposition.Block, page *engine.Page, crossed bool) {
+	before := t.asked
+	t.asked = base{}
+	if before.page == nil {
+		return
+	}
+	id := page.Process(block)
+	t.note(now, id, false)
+	t.late = latePage{before: before, crossed: crossed}
+	t.late.path.add(&before, id, before.read(nil, block, page))
+}
+
+// passLate takes note of a page that comes after or together with a late one. What a late page shows beside
+// a process that may have begun again proves nothing.
+func (t *processTracker) passLate(s *Sighting) {
+	switch {
+	case t.lost(s.connection) || s.doubt || s.transition != continues:
+		t.asked, t.late = base{}, latePage{}
+	case t.late.crossed:
+		t.late.crossed = false
+	default:
+		t.late = latePage{}
+	}
 }
 
 // note stores when a process answered that names itself.
@@ -424,6 +471,13 @@ func (b *base) placesOn(page *engine.Page) []exposition.ValueIndex {
 	return places
 }
 
+// copied returns a copy that stays as it is.
+func (b *base) copied() base {
+	c := *b
+	c.values = slices.Clone(b.values)
+	return c
+}
+
 func (b *base) hash(i int) uint64 { return b.page.Shape().WatchedLabels(b.series[i]).Hash() }
 
 // model returns the model that a counter counts for, empty if it counts for none.
@@ -473,4 +527,25 @@ func (p *path) add(from *base, id engine.Process, row []float64) {
 			p.values[i] = v
 		}
 	}
+}
+
+// contradicts reports whether a page follows from the base, but not from a page in between, which then
+// belongs to another process. Row holds its counters. What happened since the last of those in between
+// does not count if the connection was lost in the meantime.
+func (p *path) contradicts(from *base, id engine.Process, row []float64, lost bool) bool {
+	if p.values == nil {
+		return false
+	}
+	if same, _ := from.id.SameAs(id); same && p.renamed == 0 {
+		return false
+	}
+	if p.renamed+steps(!lost && differ(p.id, id)) > steps(differ(from.id, id)) {
+		return true
+	}
+	for i, v := range row {
+		if p.fell[i]+steps(!lost && falls(p.values[i], v)) > steps(falls(from.values[i], v)) {
+			return true
+		}
+	}
+	return false
 }

@@ -272,6 +272,42 @@ func TestSeveralProcessesAreDetectedWithoutFreshPages(t *testing.T) {
 	}
 }
 
+// TestLatePagesOfOneProcess reads fresh pages of a process that begins again now and then, each together with
+// the next page: nobody knows which of them is the older one.
+func TestLatePagesOfOneProcess(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 20 {
+		a, born := newAddress(t, engine.VLLM), 0.0
+		after := func(at float64) string {
+			return worker{counted: int(100 * (at - born)), idle: true}.page(0)
+		}
+		late := func(at float64, crossed bool) {
+			raw, page := a.parse(after(max(born, at)))
+			a.deriver.AddLate(a.now, raw, page, crossed)
+		}
+		for second := range 200 {
+			at := float64(second) + 0.5 + rng.Float64()/2
+			began := rng.IntN(20) == 0
+			if began {
+				born = at - rng.Float64()/2
+			}
+			a.connection = derive.Kept
+			if began {
+				a.connection = derive.Reopened
+			}
+			taken, crossed, atLate := a.deriver.TakeFresh(), rng.IntN(2) == 0, at-0.25+rng.Float64()/2
+			if taken && crossed {
+				late(atLate, true)
+			}
+			a.page(after(at))
+			if taken && !crossed {
+				late(atLate, false)
+			}
+			require.Zero(t, a.deriver.Processes(), "processes in second %d", second)
+		}
+	}
+}
+
 func TestSecondProcessIsDetectedOnceItIsAdded(t *testing.T) {
 	a, second := newAddress(t, engine.VLLM), 0
 	workers, balance := []worker{{counted: 1000}, {counted: -300}}, inTurn()

@@ -58,23 +58,25 @@ func (run jobRun) requestOne(ctx context.Context, url string) (again bool) {
 	panicked := run.guard("fresh page", func() { page = scrape.FetchFresh(ctx, run.pool.Scraper, url) })
 	defer page.Release()
 	run.update(func() {
-		// Of two requests that overlap nobody knows which was answered first.
-		jobs := &run.jobs
-		overlaps := jobs.page.overlaps(page.Start) || jobs.wait.overlaps(page.Start)
+		late := run.jobs.page.overlaps(page.Start)
 		switch {
 		case run.ctx.Err() != nil || run.epoch != run.server.Epoch:
-		case panicked != nil || page.Err != nil || !overlaps && !run.addFresh(page):
+		case panicked != nil || page.Err != nil:
+			run.deriver.ForgoFresh()
+		case run.jobs.wait.overlaps(page.Start): // Nobody knows which of them is the older one.
+		case !run.addFresh(page, late):
 			run.deriver.ForgoFresh()
 		default:
-			again = !overlaps && run.deriver.TakeFresh()
+			again = !late && run.deriver.TakeFresh()
 		}
 	})
 	return again
 }
 
-// addFresh compares a page with those before it. It reports whether that is possible. It changes
-// neither labels nor shapes.
-func (r *Replica) addFresh(p *scrape.Fetched) bool {
+// addFresh compares a page with those before it, and if it is late, since another one was on its way at the
+// same time, with those before and after both. It reports whether that is possible. It changes neither
+// labels nor shapes.
+func (r *Replica) addFresh(p *scrape.Fetched, late bool) bool {
 	reader := &r.reader
 	page, err := r.readText(&p.Page)
 	if err != nil || reader.last == nil {
@@ -92,6 +94,10 @@ func (r *Replica) addFresh(p *scrape.Fetched) bool {
 	if err != nil || block.Shape() != read.Shape() {
 		return false
 	}
-	r.deriver.AddFresh(r.instant(p), block, read)
+	if late {
+		r.deriver.AddLate(r.instant(p), block, read, r.jobs.page.running)
+	} else {
+		r.deriver.AddFresh(r.instant(p), block, read)
+	}
 	return true
 }

@@ -54,7 +54,17 @@ func TestOtherProcessesAreFoundOverOtherConnections(t *testing.T) {
 			func(now *answering) { now.anotherTakes = never },
 		},
 		{
-			"one that answers during the next scrape", func(n int) string { return pageOf(990 + 10*n) }, true, "",
+			"one that has counted less answers during the next scrape",
+			func(n int) string { return pageOf(990 + 10*n) }, false, "2",
+			func(now *answering) { now.anotherTakes = 3 * time.Second; now.pageTakes = 4 * time.Second },
+		},
+		{
+			"one that has counted more answers before the end of the next scrape",
+			func(n int) string { return pageOf(1100 + 10*n) }, false, "2",
+			func(now *answering) { now.anotherTakes = 4 * time.Second; now.pageTakes = 3 * time.Second },
+		},
+		{
+			"the same process answers during the next scrape", func(n int) string { return pageOf(1000 + 10*n) }, true, "",
 			func(now *answering) { now.anotherTakes = 3 * time.Second; now.pageTakes = 4 * time.Second },
 		},
 	} {
@@ -69,9 +79,9 @@ func TestOtherProcessesAreFoundOverOtherConnections(t *testing.T) {
 				now.page, now.another, now.kept = pageOf(1000+10*n), c.another(n), n > 0
 			})
 			page := s.page()
-			require.Equal(t, c.derived, strings.Contains(page, "llm_server_requests_total{"))
+			require.Equal(t, c.derived, strings.Contains(page, "llm_server_requests_total{"), "is anything derived?")
 			require.Contains(t, page, "nv_inference_count{", "the server's own series pass")
-			require.Equal(t, c.shown != "", strings.Contains(page, "llm_server_processes{"))
+			require.Equal(t, c.shown != "", strings.Contains(page, "llm_server_processes{"), "are there several?")
 			if c.shown != "" {
 				require.Contains(t, s.after(0).StateReason, c.shown+" processes answer at this address")
 			}
@@ -82,37 +92,55 @@ func TestOtherProcessesAreFoundOverOtherConnections(t *testing.T) {
 	}
 }
 
-// TestOverlappingRequestsProveNothing has a request over another connection that waits for a start, begins
-// while the page is on its way, and ends after it with a count from before.
-func TestOverlappingRequestsProveNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		starts := scrape.NewStarts(1)
-		limit := func(_ *target.Target, p *Pool) { p.Starts = starts }
-		slow, now := tritonAnswers(), tritonAnswers()
-		slow.pageTakes, now.another = never, now.page
-		now.api["/v2/repository/index"] = indexOfM
-		hangs, s := step(t, slow, limit), step(t, now, limit)
-		scrapes := func(count int, how func(now *answering)) {
-			s.change(func(now *answering) {
-				now.page, now.another, now.kept = pageOf(count), pageOf(count), count > 1000
-				how(now)
+// TestOverlappingRequests has a request over another connection that waits for a start, begins while the page
+// is on its way, and ends after it.
+func TestOverlappingRequests(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		another int
+		derived bool
+	}{
+		{"a count from before shows nothing", 1020, true},
+		{"a count from long before is of another process", 1009, false},
+		{"a count from long after is of another process", 2000, false},
+	} {
+		t.Run(c.name, bubble(func(t *testing.T) {
+			starts := scrape.NewStarts(1)
+			limit := func(_ *target.Target, p *Pool) { p.Starts = starts }
+			slow, now := tritonAnswers(), tritonAnswers()
+			slow.pageTakes, now.another = never, now.page
+			now.api["/v2/repository/index"] = indexOfM
+			hangs, s := step(t, slow, limit), step(t, now, limit)
+			scrapes := func(count int, how func(now *answering)) {
+				s.change(func(now *answering) {
+					now.page, now.another, now.kept = pageOf(count), pageOf(count), count > 1000
+					how(now)
+				})
+				s.due()
+			}
+			scrapes(1000, func(*answering) {})
+			s.after(5 * time.Second)
+			hangs.due()
+			scrapes(1010, func(*answering) {})
+			before := s.freshPages()
+			scrapes(1030, func(now *answering) {
+				now.another = pageOf(c.another)
+				now.pageTakes, now.anotherTakes = time.Second, 2*time.Second
 			})
-			s.due()
-		}
-		scrapes(1000, func(*answering) {})
-		s.after(5 * time.Second)
-		hangs.due()
-		scrapes(1010, func(*answering) {})
-		before := s.freshPages()
-		scrapes(1030, func(now *answering) {
-			now.another = pageOf(1020)
-			now.pageTakes, now.anotherTakes = time.Second, 2*time.Second
-		})
-		s.after(5 * time.Second)
-		require.Greater(t, s.freshPages(), before)
-		scrapes(1040, func(now *answering) { now.pageTakes, now.anotherTakes = 0, 0 })
-		s.shows("llm_server_requests_total{")
-	})
+			s.after(5 * time.Second)
+			require.Greater(t, s.freshPages(), before, "pages over other connections")
+			s.shows("llm_server_requests_total{")
+			for count := 1040; count < 1070; count += 10 {
+				scrapes(count, func(now *answering) { now.pageTakes, now.anotherTakes = 0, 0 })
+				if c.derived {
+					s.shows("llm_server_requests_total{")
+				} else {
+					require.NotContains(t, s.page(), "llm_server_requests_total{")
+				}
+				s.after(5 * time.Second)
+			}
+		}))
+	}
 }
 
 func TestFewPagesAreRequestedOverOtherConnections(t *testing.T) {
