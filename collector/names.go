@@ -11,8 +11,9 @@ import (
 )
 
 // contest is a name that several targets of a pool claim, such as the ports of one pod. All of
-// them are scraped. The target with the strongest evidence has the name, as long as none has
-// stronger evidence; what is no server yields it, and only a second server is refused.
+// them are scraped, and nothing is shown of any until all were read. The target with the strongest
+// evidence has the name, the first of those with the same, as long as none has stronger evidence; what is
+// no server yields it, and only a second server is refused.
 type contest struct {
 	// pool is the configured pool whose discovery found the targets.
 	pool string
@@ -20,6 +21,8 @@ type contest struct {
 	// by page.
 	holder string
 	shown  map[string]replica.Evidence
+	// settled is true once all were read that claimed the name at some time.
+	settled bool
 }
 
 // contests holds the names that several targets claim, by key.
@@ -139,8 +142,8 @@ func (c *Collector) resettle(ctx context.Context) {
 	}
 }
 
-// poolsWithNews returns the pools in which a target of a contested name has shown something new, and
-// notes that.
+// poolsWithNews returns the pools in which all targets of a contested name were read, or one has shown
+// something new since, and notes that.
 func (c *Collector) poolsWithNews() (pools []*pool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -148,10 +151,13 @@ func (c *Collector) poolsWithNews() (pools []*pool) {
 		return nil
 	}
 	news := make(map[string]bool)
+	for _, x := range c.newlySettled() {
+		x.settled, news[x.pool] = true, true
+	}
 	for _, r := range c.replicas {
 		t := r.Target()
 		x := c.contests[t.Claims()]
-		if x == nil {
+		if x == nil || !x.settled {
 			continue
 		}
 		if now := r.Shows(); now != replica.ShowsNothing && now != x.shown[t.MetricsURL] {
@@ -164,6 +170,28 @@ func (c *Collector) poolsWithNews() (pools []*pool) {
 		}
 	}
 	return pools
+}
+
+// newlySettled returns the contests of which all targets were read by now.
+func (c *Collector) newlySettled() (all []*contest) {
+	waits := make(map[*contest]bool)
+	for _, r := range c.replicas {
+		if x := c.contests[r.Target().Claims()]; x != nil && !x.settled {
+			waits[x] = waits[x] || !r.Read()
+		}
+	}
+	for x, waiting := range waits {
+		if !waiting {
+			all = append(all, x)
+		}
+	}
+	return all
+}
+
+// withholds reports whether nothing is to be shown of a target yet.
+func (all contests) withholds(t *target.Target) bool {
+	x := all[t.Claims()]
+	return x != nil && !x.settled
 }
 
 // named gives all targets of a pool names of their own, each a replica that is judged for itself.

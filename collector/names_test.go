@@ -108,6 +108,65 @@ func TestNameBelongsToServerOfPod(t *testing.T) {
 	}
 }
 
+// TestNameDoesNotDependOnWhoAnswersFirst has one port of a pod answer three seconds after the other. Until both
+// have answered, nothing is shown of the pod.
+func TestNameDoesNotDependOnWhoAnswersFirst(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		ports []string
+		// slow is the port that answers late, has the one that has the name in the end.
+		slow, has string
+		refused   int
+		// never matches what is on no page, end what is on the last one.
+		never, end string
+	}{
+		{
+			name:  "the server is slow, its companion is not",
+			ports: []string{kvbmPort, workerPort}, slow: workerPort, has: workerPort,
+			never: `kvbm_matched_tokens{.*replica_id="pod"`, end: `nv_inference_request_success{.*replica_id="pod"`,
+		},
+		{
+			name:  "the companion is slow",
+			ports: []string{kvbmPort, workerPort}, slow: kvbmPort, has: workerPort,
+			never: `nv_inference_request_success{.*replica_id="pod:`, end: `kvbm_matched_tokens{.*replica_id="pod:6880"`,
+		},
+		{
+			name:  "the first of two servers is slow",
+			ports: []string{workerPort, secondPort}, slow: workerPort, has: workerPort, refused: 1,
+			never: `pod:9090`, end: `replica_id="pod"`,
+		},
+		{
+			name:  "the second of two servers is slow",
+			ports: []string{workerPort, secondPort}, slow: secondPort, has: workerPort, refused: 1,
+			never: `pod:9090`, end: `replica_id="pod"`,
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				p := portsOfPod(time.Now())
+				p.duration = func(page string, n int) time.Duration {
+					if u, _ := url.Parse(page); u.Host == c.slow && n == 1 {
+						return 3 * time.Second
+					}
+					return 0
+				}
+				tc := startWithScraper(t, p, everySeconds("p", 5, "pod="+c.ports[0], "pod="+c.ports[1]))
+				for range 20 {
+					require.NotRegexp(t, c.never, tc.page())
+					time.Sleep(500 * time.Millisecond)
+				}
+				require.Regexp(t, c.end, tc.page())
+				require.Equal(t, "http://"+c.has+"/metrics", tc.store.Slot("p/pod").Target().MetricsURL)
+				require.Contains(
+					t, tc.ownMetrics(), fmt.Sprintf(`trtllm_exporter_targets_refused{pool_id="p"} %d`, c.refused),
+				)
+			})
+		})
+	}
+}
+
 // TestSeriesOfCompanionPassBesideServer reads the page of a pod whose programs have families of
 // one name: each series is there once, and none of a companion has the name of the server.
 func TestSeriesOfCompanionPassBesideServer(t *testing.T) {

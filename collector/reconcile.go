@@ -186,6 +186,9 @@ func (c *Collector) place(ctx context.Context, p *pool, found []*target.Target, 
 	c.handOver(ctx, p, removed)
 	for _, t := range kept {
 		c.ensure(ctx, p, t)
+		if r := c.replicas[t.Key()]; r != nil && r.foundBy == p {
+			r.slot.Withhold(c.contests.withholds(t))
+		}
 	}
 	search.Targets = len(p.targets)
 	c.recordSearch(p, search)
@@ -287,8 +290,11 @@ func (c *Collector) ensure(ctx context.Context, p *pool, t *target.Target) {
 		r.pool.release()
 		r.slot.SetTarget(t)
 		var history replica.History
-		if r.Target().MetricsURL == t.MetricsURL {
+		switch {
+		case r.Target().MetricsURL == t.MetricsURL:
 			history = r.History()
+		case c.contests[t.Claims()] != nil: // The name has gone from one program to another one.
+			r.slot.Publish(snapshot.Snapshot{})
 		}
 		c.startReplica(ctx, p, t, r.slot, history)
 		return

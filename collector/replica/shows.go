@@ -19,6 +19,13 @@ const (
 	ShowsServer
 )
 
+// Read reports whether the target was scraped, whatever came of it. One that is never scraped counts as read.
+func (r *Replica) Read() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.target.Silent || r.status.Scrapes > 0
+}
+
 // Shows returns what the target has shown of itself so far.
 func (r *Replica) Shows() Evidence {
 	r.mu.Lock()

@@ -34,6 +34,8 @@ type Slot struct {
 	key     string
 	target  atomic.Pointer[target.Target]
 	current atomic.Pointer[Snapshot]
+	// withheld is true while nobody knows whose name the slot has.
+	withheld atomic.Bool
 }
 
 // Target returns the replica of the slot.
@@ -41,6 +43,14 @@ func (s *Slot) Target() *target.Target { return s.target.Load() }
 
 // SetTarget replaces the description of the replica. Its snapshot stays.
 func (s *Slot) SetTarget(t *target.Target) { s.target.Store(t) }
+
+// Withhold hides what the replica publishes, or shows it again: as long as it is hidden, the replica counts
+// as one that was never scraped.
+func (s *Slot) Withhold(hide bool) {
+	if s.withheld.Swap(hide) != hide {
+		s.store.changes.Add(1)
+	}
+}
 
 // Suspended returns how long the machine was suspended since boot. It is added to times
 // of the monotonic clock, which does not count it.
@@ -55,6 +65,9 @@ func (s *Slot) Publish(next Snapshot) {
 
 // Status returns the status of the replica. With an expired page it counts as down.
 func (s *Slot) Status() target.Status {
+	if s.withheld.Load() {
+		return target.Status{}
+	}
 	current := s.current.Load()
 	status := current.Status
 	if current.expired(s.Suspended()) {
@@ -70,10 +83,10 @@ func (s *Slot) Derived() *exposition.Block { return s.valid(s.Suspended()).Deriv
 // Latest returns the snapshot that was published last, also an expired one. It must not be modified.
 func (s *Slot) Latest() *Snapshot { return s.current.Load() }
 
-// valid returns the current snapshot, or an empty one if it expired.
+// valid returns the current snapshot, or an empty one if it expired or is withheld.
 func (s *Slot) valid(suspended time.Duration) *Snapshot {
 	current := s.current.Load()
-	if current.expired(suspended) {
+	if s.withheld.Load() || current.expired(suspended) {
 		return &Snapshot{}
 	}
 	return current
