@@ -228,7 +228,7 @@ func TestAccountsTellRunningFromOpenRequests(t *testing.T) {
 		require.InEpsilon(t, float64(sampled)/float64(pages)*60/65, f.Open.Mean, 0.1)
 		require.Greater(t, f.Open.Mean, 3*f.Running.Mean)
 		require.NotNil(t, f.Steady)
-		require.False(t, *f.Steady)
+		require.False(t, *f.Steady, "a load that grew is not steady: %+v", f.Open)
 		require.Contains(t, f.Growth, "the queue grew until")
 	})
 }
@@ -274,7 +274,7 @@ func TestAccountsNameRestarts(t *testing.T) {
 		causes := causesOf(a)
 		require.Equal(t, "p/r0", causes[account.Restarted])
 		f := &a.Sum
-		require.True(t, f.AtLeast)
+		require.True(t, f.AtLeast, "figures are a lower bound after a restart")
 		all := float64(before + server.Truth().Finished + steady.Truth().Finished)
 		require.LessOrEqual(t, f.Requests[engine.ClassOK], all)
 		require.InEpsilon(t, all, f.Requests[engine.ClassOK], 0.05, "only what ended after a last page is missing")
@@ -317,7 +317,7 @@ func TestAccountsNameHangs(t *testing.T) {
 		a := r.recorder.Account()
 		require.Equal(t, map[account.Cause]string{account.NotReady: "p/r0"}, causesOf(a))
 		require.Contains(t, a.Interrupted[0].Reason, "it seems to hang")
-		require.False(t, a.Sum.AtLeast)
+		require.False(t, a.Sum.AtLeast, "figures are exact without a restart")
 		require.Equal(t, float64(server.Truth().Finished), a.Sum.Requests[engine.ClassOK])
 		require.Nil(t, a.Sum.GenerationSpeed)
 		require.Contains(t, a.Sum.Absent["generated_tokens_per_second"], "it seems to hang")

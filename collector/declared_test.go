@@ -233,12 +233,12 @@ func TestDeclaredKindIsSuspectedNotConvicted(t *testing.T) {
 	tc.applyKinds(declaredKinds(t, "lmdeploy"), pool("p", "a="+unasked.address()), confirms)
 	tc.start()
 	suspected := tc.waitForState("a", "ready", "all requests are failing, as far as its kinds_file is right")
-	require.True(t, suspected.Suspected)
-	require.True(t, suspected.ProbeReady)
-	require.True(t, suspected.ProbeLive)
+	require.True(t, suspected.Suspected, "suspected, %s", suspected.StateReason)
+	require.True(t, suspected.ProbeReady, "ready for the probe, %s", suspected.StateReason)
+	require.True(t, suspected.ProbeLive, "live for the probe, %s", suspected.StateReason)
 	convicted := tc.waitForState("b", "failing", "the exporter's own request failed")
-	require.False(t, convicted.ProbeReady)
-	require.False(t, convicted.ProbeLive)
+	require.False(t, convicted.ProbeReady, "not ready for the probe, %s", convicted.StateReason)
+	require.False(t, convicted.ProbeLive, "not live for the probe, %s", convicted.StateReason)
 }
 
 // BenchmarkDeclaredKind reads pages of one shape of vLLM, and of a declared kind with other names for the same.

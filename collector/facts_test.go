@@ -175,7 +175,7 @@ func TestWorkerRanksWithoutPortAreSilent(t *testing.T) {
 	}
 	requireNoText(t, page, `trtllm_exporter_target_up{pool_id="p",replica_id="follower"}`)
 	requireNoText(t, page, `trtllm_exporter_target_scrapes_total{pool_id="followers"`)
-	require.True(t, tc.Ready())
+	require.True(t, tc.Ready(), "the exporter is ready")
 	for _, slot := range tc.store.Slots() {
 		if slot.Target().Silent {
 			require.Contains(t, slot.Status().StateReason, "binds no port")

@@ -416,7 +416,7 @@ func TestPoolWithoutDiscoveryIsNotReady(t *testing.T) {
 	p := metricsPool("p", "a="+s.pageAndAPI())
 	tc := startCollector(t, p)
 	tc.waitForPools(1, "p")
-	require.True(t, tc.Ready())
+	require.True(t, tc.Ready(), "the exporter is ready")
 	tc.apply(p, withHTTPDiscovery(metricsPool("q"), never))
 	require.False(t, tc.Ready(), "as soon as it is configured")
 	tc.apply(p)

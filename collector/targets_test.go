@@ -324,7 +324,7 @@ func TestTargetLabelsSetPageAndAPI(t *testing.T) {
 	require.Equal(t, "https://10.2.0.8:8000", all[0].APIURL)
 	require.Equal(t, "triton", all[0].Engine)
 	require.Equal(t, map[string]string{"zone": "a"}, all[0].Labels)
-	require.False(t, all[0].Silent)
+	require.False(t, all[0].Silent, "%+v is scraped", all[0])
 }
 
 func TestAPIPathFromTargetOrPool(t *testing.T) {

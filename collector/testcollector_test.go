@@ -320,7 +320,7 @@ func TestDemoFleet(t *testing.T) {
 			}
 			require.NotContains(t, line, `"unknown"`)
 		}
-		require.True(t, tc.Ready())
+		require.True(t, tc.Ready(), "the exporter is ready")
 	})
 }
 

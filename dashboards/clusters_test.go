@@ -18,13 +18,13 @@ func TestClusterLabelIsConfigurable(t *testing.T) {
 
 		other, err := dashboards.Encode(&d, "k8s_cluster")
 		require.NoError(t, err)
-		require.True(t, json.Valid(other))
+		require.True(t, json.Valid(other), "valid JSON: %s", other)
 		require.Contains(t, string(other), "k8s_cluster=~", d.Title)
 		require.NotRegexp(t, `([a-z]\{|\b(by|on) \(|\{\{)cluster\b`, string(other), d.Title)
 
 		none, err := dashboards.Encode(&d, "")
 		require.NoError(t, err)
-		require.True(t, json.Valid(none))
+		require.True(t, json.Valid(none), "valid JSON: %s", none)
 		require.NotContains(t, string(none), "cluster=~", d.Title)
 		require.NotRegexp(t, `\b(by|on) \(cluster|\{\{cluster|\$\{?cluster|"name": "cluster"`, string(none), d.Title)
 	}

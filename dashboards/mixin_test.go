@@ -164,7 +164,7 @@ func TestDocumentedMixinIsValid(t *testing.T) {
 	page, err := os.ReadFile("../docs/dashboards.md")
 	require.NoError(t, err)
 	_, example, found := strings.Cut(string(page), "```jsonnet\n")
-	require.True(t, found)
+	require.True(t, found, "the page has an example")
 	example, _, _ = strings.Cut(example, "```")
 	repository, err := filepath.Abs("..")
 	require.NoError(t, err)

@@ -21,7 +21,7 @@ func autoscaling(t *testing.T) string {
 	text, err := os.ReadFile("../../deploy/helm/trtllm-exporter/files/autoscaling-rules.yaml")
 	require.NoError(t, err)
 	_, groups, found := strings.Cut(string(text), "\ngroups:\n")
-	require.True(t, found)
+	require.True(t, found, "the file has groups")
 	require.Contains(t, groups, "interval: 15s")
 	return strings.ReplaceAll(groups, "interval: 15s", "interval: 1s")
 }

@@ -132,7 +132,7 @@ func TestSecondSignalDoesNotWait(t *testing.T) {
 	require.NoError(t, cmd.Start())
 	lines := bufio.NewScanner(stdout)
 	for _, want := range []string{"working", "canceled"} {
-		require.True(t, lines.Scan())
+		require.True(t, lines.Scan(), "a line with %q", want)
 		require.Equal(t, want, lines.Text())
 		require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 	}

@@ -31,7 +31,7 @@ func TestCanaryAllowed(t *testing.T) {
 		Key:      "triton\x002.64.0\x001.1.0\x00llm\x00" + hash,
 	}, o)
 	serve, ok := engine.ByName("trtllm-serve")
-	require.True(t, ok)
+	require.True(t, ok, "trtllm-serve is a kind")
 	b = assess.Basis{
 		Engine: serve,
 		Knowledge: engine.Knowledge{

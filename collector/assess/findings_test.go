@@ -31,7 +31,7 @@ nv_gpu_memory_total_bytes{gpu_uuid="GPU-1"} 1024
 func triton(t *testing.T) assess.Basis {
 	t.Helper()
 	e, ok := engine.ByName("triton")
-	require.True(t, ok)
+	require.True(t, ok, "triton is a kind")
 	page := pageOf(t, e, tritonText)
 	facts := &engine.Facts{
 		EngineVersion: "2.64.0",
@@ -96,7 +96,7 @@ func TestSeriesAreRecomputedOnlyAfterChange(t *testing.T) {
 	b := triton(t)
 	k := assess.Examine(&b)
 	again := b
-	require.True(t, k.RestsOn(&again))
+	require.True(t, k.RestsOn(&again), "the same basis again")
 	require.False(t, (*assess.Findings)(nil).RestsOn(&b), "a series without findings depends on none")
 	for name, change := range map[string]func(*assess.Basis){
 		"another kind": func(b *assess.Basis) { b.Engine = engine.None() },
@@ -295,7 +295,7 @@ func TestModelsFromIndexConfigsAndPage(t *testing.T) {
 		b.Facts.Models[0].Instances, b.Facts.Models[0].Batching = nil, nil
 	}).Models[1]
 	require.Nil(t, bare.Instances)
-	require.False(t, *bare.Batching)
+	require.False(t, *bare.Batching, "a model without batching")
 
 	many := after(t, func(b *assess.Basis) {
 		b.Health.Models = nil

@@ -46,7 +46,7 @@ func TestGroupsOfSeries(t *testing.T) {
 		t.Run(c.what, func(t *testing.T) {
 			series := labels.FromStrings(append([]string{"__name__", derive.Prefix + c.name}, c.labels...)...)
 			group, known := assess.GroupOfSeries(series)
-			require.True(t, known)
+			require.True(t, known, "%s has a group", series)
 			require.Equal(t, c.want, group)
 		})
 	}

@@ -18,7 +18,7 @@ import (
 func identityOf(t *testing.T, change func(*target.Target, *assess.Labels, *engine.Facts)) *assess.Identity {
 	t.Helper()
 	e, ok := engine.ByName("trtllm-serve")
-	require.True(t, ok)
+	require.True(t, ok, "trtllm-serve is a kind")
 	target1 := &target.Target{PoolID: "p", ReplicaID: "r", Labels: map[string]string{"rack": "r1"}}
 	how := &assess.Labels{ModelIDs: map[string][]string{"public": {"llama"}}}
 	facts := &engine.Facts{EngineVersion: "1.1.0", TRTLLMVersion: "1.1.0"}
@@ -59,8 +59,8 @@ func TestReplicaIdentity(t *testing.T) {
 
 func TestIdentityEquality(t *testing.T) {
 	id := identityOf(t, nil)
-	require.False(t, id.Equal(nil))
-	require.True(t, id.Equal(identityOf(t, nil)))
+	require.False(t, id.Equal(nil), "an identity differs from none")
+	require.True(t, id.Equal(identityOf(t, nil)), "two identities of the same facts")
 	require.True(
 		t, id.Equal(identityOf(t, func(_ *target.Target, _ *assess.Labels, f *engine.Facts) { f.BuildVersion = "9" })),
 		"no series has that",
@@ -99,7 +99,7 @@ func TestTierIsKnownFromPage(t *testing.T) {
 func TestPageSeriesHaveIdentityLabels(t *testing.T) {
 	label := identityOf(t, func(_ *target.Target, how *assess.Labels, _ *engine.Facts) { how.Honor = true }).Labeler()
 	out := label(labels.FromStrings("__name__", "x", "model_name", "llama", "pool_id", "theirs", "rack", "theirs"))
-	require.True(t, out.Keep)
+	require.True(t, out.Keep, "the series is kept: %v", out)
 	require.Equal(t, 1, out.Collisions)
 	require.Equal(
 		t,
@@ -119,7 +119,7 @@ func TestOwnSeriesKeepTheirLabels(t *testing.T) {
 	out := assess.ReplicaLabeler(target1, &assess.Labels{Rules: rules})(
 		labels.FromStrings("__name__", "x", "pool_id", "p", "rack", "r1", "replica_id", "r"),
 	)
-	require.True(t, out.Keep)
+	require.True(t, out.Keep, "the series is kept: %v", out)
 	require.Zero(t, out.Collisions)
 	require.Equal(t, `{__name__="x", pool_id="p", replica_id="r"}`, out.Labels.String())
 }

@@ -489,7 +489,7 @@ func TestRouterThatServesIsBelieved(t *testing.T) {
 			v := judge(c.says, now)
 			require.Equal(t, c.want, v.State, v.Reason)
 			require.Equal(t, c.want == assess.Ready, v.Probes.Ready, v.Reason)
-			require.True(t, v.Probes.Live)
+			require.True(t, v.Probes.Live, "live, %s", v.Reason)
 			judge(serves, now)
 			require.Equal(t, assess.NotReady, judge(nobody, now).State, "it is believed when it says so again")
 		})

@@ -154,7 +154,7 @@ func TestCanarySeriesNameModel(t *testing.T) {
 
 func TestConclusionsAppearWithEveryBlock(t *testing.T) {
 	serve, ok := engine.ByName("trtllm-serve")
-	require.True(t, ok)
+	require.True(t, ok, "trtllm-serve is a kind")
 	var k assess.ReplicaSeries
 	now := facts()
 	built := func(version string) *assess.Findings {

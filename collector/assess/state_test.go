@@ -487,7 +487,7 @@ func TestLatePageOfLoadingServerRestartsNothing(t *testing.T) {
 			e.API.NotReadySince, e.API.Detail = two.Add(-time.Hour), "it loads"
 			v := assess.Judge(&e)
 			require.Equal(t, assess.NotReady, v.State)
-			require.False(t, v.Probes.Ready)
+			require.False(t, v.Probes.Ready, "not ready, %s", v.Reason)
 			require.Equal(t, c.live, v.Probes.Live)
 		})
 	}

@@ -479,7 +479,7 @@ func TestTimesOfGoodAnswer(t *testing.T) {
 	require.Equal(t, 800*ms, r.Duration)
 	require.Equal(t, 3, r.Frames)
 	require.Equal(t, 3, r.Tokens)
-	require.False(t, r.At.IsZero())
+	require.False(t, r.At.IsZero(), "the report has a time")
 }
 
 func TestTokensAreFramesWithoutUsage(t *testing.T) {

@@ -38,7 +38,7 @@ func checked(
 	c.CancelWithin, c.CancelTokens = model.Duration(cancelWithin), tokens
 	record := &canary.Record{}
 	record.Order(&canary.Order{Question: q, ModelID: "llama"})
-	require.True(t, record.Take(c.Ask(t.Context(), n, q), time.Minute))
+	require.True(t, record.Take(c.Ask(t.Context(), n, q), time.Minute), "the report waits for nothing")
 	require.Equal(t, canary.OK, record.Last().Last.Result, record.Last().Last.Reason)
 	record.WantCancel(cancelWithin)
 	outcomes := make(chan canary.Cancellation, 1)
@@ -243,7 +243,7 @@ func TestCancelCheckFollowsGoodRequest(t *testing.T) {
 		r.WantCancel(0)
 		require.False(t, begins(), "where it is off")
 		r.WantCancel(cancelWithin)
-		require.True(t, begins())
+		require.True(t, begins(), "where it is wanted")
 	})
 }
 

@@ -20,7 +20,7 @@ func read(t *testing.T, text string) canary.Config {
 }
 
 func TestDisabledCanarySendsNothing(t *testing.T) {
-	require.False(t, canary.DefaultConfig.Enabled)
+	require.False(t, canary.DefaultConfig.Enabled, "the canary is off by default")
 	require.Equal(t, canary.DefaultConfig, read(t, "enabled: false"))
 	require.NoError(t, canary.DefaultConfig.Validate())
 }

@@ -63,12 +63,12 @@ func TestDueRequestIsSentOnce(t *testing.T) {
 func TestDifferentOutputNeedsConfirmation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := ordered("v1")
-		require.True(t, r.Take(answered("a"), time.Minute))
+		require.True(t, r.Take(answered("a"), time.Minute), "the first answer waits for nothing")
 		_, _, waits := r.Unconfirmed()
-		require.False(t, waits)
-		require.False(t, r.Take(answered("b"), time.Minute))
+		require.False(t, waits, "the first answer waits for nothing")
+		require.False(t, r.Take(answered("b"), time.Minute), "another output waits for its confirmation")
 		since, until, waits := r.Unconfirmed()
-		require.True(t, waits)
+		require.True(t, waits, "another output waits for its confirmation")
 		require.Equal(t, time.Now(), since)
 		require.Equal(t, time.Now().Add(time.Minute), until)
 		r.Due()
@@ -147,7 +147,7 @@ func TestLateAnswerBelongsToServerAsked(t *testing.T) {
 	r.Due()
 	require.NotNil(t, r.Next())
 	r.Order(&canary.Order{Key: "new", Group: "new"}) // While the request was under way.
-	require.True(t, r.Take(canary.Report{Result: canary.OK, Output: "A"}, time.Second))
+	require.True(t, r.Take(canary.Report{Result: canary.OK, Output: "A"}, time.Second), "the answer waits for nothing")
 	require.Empty(t, r.Status().Group)
 	require.Empty(t, r.Status().Output, "it is not compared with what others of the new one's group answer")
 
@@ -287,7 +287,8 @@ func TestHistoryEndsWithServer(t *testing.T) {
 	r.Order(order)
 	r.Due()
 	require.NotNil(t, r.Next())
-	require.True(t, r.Take(canary.Report{Result: canary.Timeout, Reason: "slow"}, time.Second))
+	slow := canary.Report{Result: canary.Timeout, Reason: "slow"}
+	require.True(t, r.Take(slow, time.Second), "a timeout waits for nothing")
 	require.NotEmpty(t, failing(&r))
 
 	r.Forget()
@@ -304,6 +305,6 @@ func TestHistoryEndsWithServer(t *testing.T) {
 	require.Equal(t, []string{"canary_active{,} 0"}, rows(&r))
 	r.Order(order)
 	require.NotNil(t, r.Next())
-	require.True(t, r.Take(canary.Report{Result: canary.Timeout, Reason: "slow"}, time.Second))
+	require.True(t, r.Take(slow, time.Second), "a timeout waits for nothing")
 	require.Contains(t, rows(&r), "canary_requests_total{,timeout} 2")
 }

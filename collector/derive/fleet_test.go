@@ -40,7 +40,7 @@ type bench struct {
 func newBench(tb testing.TB, kind engine.Name, models ...string) *bench {
 	tb.Helper()
 	e, ok := engine.ByName(string(kind))
-	require.True(tb, ok)
+	require.True(tb, ok, "%s is a kind", kind)
 	b := &bench{tb: tb, engine: e, cache: exposition.NewCache(exposition.Options{Watch: engine.Watch(e)})}
 	return b.with(func(o *derive.Options) {
 		o.Window, o.Interval, o.Engine = time.Minute, scrapeEvery, e

@@ -42,7 +42,7 @@ type twins struct {
 func newFleetTarget(tb testing.TB, replica string, more []string, changes ...func(*Options)) *fleetTarget {
 	tb.Helper()
 	e, ok := engine.ByName(string(engine.Triton))
-	require.True(tb, ok)
+	require.True(tb, ok, "triton is a kind")
 	own := labels.FromStrings(append([]string{
 		"engine",
 		"triton", "engine_version", "2.64.0", "pool_id", "p", "replica_id", replica, "trtllm_version", "1.1.0",

@@ -96,7 +96,7 @@ func TestStandardErrorOfMean(t *testing.T) {
 		w.push(int64(i)*int64(5*time.Second), int64(i)*int64(5*time.Second), []float64{sum, float64(2 * i)}, continues)
 	}
 	got, ok := w.sampled(observations{[]int{0}, []int{1}})
-	require.True(t, ok)
+	require.True(t, ok, "two observations have a value")
 	require.InDelta(t, 3, got.mean, 1e-9)
 	require.InDelta(t, 8*8.0/7/16, got.variance, 1e-9)
 	require.Equal(t, 8, got.batches)

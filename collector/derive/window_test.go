@@ -90,10 +90,10 @@ func TestWindowThinsOutFrequentScrapes(t *testing.T) {
 	}
 	require.LessOrEqual(t, len(w.rows), maxRows+3)
 	v, ok := rateIn(w, 0)
-	require.True(t, ok)
+	require.True(t, ok, "a long window has a rate")
 	require.InDelta(t, 100, v, 1e-6)
 	grown, seconds, ok := w.Increase(0)
-	require.True(t, ok)
+	require.True(t, ok, "a long window has an increase")
 	require.InDelta(t, 60, seconds, 1, "the window is as long as it was asked to be")
 	require.InDelta(t, 100*seconds, grown, 1e-6)
 }
@@ -101,19 +101,19 @@ func TestWindowThinsOutFrequentScrapes(t *testing.T) {
 func TestWindowMeanIsOverItsPages(t *testing.T) {
 	w := newWindow(time.Minute, 5*time.Second, []bool{false})
 	_, ok := w.Mean(0)
-	require.False(t, ok)
+	require.False(t, ok, "nothing has no mean")
 	for n := range 30 {
 		w.push(at(float64(5*n)), at(float64(5*n)), []float64{float64(n)}, continues)
 	}
 	v, ok := w.Mean(0)
-	require.True(t, ok)
+	require.True(t, ok, "pages with values have a mean")
 	require.InDelta(t, 23, v, 1e-9, "17 to 29")
 	w.push(at(150), at(150), []float64{math.NaN()}, continues)
 	_, ok = w.Mean(0)
-	require.False(t, ok)
+	require.False(t, ok, "what the newest page lacks has no mean")
 	w.push(at(155), at(155), []float64{4}, continues)
 	v, ok = w.Mean(0)
-	require.True(t, ok)
+	require.True(t, ok, "what is there again has a mean")
 	require.InDelta(t, 4, v, 1e-9, "what was before the hole does not count")
 }
 
@@ -125,7 +125,7 @@ func TestWindowProductWeighsByTheCounter(t *testing.T) {
 	w.push(at(5), at(5), []float64{20, 100}, continues)
 	w.push(at(10), at(10), []float64{0, 100}, continues)
 	total, seconds, ok := w.Product(0, 1)
-	require.True(t, ok)
+	require.True(t, ok, "two pages have a product")
 	require.InDelta(t, 1500, total, 1e-9, "15 in each of 100; idle time adds nothing")
 	require.InDelta(t, 10, seconds, 1e-9)
 	w.push(at(15), at(15), []float64{5, 40}, continues)
@@ -135,13 +135,13 @@ func TestWindowProductWeighsByTheCounter(t *testing.T) {
 	w.push(at(25), at(25), []float64{7, 80}, continues)
 	w.push(at(30), at(30), []float64{7, 90}, continues)
 	total, seconds, ok = w.Product(0, 1)
-	require.True(t, ok)
+	require.True(t, ok, "pages around a missing value have a product")
 	require.InDelta(t, 70, total, 1e-9, "a gauge that came later")
 	require.InDelta(t, 5, seconds, 1e-9)
 	w.push(at(35), at(35), []float64{7, math.NaN()}, continues)
 	w.push(at(40), at(40), []float64{7, 100}, continues)
 	w.push(at(45), at(45), []float64{9, 110}, continues)
 	total, _, ok = w.Product(0, 1)
-	require.True(t, ok)
+	require.True(t, ok, "a page after a gap has a product")
 	require.InDelta(t, 80, total, 1e-9, "a counter that came later")
 }

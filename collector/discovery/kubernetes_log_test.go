@@ -141,7 +141,7 @@ func TestKubernetesSaysWhyItFindsNothing(t *testing.T) {
 			for _, want := range c.want {
 				require.Contains(t, s.LastError, want)
 			}
-			require.True(t, s.Failing())
+			require.True(t, s.Failing(), "the source fails: %+v", s)
 			require.NotZero(t, m.Stats().Failures["kubernetes"])
 			require.Contains(
 				t,

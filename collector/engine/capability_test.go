@@ -26,7 +26,7 @@ func TestRestrictedAPIIsNamed(t *testing.T) {
 		Page: page, Facts: &facts, Health: e.Health(t.Context(), server, "http://server"),
 	}) {
 		if c.Name == engine.CanHealth || c.Name == engine.CanConfig {
-			require.False(t, c.OK)
+			require.False(t, c.OK, "%s: %s", c.Name, c.Reason)
 			require.Contains(t, c.Cure, "http_headers")
 			require.Contains(t, c.Reason, "expecting header 'admin-key'")
 		}

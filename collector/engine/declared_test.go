@@ -215,7 +215,7 @@ func TestReleasesOfASeries(t *testing.T) {
 	known := engine.Knowledge{Page: page, Version: "1.1"}
 	for _, c := range engine.Capabilities(kind, &known) {
 		if c.Name == engine.CanRunning {
-			require.False(t, c.OK)
+			require.False(t, c.OK, "%s: %s", c.Name, c.Reason)
 			require.Equal(t, "acme_running means this in releases from 0.6 to before 1.0, and the version of the "+
 				"server is 1.1", c.Reason)
 		}
@@ -280,9 +280,9 @@ func TestTwoGenerationsOfAKindShareNothing(t *testing.T) {
 		kind, _ := kinds.Named("acme")
 		return pageOfKind(t, kind, body).Has(engine.RequestsRunning)
 	}
-	require.True(t, has(engine.RequestsRunning))
-	require.False(t, has(engine.RequestsWaiting))
-	require.True(t, has(engine.RequestsRunning))
+	require.True(t, has(engine.RequestsRunning), "a page of running requests")
+	require.False(t, has(engine.RequestsWaiting), "the same page of waiting ones")
+	require.True(t, has(engine.RequestsRunning), "the first file again")
 }
 
 // TestDeclarationsLeaveOtherPagesAlone declares kinds at random, with marks that begin as names on pages of

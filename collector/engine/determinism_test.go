@@ -243,7 +243,7 @@ func TestTRTLLMServeDeterminism(t *testing.T) {
 		target.Passed(engine.CheckSingleRequest, "the executor admits 1 requests at once"),
 		serve.Determinism(nil, limited(1))[1],
 	)
-	require.False(t, serve.Determinism(nil, limited(9))[1].OK)
+	require.False(t, serve.Determinism(nil, limited(9))[1].OK, "a batch of nine is not one request at a time")
 	for _, kind := range []engine.Name{engine.NIM, engine.Dynamo} {
 		require.Empty(t, engineOf(t, kind).Determinism(nil, nil))
 	}

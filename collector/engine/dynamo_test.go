@@ -102,8 +102,8 @@ func TestErrorsWithoutTypeHaveNoClass(t *testing.T) {
 			[]byte("dynamo_frontend_requests_total{model=\"m\",status=\"error\""+labels+"} 5\n"),
 		)
 	}
-	require.False(t, engineOf(t, engine.Dynamo).CountsFailures(page("")))
-	require.True(t, engineOf(t, engine.Dynamo).CountsFailures(page(`,error_type="internal"`)))
+	require.False(t, engineOf(t, engine.Dynamo).CountsFailures(page("")), "errors without a type")
+	require.True(t, engineOf(t, engine.Dynamo).CountsFailures(page(`,error_type="internal"`)), "errors with a type")
 	for _, m := range meaningsOf(t, engine.Dynamo, engine.RequestsFailed)[:1] {
 		require.Equal(t, engine.ClassUnknown, m.Outcome.Class(""))
 		require.Equal(t, engine.ClassUnknown, m.Outcome.Class("of_a_later_release"))

@@ -68,16 +68,16 @@ func TestWorkersThatAFrontendLists(t *testing.T) {
 // TestNIMWithoutVersion asks a NIM that serves embeddings, which has no path for its version.
 func TestNIMWithoutVersion(t *testing.T) {
 	server := answers{"/v1/models": `{"data":[{"id":"nvidia/embed","owned_by":"system"}]}`}
-	require.False(t, ask(t, engine.NIM, server).Confirmed)
+	require.False(t, ask(t, engine.NIM, server).Confirmed, "a list of models is no NIM")
 	server["/v1/metadata"] = `{"modelInfo":[],"assetInfo":[],"version":"1.5.0"}`
-	require.True(t, ask(t, engine.NIM, server).Confirmed)
+	require.True(t, ask(t, engine.NIM, server).Confirmed, "its metadata describes a container")
 	server["/v1/metadata"] = `{"name":"another"}`
-	require.False(t, ask(t, engine.NIM, server).Confirmed)
+	require.False(t, ask(t, engine.NIM, server).Confirmed, "its metadata describes something else")
 }
 
 func TestTritonModelConfig(t *testing.T) {
 	f := ask(t, engine.Triton, tritonServer())
-	require.True(t, f.Listed)
+	require.True(t, f.Listed, "the models are listed")
 	require.Equal(t, "2.64.0", f.EngineVersion)
 	require.Equal(t, "1.1.0", f.TRTLLMVersion)
 	require.Equal(t, engine.SourceParameter, f.TRTLLMSource)
@@ -86,7 +86,7 @@ func TestTritonModelConfig(t *testing.T) {
 	require.NotNil(t, m)
 	require.Equal(t, "tensorrtllm", m.Backend)
 	require.Equal(t, 8, m.MaxBatchSize)
-	require.True(t, m.Decoupled)
+	require.True(t, m.Decoupled, "the model is decoupled")
 	require.Equal(t, []engine.InstanceGroup{{Kind: "KIND_GPU", Count: 1, GPUs: []int{0}}}, m.Instances)
 	require.Equal(t, 1, m.InstanceCount())
 	require.Equal(t, &engine.DynamicBatching{DelayMicroseconds: 100, Preferred: true}, m.Batching)
@@ -332,7 +332,7 @@ func TestIdentityOfOtherServers(t *testing.T) {
 	} {
 		t.Run(string(c.kind)+" "+c.version, func(t *testing.T) {
 			f := ask(t, c.kind, c.server)
-			require.True(t, f.Listed)
+			require.True(t, f.Listed, "the models are listed")
 			require.Equal(t, c.confirmed, f.Confirmed)
 			require.Equal(t, c.version, f.EngineVersion)
 			require.Len(t, f.Models, 1)
@@ -471,7 +471,7 @@ func TestIndexWithWrongTypesIsRefused(t *testing.T) {
 		engine.Triton,
 		tritonServer("/v2/repository/index", `[{"name":"tensorrt_llm","version":"1","state":"READY"},5]`),
 	)
-	require.False(t, f.Listed)
+	require.False(t, f.Listed, "a broken list says nothing")
 	require.Empty(t, f.Models)
 	require.Equal(t, []engine.Problem{{
 		Question:   "POST /v2/repository/index",
@@ -760,7 +760,7 @@ func TestAnswerLimits(t *testing.T) {
 	for length, kept := range map[int]bool{256: true, 257: false} {
 		f := ask(t, engine.NIM, answers{"/v1/models": listed(strings.Repeat("m", length))})
 		require.Equal(t, kept, len(f.Models) == 1, length)
-		require.True(t, f.Listed)
+		require.True(t, f.Listed, "the models are listed, also without one")
 	}
 	for length, kept := range map[int]bool{64: true, 65: false} {
 		version := strings.Repeat("1", length)
@@ -788,6 +788,6 @@ func TestAnswerWithoutModelList(t *testing.T) {
 		require.Len(t, f.WithEarlier(&before).Models, 1, "what it listed before still counts")
 	}
 	f := ask(t, engine.VLLM, answers{"/v1/models": `{"data":[]}`})
-	require.True(t, f.Listed)
+	require.True(t, f.Listed, "an empty list is a list")
 	require.Empty(t, f.WithEarlier(&before).Models, "it has none any more")
 }

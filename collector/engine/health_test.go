@@ -98,7 +98,7 @@ func TestClosedConnectionCountsAsRefused(t *testing.T) {
 			h := e.Health(t.Context(), response{err: fmt.Errorf("scrape: %w", c.err)}, "http://server")
 			require.Equal(t, c.want, h.API)
 			require.True(t, strings.HasPrefix(h.Detail, c.detail), h.Detail)
-			require.False(t, h.LiveKnown)
+			require.False(t, h.LiveKnown, "nobody knows whether it is live: %+v", h)
 		})
 	}
 }
@@ -139,8 +139,8 @@ func TestModelsAreNotRequestedUnlessLive(t *testing.T) {
 	server := &recorder{Client: response{status: http.StatusBadRequest}}
 	h := e.Health(t.Context(), server, "http://server")
 	require.Equal(t, engine.APINotReady, h.API)
-	require.True(t, h.LiveKnown)
-	require.False(t, h.Live)
+	require.True(t, h.LiveKnown, "it is known whether it is live: %+v", h)
+	require.False(t, h.Live, "it is not live: %+v", h)
 	require.Equal(t, []string{"/v2/health/ready", "/v2/health/live"}, server.paths)
 }
 
@@ -287,7 +287,7 @@ func TestLivenessByKind(t *testing.T) {
 		case h.LiveKnown:
 			return no
 		}
-		require.False(t, h.Live)
+		require.False(t, h.Live, "it is not live: %+v", h)
 		return silent
 	}
 	// Servers with one health request are live if they answer it either way. Liveness is unknown if
@@ -349,7 +349,8 @@ func TestLoadingEngine(t *testing.T) {
 			Detail:     "the server loads its engine",
 		}, h)
 	}
-	require.False(t, serve.Health(t.Context(), response{status: 503, state: "ready"}, "http://server").Starting)
+	loaded := serve.Health(t.Context(), response{status: 503, state: "ready"}, "http://server")
+	require.False(t, loaded.Starting, "a 503 alone does not say that it starts")
 	require.False(
 		t,
 		serve.Health(t.Context(), response{status: 200, state: "starting"}, "http://server").Starting,
@@ -357,7 +358,7 @@ func TestLoadingEngine(t *testing.T) {
 	)
 	h := serve.Health(t.Context(), response{err: syscall.ECONNREFUSED}, "http://server")
 	require.Equal(t, engine.APIRefused, h.API)
-	require.False(t, h.Live)
+	require.False(t, h.Live, "it is not live: %+v", h)
 	require.False(
 		t,
 		engineOf(t, engine.NIM).Health(t.Context(), response{status: 503, state: "starting"}, "http://server").Starting,
@@ -491,7 +492,7 @@ func TestRestartedWorkerStartsAgain(t *testing.T) {
 	}
 	word, h := wordOf(t, engine.Dynamo, ready, answers{"*": refuses}, none)
 	require.Equal(t, engine.WordStarting, word, h.Detail)
-	require.True(t, h.NoEndpoint)
+	require.True(t, h.NoEndpoint, "it has no endpoint: %+v", h)
 	word, h = wordOf(t, engine.Dynamo, ready, none)
 	require.Equal(t, engine.WordNotReady, word)
 	require.Equal(t, "it has no endpoint for requests any more", h.Detail)

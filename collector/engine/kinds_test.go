@@ -85,7 +85,7 @@ func TestKindByName(t *testing.T) {
 	}), "All of kind.go lists kinds in the order of their names")
 	for _, e := range engine.All() {
 		found, ok := engine.ByName(string(e.Name))
-		require.True(t, ok)
+		require.True(t, ok, "%s is found by its name", e.Name)
 		require.Same(t, e, found)
 	}
 	for _, name := range []string{"", "auto", "unknown", "Triton", "triton-"} {
@@ -99,7 +99,7 @@ func TestUnknownServerGetsNoRequests(t *testing.T) {
 	none := engine.None()
 	require.Equal(t, engine.Unknown, none.Name)
 	require.Equal(t, "/metrics", none.Path)
-	require.True(t, none.SamePort())
+	require.True(t, none.SamePort(), "page and API share a port")
 	require.Empty(t, none.Answers)
 	require.Equal(t, engine.Quirks{}, none.Quirks(nil))
 	require.Equal(t, engine.Facts{}, none.Ask(t.Context(), rec, "http://server", engine.Earlier{}).Complete())

@@ -110,7 +110,7 @@ func engineOf(t *testing.T, kind engine.Name) *engine.Kind {
 		return engine.None()
 	}
 	e, ok := engine.ByName(string(kind))
-	require.True(t, ok)
+	require.True(t, ok, "%s is a kind", kind)
 	return e
 }
 

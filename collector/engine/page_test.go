@@ -131,25 +131,25 @@ nv_llm_output_token_len_bucket{le="1",model="a"} 8
 	}
 	require.False(t, page.Has(engine.RequestsLimit), "what is left of a model says nothing of the server")
 	_, known := page.Value(engine.RequestsLimit)
-	require.False(t, known)
-	require.True(t, page.Has(engine.RequestsActive))
+	require.False(t, known, "the limit has no value")
+	require.True(t, page.Has(engine.RequestsActive), "it has active requests")
 	require.Equal(t, map[string]string{"nv_llm_output_token_len": "1"}, page.Buckets())
-	require.False(t, page.HasName("nv_llm_input_token_len_bucket"))
-	require.True(t, page.HasName("nv_trt_llm_request_metrics"))
-	require.False(t, page.HasName("nv_trt_llm_request"))
-	require.True(t, page.HasPrefix("nv_trt_llm_request"))
-	require.False(t, page.HasPrefix("trt_llm"))
+	require.False(t, page.HasName("nv_llm_input_token_len_bucket"), "a name of which no model is left")
+	require.True(t, page.HasName("nv_trt_llm_request_metrics"), "a name of the page")
+	require.False(t, page.HasName("nv_trt_llm_request"), "the beginning of a name is none")
+	require.True(t, page.HasPrefix("nv_trt_llm_request"), "the beginning of a name")
+	require.False(t, page.HasPrefix("trt_llm"), "the middle of a name is no beginning")
 
 	served := readPage(t, engine.TRTLLMServe, []byte("request_success_total{model_name=\"m\"} 1\n"))
 	_, known = served.Loaded("m")
 	require.False(t, known, "the page does not say what is loaded")
 	for _, s := range served.Sources() {
-		require.False(t, s.Unloaded)
+		require.False(t, s.Unloaded, "%+v is loaded", s)
 	}
 
 	nim := readPage(t, engine.NIM, []byte("nv_inference_request_success{model=\"inside\"} 1\n"))
 	loaded, known := nim.Loaded("inside")
-	require.True(t, loaded && known)
+	require.True(t, loaded && known, "loaded %t, known %t", loaded, known)
 	_, known = nim.Loaded("public")
 	require.False(t, known, "the page of Triton does not know the name that NIM gives the model")
 }
@@ -212,19 +212,19 @@ func TestFrontendWithoutWorkerIsUnrouted(t *testing.T) {
 		return []string{`dynamo_frontend_model_ready{model="a"} ` + a, `dynamo_frontend_model_ready{model="b"} ` + b}
 	}
 	page := engine.ReadPage(engineOf(t, engine.Dynamo), parse(lines("0", "0")...))
-	require.True(t, page.Unrouted())
+	require.True(t, page.Unrouted(), "no model has a worker")
 	require.Equal(t, []string{"a", "b"}, page.UnroutedModels())
-	require.True(t, page.Refresh(parse(lines("0", "1")...)))
+	require.True(t, page.Refresh(parse(lines("0", "1")...)), "a worker came")
 	require.False(t, page.Unrouted(), "one model is enough")
 	require.Equal(t, []string{"a"}, page.UnroutedModels())
-	require.False(t, page.Refresh(parse(lines("0", "1")...)))
+	require.False(t, page.Refresh(parse(lines("0", "1")...)), "nothing changed")
 	require.Equal(t, []string{"a"}, page.UnroutedModels())
-	require.True(t, page.Refresh(parse(lines("1", "1")...)))
+	require.True(t, page.Refresh(parse(lines("1", "1")...)), "the other worker came")
 	require.Empty(t, page.UnroutedModels())
-	require.True(t, page.Refresh(parse(lines("0", "NaN")...)))
+	require.True(t, page.Refresh(parse(lines("0", "NaN")...)), "a worker left")
 	require.Equal(t, []string{"a"}, page.UnroutedModels())
-	require.True(t, page.Refresh(parse(lines("0", "0")...)))
-	require.True(t, page.Unrouted())
+	require.True(t, page.Refresh(parse(lines("0", "0")...)), "the last worker left")
+	require.True(t, page.Unrouted(), "no model has a worker again")
 	require.False(
 		t,
 		readPage(t, engine.Dynamo, []byte("dynamo_frontend_requests_total 1\n")).Unrouted(),
@@ -290,7 +290,7 @@ func TestGPUs(t *testing.T) {
 func TestNaNValueIsUnknown(t *testing.T) {
 	page := readPage(t, engine.NIM, fmt.Appendf(nil, "num_request_max %v\n", math.NaN()))
 	_, ok := page.Value(engine.RequestsLimit)
-	require.False(t, ok)
+	require.False(t, ok, "NaN is no value")
 
 	block := pages(t, engine.SGLang)(`sglang:page_size{dp_rank="0"} 64`, `sglang:page_size{dp_rank="1"} NaN`)
 	page = engine.ReadPage(engineOf(t, engine.SGLang), block)
@@ -366,6 +366,7 @@ func TestInterTokenLatencyNamesOfVLLMInside(t *testing.T) {
 				require.True(t, strings.HasPrefix(s.Meaning.Name, want), "%s with %s", kind, shown)
 			}
 		}
-		require.True(t, readPage(t, kind, []byte("vllm:num_preemptions_total 1\n")).Has(engine.Preemptions))
+		alone := readPage(t, kind, []byte("vllm:num_preemptions_total 1\n"))
+		require.True(t, alone.Has(engine.Preemptions), "the name stands alone on a page")
 	}
 }

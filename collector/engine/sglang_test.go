@@ -262,6 +262,7 @@ func TestSGLangHealthGeneratesNothing(t *testing.T) {
 			rec.paths,
 			func(path string) bool { return path == "/health" || path == "/health_generate" },
 		),
+		"asked %v", rec.paths,
 	)
 	require.Equal(t, engine.APIRefused, e.Health(t.Context(), answers{"*": refuses}, "http://server").API)
 }
@@ -514,7 +515,7 @@ func TestCallOfAnOperatorHoldsRequestsUp(t *testing.T) {
 		t.Run(c.says, func(t *testing.T) {
 			last := readPages(t, engine.SGLang, c.pages...)
 			require.Equal(t, c.want, last.Called())
-			require.False(t, last.Updates())
+			require.False(t, last.Updates(), "no weights are updated")
 		})
 	}
 }

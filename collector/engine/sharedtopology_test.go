@@ -11,7 +11,7 @@ import (
 func TestEqualTopologiesAreShared(t *testing.T) {
 	t.Parallel()
 	vllm, ok := engine.ByName(string(engine.VLLM))
-	require.True(t, ok)
+	require.True(t, ok, "vllm is a kind")
 	of := func(configured map[string][]string, names ...string) *engine.Topology {
 		return engine.NewTopology(vllm, engine.NamedModels{Names: names}, nil, configured).Shared()
 	}

@@ -254,7 +254,8 @@ func TestModelTopology(t *testing.T) {
 				got = append(got, fmt.Sprintf("%s=%s%s/%s", name, top.Role(name), follows, top.ModelID(name)))
 			}
 			require.Equal(t, c.want, strings.Join(got, " "))
-			require.True(t, top.Equal(engine.NewTopology(engineOf(t, c.kind), named, c.facts, c.configured)))
+			again := engine.NewTopology(engineOf(t, c.kind), named, c.facts, c.configured)
+			require.True(t, top.Equal(again), "the same facts give the same topology")
 			if called, _ := top.EntryModel(); c.called != "" {
 				require.Equal(t, strings.Trim(c.called, "-"), called)
 			}
@@ -319,10 +320,10 @@ func TestModelRequestHandling(t *testing.T) {
 		nil,
 		nil,
 	)
-	require.True(t, byName.Ensemble("ensemble"))
-	require.False(t, byName.Ensemble("tensorrt_llm"))
-	require.True(t, byName.InFlight("tensorrt_llm"))
-	require.False(t, byName.InFlight("other"))
+	require.True(t, byName.Ensemble("ensemble"), "ensemble is an ensemble")
+	require.False(t, byName.Ensemble("tensorrt_llm"), "tensorrt_llm is no ensemble")
+	require.True(t, byName.InFlight("tensorrt_llm"), "tensorrt_llm batches in flight")
+	require.False(t, byName.InFlight("other"), "nothing is known of other")
 	require.False(t, byName.QueuedByCore("other"), "nothing is known of it")
 	served := engine.NewTopology(engineOf(t, engine.TRTLLMServe), engine.NamedModels{}, facts, nil)
 	for _, f := range facts {

@@ -319,7 +319,7 @@ func TestRanksAreWhatIterationsTell(t *testing.T) {
 		page := readPages(t, engine.TRTLLMServe, rankPage(1, "", 8, 8))
 		require.False(t, page.LearnRanks(0), "no row was read")
 		require.Equal(t, engine.RanksUnsure, page.Ranks())
-		require.True(t, page.LearnRanks(told))
+		require.True(t, page.LearnRanks(told), "rows tell how many ranks there are")
 		require.False(t, page.LearnRanks(told), "nothing new")
 		require.Equal(t, told, page.Ranks())
 		require.Equal(t, told == engine.RanksApart, page.Has(engine.EngineRanks), "its content is new too")

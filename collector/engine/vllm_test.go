@@ -182,7 +182,7 @@ func TestVLLMIdentity(t *testing.T) {
 	require.Equal(t, engine.APIReady, e.Health(t.Context(), server, "http://server").API)
 	dead := e.Health(t.Context(), answers{"/health": refuses}, "http://server")
 	require.Equal(t, engine.APIRefused, dead.API)
-	require.False(t, dead.Live)
+	require.False(t, dead.Live, "it is not live: %+v", dead)
 }
 
 func TestRustVLLMWithoutStatistics(t *testing.T) {
@@ -256,7 +256,7 @@ func TestRefusalsOfVLLMWithoutStatistics(t *testing.T) {
 			page,
 		)
 	}
-	require.False(t, engineOf(t, engine.VLLM).Quirks(nil).RefusedFailed)
+	require.False(t, engineOf(t, engine.VLLM).Quirks(nil).RefusedFailed, "rejected requests count apart by default")
 }
 
 // TestDraftsOfEngineV0AreUnknown uses a page on which all drafts since the start are added again and again.

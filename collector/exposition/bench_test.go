@@ -108,7 +108,7 @@ func benchmarkFast(b *testing.B, targets []*benchTarget, samples int) {
 	b.Helper()
 	perSample(b, samples, func(i int) error { return targets[i%len(targets)].scrape(i/len(targets) + 1) })
 	for _, t := range targets {
-		require.True(b, t.cache.Fast(string(t.bodies[0])))
+		require.True(b, t.cache.Fast(string(t.bodies[0])), "the last page was read the fast way")
 	}
 }
 

@@ -126,6 +126,6 @@ func requireFastAsSlow(t *testing.T, body, contentType string) {
 		requireSamePage(t, render(t, &exposition.Merger{}, cold), render(t, &exposition.Merger{}, warm))
 		require.Equal(t, cold.Shape().Drops(), warm.Shape().Drops())
 		// Timestamps must not change.
-		require.True(t, fast || warm.Shape().Drops().Timestamps > 0)
+		require.True(t, fast || warm.Shape().Drops().Timestamps > 0, "fast %t, dropped %+v", fast, warm.Shape().Drops())
 	}
 }

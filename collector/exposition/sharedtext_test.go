@@ -147,7 +147,7 @@ func TestLinesContainLocalValuesOverTheLimit(t *testing.T) {
 	for i, name := range names {
 		require.Equal(t, name, b.shape.WatchedLabels(i).Get("gpu_uuid"))
 	}
-	require.True(t, c.Fast(gpuPage(names...)))
+	require.True(t, c.Fast(gpuPage(names...)), "the same page is read the fast way")
 	fast, err := c.Parse([]byte(gpuPage(names...)), "", c.label)
 	require.NoError(t, err)
 	require.Equal(t, textOf(b), textOf(fast))
@@ -177,15 +177,15 @@ func TestReplicasShareReorderedSeries(t *testing.T) {
 		require.Same(t, unsafe.SliceData(first.shape.indexes), unsafe.SliceData(b.shape.indexes))
 		require.Same(t, first.shape.watched, b.shape.watched)
 		require.Equal(t, first.shape.gpus, b.shape.gpus)
-		require.True(t, c.Fast(body))
+		require.True(t, c.Fast(body), "the same page is read the fast way")
 		fast, err := c.Parse([]byte(body), "", c.label)
 		require.NoError(t, err)
 		for i := range first.shape.Watched() {
 			want, ok := first.WatchedValue(i)
-			require.True(t, ok)
+			require.True(t, ok, "series %d has a value on the first page", i)
 			for _, page := range []*Block{b, fast} {
 				got, ok := page.WatchedValue(i)
-				require.True(t, ok)
+				require.True(t, ok, "series %d has a value on the other page", i)
 				require.Equal(t, want, got, "%s %v", first.shape.WatchedLabels(i), order)
 			}
 			require.Equal(t, want, fast.Number(fast.shape.WatchedIndex(i)), "a number is that of its series")

@@ -42,7 +42,7 @@ func TestVerdictWaitsForHeldPage(t *testing.T) {
 		s.after(5 * time.Second)
 		s.due()
 		status := s.after(100 * time.Millisecond)
-		require.False(t, s.jobs.health.running)
+		require.False(t, s.jobs.health.running, "the request for its health is over, %s", status.StateReason)
 		require.Equal(t, "down", status.State, "not blind: there is a page, which waits for who the server is")
 		require.Equal(t, "ready", s.after(400*time.Millisecond).State)
 	})
@@ -87,7 +87,7 @@ func TestUnchangedHealthPublishesNothing(t *testing.T) {
 		s.due()
 		before := s.published.snapshot
 		s.after(time.Second)
-		require.False(t, s.jobs.health.running)
+		require.False(t, s.jobs.health.running, "the request for its health is over")
 		require.Same(t, before.About, s.published.snapshot.About)
 	})
 }
@@ -112,13 +112,13 @@ func TestSuspectedServerIsAskedWhetherItIsPaused(t *testing.T) {
 			return s.after(0)
 		}
 		moving, standing := strconv.Itoa, func(int) string { return "5" }
-		require.False(t, pages(1, 6, moving).Suspected)
+		require.False(t, pages(1, 6, moving).Suspected, "work that moves raises no suspicion")
 		require.LessOrEqual(t, s.count("/is_paused"), 2, "its readiness is enough")
 		s.change(func(now *answering) { now.api["/is_paused"] = `{"is_paused":true}` })
 		now := pages(6, 16, standing)
 		require.Equal(t, "unserved", now.State)
-		require.True(t, now.Deliberate)
-		require.True(t, now.ProbeLive)
+		require.True(t, now.Deliberate, "it was done on purpose, %s", now.StateReason)
+		require.True(t, now.ProbeLive, "live, %s", now.StateReason)
 		require.Contains(t, now.StateReason, "it is paused")
 		s.shows(`llm_server_paused{engine="vllm"`)
 		s.change(func(now *answering) { now.api["/is_paused"] = `{"is_paused":false}` })

@@ -53,7 +53,7 @@ func TestIterationsAreReadAndSummed(t *testing.T) {
 		s.due()
 		require.NotContains(t, s.page(), "llm_server_iteration_stats_read_total")
 		now := s.reads(rows(1, 2, 3))
-		require.True(t, now.Read)
+		require.True(t, now.Read, "the statistics were read: %+v", now)
 		require.EqualValues(t, 3, now.Iterations)
 		s.due()
 		s.shows(
@@ -64,7 +64,7 @@ func TestIterationsAreReadAndSummed(t *testing.T) {
 			`llm_server_iteration_stats_queued_requests{engine="trtllm-serve",engine_version="1.1.0",` +
 				`pool_id="llama-70b-prod",replica_id="r0",trtllm_version="1.1.0"} 3`,
 		)
-		require.True(t, s.reads("[]").Read)
+		require.True(t, s.reads("[]").Read, "statistics without a row were read")
 		s.due()
 		require.NotContains(t, s.page(), "llm_server_iteration_stats_queued_requests", "no iteration is new")
 		s.shows(`llm_server_iteration_stats_read_total{`)

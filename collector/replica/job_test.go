@@ -18,7 +18,7 @@ import (
 func another(t *testing.T, before scrape.Server, kind engine.Name) scrape.Server {
 	t.Helper()
 	e, ok := engine.ByName(string(kind))
-	require.True(t, ok)
+	require.True(t, ok, "%s is a kind", kind)
 	before.Engine, before.Epoch = e, before.Epoch+1
 	return before
 }
@@ -33,8 +33,8 @@ func TestAnswersOfFormerKindAreDropped(t *testing.T) {
 		s.after(time.Minute)
 		s.due()
 		s.update(func() {
-			require.True(t, s.jobs.health.running)
-			require.True(t, s.jobs.identity.running)
+			require.True(t, s.jobs.health.running, "its health is asked for")
+			require.True(t, s.jobs.identity.running, "its identity is asked for")
 			s.change(func(now *answering) { *now = serveAnswers("1.1.0", "") })
 			s.setServer(s.ctx, another(t, s.server0(), engine.TRTLLMServe))
 			require.Nil(t, s.answers.Health, "all that was known is forgotten")
@@ -90,10 +90,10 @@ func TestPanicEndsOneJob(t *testing.T) {
 					failed = err
 					panic("answer")
 				})
-				require.True(t, j.running)
+				require.True(t, j.running, "the job runs")
 			})
 			synctest.Wait()
-			s.update(func() { require.False(t, j.running) })
+			s.update(func() { require.False(t, j.running, "the job has ended although its answer panicked") })
 			require.Equal(t, scrape.ReasonPanic, scrape.ReasonOf(failed))
 		}
 		s.due()

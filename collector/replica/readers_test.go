@@ -159,5 +159,5 @@ func TestPanicWhileDerivingFailsOneScrape(t *testing.T) {
 	require.Len(t, store.Blocks(nil), 2, "what is known of the replica and of its scrapes stays")
 	r.publishOne(t.Context())
 	require.Equal(t, target.HealthUp, r.status.Health)
-	require.True(t, consistent(t, store))
+	require.True(t, consistent(t, store), "the page and the status belong together")
 }

@@ -94,6 +94,6 @@ func TestUnchangedAnswerIsFresh(t *testing.T) {
 		s.after(time.Second)
 		require.NotSame(t, first, s.answers.Health)
 		require.Equal(t, first.Repeat(70*time.Millisecond), *s.answers.Health)
-		require.True(t, s.jobs.health.answeredSince(time.Now().Add(-2*time.Second)))
+		require.True(t, s.jobs.health.answeredSince(time.Now().Add(-2*time.Second)), "the last answer counts")
 	})
 }

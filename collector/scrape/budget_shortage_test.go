@@ -118,7 +118,7 @@ func TestStreamLosesConnection(t *testing.T) {
 			require.Error(t, err)
 			var short interface{ Short() bool }
 			require.ErrorAs(t, err, &short, "%v", err)
-			require.True(t, short.Short())
+			require.True(t, short.Short(), "%v is a shortage", err)
 			require.Equal(t, scrape.ReasonResource, scrape.ReasonOf(err))
 			require.EqualValues(t, 1, shared.Connections().Reclaimed)
 		})

@@ -88,7 +88,7 @@ func FuzzErrorClass(f *testing.F) {
 		} {
 			failure := scrape.Classify(t.Context(), inBody, err)
 			require.Contains(t, reasons, failure.Reason)
-			require.False(t, strings.ContainsAny(failure.Error(), "\r\n"))
+			require.False(t, strings.ContainsAny(failure.Error(), "\r\n"), "%q is one line", failure.Error())
 		}
 	})
 }
@@ -103,11 +103,11 @@ func FuzzContentType(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		failure := scrape.CheckContentType(text)
 		if failure == nil {
-			require.False(t, strings.HasPrefix(strings.ToLower(text), "text/html;"))
+			require.False(t, strings.HasPrefix(strings.ToLower(text), "text/html;"), "a web page of type %q was accepted", text)
 			return
 		}
 		require.Equal(t, scrape.ReasonContentType, failure.Reason)
 		require.Less(t, len(failure.Error()), 700)
-		require.False(t, strings.ContainsAny(failure.Error(), "\r\n"))
+		require.False(t, strings.ContainsAny(failure.Error(), "\r\n"), "%q is one line", failure.Error())
 	})
 }

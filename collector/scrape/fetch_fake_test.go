@@ -133,7 +133,7 @@ func found(t *testing.T, kind engine.Name, address string) Server {
 	t.Helper()
 	f := Fetcher{Fetched: Fetched{Server: NewServer(engine.BuiltIn(), target.Auto)}}
 	if kind != engine.Unknown {
-		require.True(t, f.setKind(engine.Detection{Kind: kind, Evidence: "it was seen"}))
+		require.True(t, f.setKind(engine.Detection{Kind: kind, Evidence: "it was seen"}), "%s is a new kind", kind)
 	}
 	f.Server.URL = address
 	return f.Server

@@ -128,7 +128,7 @@ func TestFailuresOfUnrecognizedServers(t *testing.T) {
 			require.Equal(t, c.reason, ReasonOf(p.Err))
 			require.Equal(t, 1, strings.Count(p.Err.Error(), string(c.reason)), "once: %v", p.Err)
 			require.Equal(t, []string{"/metrics"}, s.scraped)
-			require.False(t, p.Server.Known())
+			require.False(t, p.Server.Known(), "no kind is known: %+v", p.Server)
 			require.Empty(t, p.Server.URL, "it is looked for again")
 		})
 	}
@@ -146,7 +146,7 @@ func TestFetchUnrecognizedServer(t *testing.T) {
 			defer p.Release()
 			require.NoError(t, p.Err)
 			require.Equal(t, page, string(p.Page.Body))
-			require.False(t, p.Server.Known())
+			require.False(t, p.Server.Known(), "no kind is known: %+v", p.Server)
 			require.Empty(t, p.Server.Evidence)
 			require.Equal(t, []string{"/metrics"}, s.scraped)
 
@@ -225,7 +225,7 @@ func TestFetchPageThatAloneTimesOut(t *testing.T) {
 			p := f.Fetch(t.Context(), nil)
 			defer p.Release()
 			failure, ok := errors.AsType[*Error](p.Err)
-			require.True(t, ok)
+			require.True(t, ok, "an error of scraping, not %v", p.Err)
 			require.Equal(t, ReasonTimeout, failure.Reason)
 			require.Equal(t, c.class, failure.Class)
 			require.Equal(t, c.class == "", failure.Unanswered())
@@ -245,7 +245,7 @@ func TestFetchAfterKindCorrection(t *testing.T) {
 	require.Equal(t, servePage, string(p.Page.Body))
 	require.Equal(t, engine.TRTLLMServe, p.Server.Engine.Name)
 	require.Equal(t, 2, p.Server.Epoch, "a second kind of server")
-	require.False(t, p.Server.Uncertain)
+	require.False(t, p.Server.Uncertain, "it is certain: %+v", p.Server)
 }
 
 func TestFetchAfterRecovery(t *testing.T) {

@@ -115,7 +115,7 @@ func TestPortThatWantsTLSIsNamed(t *testing.T) {
 			f := fetcher(nil, "vllm", c.address)
 			f.Scraper, f.Up = &c.port, c.up
 			failure, ok := errors.AsType[*Error](f.Fetch(t.Context(), nil).Err)
-			require.True(t, ok)
+			require.True(t, ok, "an error of scraping")
 			require.Equal(t, c.reason, failure.Reason)
 			require.Equal(t, c.class, failure.Class)
 			require.Contains(t, failure.Error(), c.says)

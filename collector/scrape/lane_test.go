@@ -50,8 +50,8 @@ func TestLaneRequestsMatchNetHTTP(t *testing.T) {
 	l := pageLane(t, client, server.url, 5*time.Second)
 	for range 5 {
 		got, used := ask(l)
-		require.True(t, used)
-		require.True(t, got.ok)
+		require.True(t, used, "the lane is used")
+		require.True(t, got.ok, "the lane has an answer")
 		require.Equal(t, page, got.body)
 		require.Equal(t, "text/plain", got.contentType)
 		require.Positive(t, got.duration)
@@ -80,7 +80,7 @@ func TestLaneWithoutKeepAliveReconnects(t *testing.T) {
 		t.Cleanup(l.Close)
 		for range 3 {
 			got, used := ask(l)
-			require.True(t, used && got.ok)
+			require.True(t, used && got.ok, "used %t, answered %t", used, got.ok)
 			require.Equal(t, keep, scrape.Used(client) == 1)
 		}
 		require.Equal(t, conns, server.conns.Load()-before)
@@ -133,7 +133,7 @@ func TestLaneAcceptsPlainAnswersOnly(t *testing.T) {
 			server := serve(t, nil, once(c.text))
 			l := pageLane(t, client, server.url, 5*time.Second)
 			got, used := ask(l)
-			require.True(t, used)
+			require.True(t, used, "the lane is used")
 			require.Equal(t, c.ok, got.ok)
 			if c.ok {
 				same, err := scrapeWithin(t, client, server.url, ample)
@@ -145,7 +145,7 @@ func TestLaneAcceptsPlainAnswersOnly(t *testing.T) {
 			require.Empty(t, got.body)
 			require.Zero(t, scrape.Used(client))
 			got, _ = ask(l)
-			require.False(t, got.ok)
+			require.False(t, got.ok, "the lane has no answer")
 			_, used = ask(l)
 			require.False(t, used, "it rests")
 			require.EqualValues(t, 2, server.conns.Load())
@@ -182,11 +182,11 @@ func TestIdleConnectionIsCheckedBeforeReuse(t *testing.T) {
 			})
 			l := pageLane(t, client, server.url, 5*time.Second)
 			got, _ := ask(l)
-			require.True(t, got.ok)
+			require.True(t, got.ok, "the lane has an answer")
 			close(after)
 			<-done
 			got, used := ask(l)
-			require.True(t, used && got.ok)
+			require.True(t, used && got.ok, "used %t, answered %t", used, got.ok)
 			require.Equal(t, page, got.body)
 			require.EqualValues(t, 2, server.conns.Load())
 		})
@@ -307,7 +307,7 @@ func TestLaneToRefusingPortFallsBackToNetHTTP(t *testing.T) {
 	require.NoError(t, listener.Close())
 	client := newClient(t)
 	got, _ := ask(pageLane(t, client, "http://"+listener.Addr().String()+"/metrics", ample))
-	require.False(t, got.ok)
+	require.False(t, got.ok, "the lane has no answer")
 }
 
 func TestLaneOverIPv6(t *testing.T) {
@@ -318,7 +318,7 @@ func TestLaneOverIPv6(t *testing.T) {
 	}
 	server := serveOn(t, listener, (*tls.Config)(nil), replies(answer("200 OK", "", page)))
 	got, used := ask(pageLane(t, newClient(t), server.url, ample))
-	require.True(t, used && got.ok)
+	require.True(t, used && got.ok, "used %t, answered %t", used, got.ok)
 	require.Equal(t, page, got.body)
 	require.Equal(t, http.MethodGet, server.requests()[0].Method)
 }

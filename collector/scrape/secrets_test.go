@@ -198,7 +198,7 @@ func TestPageOfLaneShowsNoQuery(t *testing.T) {
 
 	got = f.Fetch(t.Context(), &lane.Answer{Body: []byte("a{b=\"" + query + "\"} 1\n")})
 	require.NoError(t, got.Err)
-	require.True(t, isSecret(&got.Page, query))
+	require.True(t, isSecret(&got.Page, query), "the page repeats the query")
 }
 
 func TestRepeatedSecretsAreHiddenInAnswers(t *testing.T) {

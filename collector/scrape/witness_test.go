@@ -39,12 +39,12 @@ func TestPageShowsWhetherItsConnectionWasKept(t *testing.T) {
 		return got.Kept
 	}
 	require.False(t, kept(false), "the first one")
-	require.True(t, kept(false))
+	require.True(t, kept(false), "the second one over the same connection")
 	require.False(t, kept(true), "a connection of its own")
 	require.False(t, kept(true), "another one")
 	require.True(t, kept(false), "beside the one that stays open")
 	closes.Store(true)
-	require.True(t, kept(false))
+	require.True(t, kept(false), "the connection is open until the server closes it")
 	require.False(t, kept(false), "the server closed it")
 	require.Eventually(
 		t, func() bool { return scrape.Used(client) == 0 }, ample, time.Millisecond, "no connection is left",
@@ -85,6 +85,6 @@ func TestConnectionToProxyIsNoConnectionToServer(t *testing.T) {
 	for range 3 {
 		got, err := client.Scrape(t.Context(), "http://server.example/metrics", nil)
 		require.NoError(t, err)
-		require.False(t, got.Kept)
+		require.False(t, got.Kept, "a proxy may lead to another process")
 	}
 }

@@ -62,7 +62,7 @@ func TestHide(t *testing.T) {
 func TestNothingIsHiddenWithoutSecrets(t *testing.T) {
 	var none *secret.Store
 	require.Equal(t, "any text", none.Hide("any text"))
-	require.False(t, none.In([]byte("any text")))
+	require.False(t, none.In([]byte("any text")), "without secrets no text has one")
 	require.Equal(t, "any text", new(secret.Store).With().Hide("any text"))
 	require.Equal(t, "any <secret>", none.With("texts").Hide("any texts"))
 }

@@ -103,9 +103,9 @@ func TestPoolWithoutTargetsHasReason(t *testing.T) {
 func TestSourceWorksAfterError(t *testing.T) {
 	now := time.Now()
 	s := target.Source{LastErrorAt: now}
-	require.True(t, s.Failing())
+	require.True(t, s.Failing(), "an error and no success since: %+v", s)
 	s.LastSuccess = now.Add(time.Minute)
-	require.False(t, s.Failing())
+	require.False(t, s.Failing(), "a success since: %+v", s)
 	s.LastErrorAt = s.LastSuccess.Add(-time.Millisecond)
 	require.True(t, s.Failing(), "it answered with what was left after the error")
 }

@@ -182,7 +182,7 @@ func TestStateChanges(t *testing.T) {
 		}, stateChanges(r.h, began))
 		last := r.h.recent("a/r0").changes[4].StateReason
 		require.LessOrEqual(r.t, len(last), 520, "a reason is bounded")
-		require.True(r.t, strings.HasSuffix(last, "é…"))
+		require.True(r.t, strings.HasSuffix(last, "é…"), "%q ends with a whole letter", last)
 
 		for n := range 50 {
 			r.slot.Publish(snapshot.Snapshot{Status: target.Status{Assessment: target.Assessment{

@@ -373,7 +373,7 @@ func TestBrokenOwnMetricDoesNotAffectTargets(t *testing.T) {
 
 	require.Equal(t, http.StatusOK, w.Code)
 	require.Contains(t, samples(t, w.Body.String()), pending0)
-	require.True(t, bytes.HasSuffix(w.Body.Bytes(), []byte("\n")))
+	require.True(t, bytes.HasSuffix(w.Body.Bytes(), []byte("\n")), "the page ends with a whole line")
 }
 
 func TestSelectedFamilyMatchesWholePage(t *testing.T) {

@@ -219,7 +219,7 @@ func TestServiceDiscoveryListsReplicas(t *testing.T) {
 	instances := map[string]bool{}
 	for _, g := range groups {
 		require.Equal(t, []string{"192.0.2.1:9802"}, g.Targets)
-		require.False(t, instances[g.Labels["instance"]])
+		require.False(t, instances[g.Labels["instance"]], "%s once", g.Labels["instance"])
 		instances[g.Labels["instance"]] = true
 		page := get(h, g.Labels["__metrics_path__"]+"?target="+g.Labels["__param_target"])
 		require.Equal(t, 200, page.Code)

@@ -52,7 +52,7 @@ func TestSeriesSayWhatIsRead(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			k, ok := engine.ByName(string(tt.kind))
-			require.True(t, ok)
+			require.True(t, ok, "%s is a kind", tt.kind)
 			tt.want.Kind, tt.want.Name = tt.kind, tt.series
 			if tt.want.Values == nil {
 				tt.want.Values = map[string][]string{}

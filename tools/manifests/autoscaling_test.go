@@ -50,7 +50,7 @@ func TestAdapterServesMetricsOfHPA(t *testing.T) {
 	for _, rule := range adapter.ExternalRules {
 		series, _, _ := strings.Cut(rule.SeriesQuery, "{")
 		require.Contains(t, recorded, "record: "+series+"\n")
-		require.False(t, *rule.Resources.Namespaced)
+		require.False(t, *rule.Resources.Namespaced, "the series belongs to no namespace")
 		served[rule.Name.As] = true
 		query := strings.NewReplacer("<<.Series>>", series, "<<.LabelMatchers>>", `pool_id="a"`, "<<.GroupBy>>", "pool_id").
 			Replace(rule.MetricsQuery)

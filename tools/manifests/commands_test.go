@@ -42,7 +42,7 @@ func documented(t *testing.T, program string) (lines []string) {
 func installValues(t *testing.T) string {
 	t.Helper()
 	_, after, found := strings.Cut(string(read(t, "docs/install.md")), "```yaml\n# values.yaml")
-	require.True(t, found)
+	require.True(t, found, "docs/install.md has values")
 	_, text, _ := strings.Cut(after, "\n")
 	text, _, _ = strings.Cut(text, "```")
 	file := filepath.Join(t.TempDir(), "values.yaml")

@@ -49,7 +49,7 @@ func TestComposeFilesAreValid(t *testing.T) {
 				}
 			}
 			exporter := project.Services["exporter"]
-			require.True(t, exporter.ReadOnly)
+			require.True(t, exporter.ReadOnly, "nothing can be written in the container")
 			require.Equal(t, []string{"ALL"}, exporter.CapDrop)
 			require.Equal(t, "CMD /trtllm_exporter healthcheck", strings.Join(exporter.HealthCheck.Test, " "))
 			out, err := exec.CommandContext(t.Context(), binary(t), append(exporter.Command, "--help")...).

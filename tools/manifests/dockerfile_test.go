@@ -104,7 +104,7 @@ func TestImageUsesGoVersionOfModule(t *testing.T) {
 	stages, _, err := lintDockerfile(read(t, "deploy/docker/Dockerfile"))
 	require.NoError(t, err)
 	_, after, found := strings.Cut(string(read(t, "go.mod")), "\ngo ")
-	require.True(t, found)
+	require.True(t, found, "go.mod names a release of Go")
 	release := strings.Join(strings.SplitN(strings.Fields(after)[0], ".", 3)[:2], ".")
 	require.Contains(t, stages[0].BaseName, "golang:"+release+".")
 }

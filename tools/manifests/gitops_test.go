@@ -54,7 +54,7 @@ func TestArgoCDDeploysWholeRelease(t *testing.T) {
 
 func TestFluxDeploysWholeRelease(t *testing.T) {
 	first, second, found := bytes.Cut(read(t, "deploy/gitops/flux.yaml"), []byte("\n---\n"))
-	require.True(t, found)
+	require.True(t, found, "the file has two objects")
 	from := object(t, first, "source.toolkit.fluxcd.io/v1 OCIRepository")
 	release := object(t, second, "helm.toolkit.fluxcd.io/v2 HelmRelease")
 	require.Contains(

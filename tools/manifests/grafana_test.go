@@ -56,14 +56,14 @@ func TestOpenShiftAssignsUser(t *testing.T) {
 			require.NoError(t, err)
 			requireConfined(t, pod)
 			require.Nil(t, exporter(pod).SecurityContext.RunAsUser)
-			require.True(t, *exporter(pod).SecurityContext.RunAsNonRoot)
+			require.True(t, *exporter(pod).SecurityContext.RunAsNonRoot, "the container does not run as root")
 		}
 		for _, d := range all[*appsv1.Deployment](o) {
 			pod := &d.Spec.Template
 			requireConfined(t, pod)
 			require.Nil(t, pod.Spec.SecurityContext.RunAsUser)
 			require.Nil(t, pod.Spec.SecurityContext.RunAsGroup)
-			require.True(t, *pod.Spec.SecurityContext.RunAsNonRoot)
+			require.True(t, *pod.Spec.SecurityContext.RunAsNonRoot, "the pod does not run as root")
 		}
 	}
 }

@@ -202,7 +202,7 @@ func TestKubernetesDiscoveryHasLeastRights(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := decoded(t, manifest)
 			pod := one[*appsv1.Deployment](t, o).Spec.Template.Spec
-			require.True(t, *pod.AutomountServiceAccountToken)
+			require.True(t, *pod.AutomountServiceAccountToken, "discovery needs the token")
 			role, binding := one[*rbacv1.Role](t, o), one[*rbacv1.RoleBinding](t, o)
 			require.Equal(t, role.Name, binding.RoleRef.Name)
 			require.Equal(t, pod.ServiceAccountName, binding.Subjects[0].Name)
@@ -219,5 +219,6 @@ func TestKubernetesDiscoveryHasLeastRights(t *testing.T) {
 	}
 	o := decoded(t, kustomized(t, "deploy/kubernetes/overlays/central"))
 	require.Empty(t, all[*rbacv1.Role](o))
-	require.False(t, *one[*appsv1.Deployment](t, o).Spec.Template.Spec.AutomountServiceAccountToken)
+	pod := one[*appsv1.Deployment](t, o).Spec.Template.Spec
+	require.False(t, *pod.AutomountServiceAccountToken, "without discovery there is no token")
 }

@@ -141,7 +141,7 @@ func requireHardened(t *testing.T, pod *corev1.PodTemplateSpec) {
 			SeccompProfile: p.SeccompProfile,
 		}
 	}
-	require.True(t, *effective.RunAsNonRoot)
+	require.True(t, *effective.RunAsNonRoot, "the container does not run as root")
 	require.EqualValues(t, 65532, *effective.RunAsUser)
 	require.Equal(t, corev1.SeccompProfileTypeRuntimeDefault, effective.SeccompProfile.Type)
 }
@@ -153,16 +153,16 @@ func requireConfined(t *testing.T, pod *corev1.PodTemplateSpec) {
 	require.NotNil(t, c)
 	security := c.SecurityContext
 	require.NotNil(t, security)
-	require.True(t, *security.ReadOnlyRootFilesystem)
-	require.False(t, *security.AllowPrivilegeEscalation)
+	require.True(t, *security.ReadOnlyRootFilesystem, "nothing can be written in the container")
+	require.False(t, *security.AllowPrivilegeEscalation, "no more rights than at its start")
 	require.Equal(t, []corev1.Capability{"ALL"}, security.Capabilities.Drop)
 	require.Empty(t, security.Capabilities.Add)
 
 	require.NotContains(t, c.Image, ":latest")
 	require.NotNil(t, c.LivenessProbe)
 	require.Equal(t, "/-/healthy", c.LivenessProbe.HTTPGet.Path)
-	require.False(t, c.Resources.Limits.Memory().IsZero())
-	require.False(t, c.Resources.Requests.Cpu().IsZero())
+	require.False(t, c.Resources.Limits.Memory().IsZero(), "the container has a limit of memory")
+	require.False(t, c.Resources.Requests.Cpu().IsZero(), "the container requests a processor")
 	require.True(t, c.Resources.Limits.Cpu().IsZero(), "a CPU limit makes scrapes late")
 }
 
@@ -199,7 +199,7 @@ func requireReachable(t *testing.T, o objects) {
 		if len(all[*corev1.Service](o)) > 0 {
 			require.Equal(t, 1, selected, "ServiceMonitor %s scrapes each pod once", m.Name)
 		}
-		require.True(t, m.Spec.Endpoints[0].HonorLabels)
+		require.True(t, m.Spec.Endpoints[0].HonorLabels, "labels of the targets stay")
 	}
 }
 

@@ -181,7 +181,7 @@ func TestBalancerOverGRPC(t *testing.T) {
 			during(t, 12*time.Second, "all servers are in", e.allIn(t, true))
 			p.replicas[1].Stop()
 			t.Logf("%s over gRPC: out after %.1f s", c.file, e.waitFor(t, 1, true, 35*time.Second).Seconds())
-			require.False(t, e.servers(t)[0].out)
+			require.False(t, e.servers(t)[0].out, "the other replica stays")
 			p.replicas[1].Restart(0)
 			t.Logf("%s over gRPC: in after %.1f s", c.file, e.waitFor(t, 1, false, 35*time.Second).Seconds())
 		})

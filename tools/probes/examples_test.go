@@ -41,7 +41,7 @@ func examples(t *testing.T) []example {
 func documented(t *testing.T) *corev1.Container {
 	t.Helper()
 	_, section, found := strings.Cut(read(t, "docs", "probes.md"), "\n## Kubernetes\n")
-	require.True(t, found)
+	require.True(t, found, "docs/probes.md has a section about Kubernetes")
 	_, block, _ := strings.Cut(section, "```yaml\n")
 	block, _, _ = strings.Cut(block, "```")
 	var spec struct {

@@ -169,7 +169,7 @@ func TestKubeletKeepsServer(t *testing.T) {
 
 			for _, a := range all {
 				passes, _ := a.state()
-				require.True(t, passes)
+				require.True(t, passes, "the probe of the replica passes")
 				if !c.missed {
 					a.requireNoFailure(t)
 				}

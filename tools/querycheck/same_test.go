@@ -100,7 +100,7 @@ func (r *recorded) store(t *testing.T, db *tsdb.DB) {
 	replica, err := simulate.NewReplica(r.spec)
 	require.NoError(t, err)
 	e, ok := engine.ByName(string(r.kind))
-	require.True(t, ok)
+	require.True(t, ok, "%s is a kind", r.kind)
 	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(e)})
 	r.deriver = derive.NewDeriver(derive.Options{Window: time.Minute, Interval: pageEvery, Engine: e})
 	var read *engine.Page

@@ -27,7 +27,7 @@ func TestClusterGrantsLeastRights(t *testing.T) {
 				Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: c.namespace},
 			}, metav1.CreateOptions{})
 		require.NoError(t, err)
-		require.False(t, review.Status.Incomplete)
+		require.False(t, review.Status.Incomplete, "the review is complete: %s", review.Status.EvaluationError)
 		var all []string
 		for _, r := range review.Status.ResourceRules {
 			for _, resource := range r.Resources {

@@ -70,7 +70,7 @@ func starts(s *tritonServer, flags ...string) []step {
 			name: "a server that loads its models, with both ports closed, is unknown",
 			does: acts{launch(s.server, flags...), func(l *life) {
 				require.Zero(l.t, s.status(l.t, "/v2/health/ready"))
-				require.False(l.t, s.showsPage(l.t))
+				require.False(l.t, s.showsPage(l.t), "there is no page before the server is up")
 			}},
 			says: is("unknown", avoid, "nothing listens, and this exporter has never seen it up; "+
 				"servers open their ports when their models are loaded"),

@@ -17,7 +17,7 @@ func FuzzConfig(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		text, err := kserve.DecodeConfig(raw)
 		if err == nil {
-			require.True(t, json.Valid(text))
+			require.True(t, json.Valid(text), "valid JSON: %q", text)
 		}
 	})
 }

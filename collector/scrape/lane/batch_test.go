@@ -84,16 +84,16 @@ func TestAnswerShowsWhetherItsConnectionWasKept(t *testing.T) {
 	kept := func() bool {
 		b := Batch{Timeout: time.Minute}
 		var got Answer
-		require.True(t, b.Add(l, func(a Answer, _ bool) { got = a }))
+		require.True(t, b.Add(l, func(a Answer, _ bool) { got = a }), "the batch takes the lane")
 		b.Run()
 		return got.Kept
 	}
 	require.False(t, kept(), "the first one")
-	require.True(t, kept())
-	require.True(t, kept())
+	require.True(t, kept(), "the second one over the same connection")
+	require.True(t, kept(), "the third one over the same connection")
 	l.CloseIdle()
-	require.False(t, kept())
-	require.True(t, kept())
+	require.False(t, kept(), "the idle connection was closed")
+	require.True(t, kept(), "the next one over the new connection")
 }
 
 // A batch allocates nothing after its first run, for any number of requests.

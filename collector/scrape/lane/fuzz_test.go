@@ -91,7 +91,7 @@ func FuzzLane(f *testing.F) {
 		require.True(t, b.Add(l, func(a Answer, ok bool) {
 			got, accepted = a, ok
 			got.Body = append([]byte(nil), a.Body...)
-		}))
+		}), "the batch takes the lane")
 		cut = max(0, min(cut, len(text)))
 		peer := fds[1]
 		say := func(part string) {
