@@ -100,7 +100,9 @@ func (e *Evidence) reason(state State, w Witnesses, r *Ruling) string {
 	text := api.Detail
 	switch state {
 	case Ready, CanaryFailing:
-		if api.API != engine.APIReady && api.Detail == "" {
+		if api.API != engine.APIReady && e.Mismatch != "" {
+			text = "the page answers" // What is known of its API was asked as that of the wrong kind.
+		} else if api.API != engine.APIReady && api.Detail == "" {
 			text = "the page answers; its API was not asked"
 		} else if api.API != engine.APIReady {
 			text = "the page answers; all that is known of its API: " + api.Detail

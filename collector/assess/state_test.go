@@ -620,6 +620,15 @@ func TestSeverity(t *testing.T) {
 			assess.Look, "", "the page looks like that of nim, engine says dynamo; the API answers 200",
 		},
 		{
+			"one with another's page, whose API was asked like that of the wrong kind",
+			changed(serving(), func(e *assess.Evidence) {
+				e.Mismatch, e.API = "the page looks like that of triton, engine says vllm", assess.API{
+					Health: engine.Health{API: engine.APIUnknown, Detail: "what answers is of another kind; set api_port"},
+				}
+			}),
+			assess.Look, "", "the page looks like that of triton, engine says vllm; the page answers",
+		},
+		{
 			"of two things the worse counts",
 			changed(serving(), func(e *assess.Evidence) {
 				e.Unmet, e.Canary = "a", assess.Canary{Failed: "b", Twice: true}

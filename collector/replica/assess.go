@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"strconv"
@@ -244,5 +245,5 @@ func (r *Replica) logChanges(previous *target.Status) {
 	if s := &r.status; len(s.LeftOut) > 0 && len(previous.LeftOut) == 0 {
 		r.log.Warn("Series are left off the page", "what", strings.Join(s.LeftOut, "; "))
 	}
-	assess.Announce(r.log, previous, &r.status, target.Scrub(r.server.URL), r.server.Engine.Name)
+	assess.Announce(r.log, previous, &r.status, target.Scrub(cmp.Or(r.server.URL, r.target.MetricsURL)), r.server.Engine.Name)
 }

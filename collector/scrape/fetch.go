@@ -238,7 +238,8 @@ func (f *Fetcher) explain(ctx context.Context, body []byte, scrapeErr error) err
 		if !ok {
 			failure = &Error{Reason: ReasonProtocol, Err: scrapeErr}
 		}
-		scrapeErr = advise(failure.Reason, failure.Class, failure.Err, hint)
+		// What the server answered may be long, and says less.
+		scrapeErr = &Error{Reason: failure.Reason, Class: failure.Class, Err: fmt.Errorf("%s; %w", hint, failure.Err)}
 	}
 	if scrapeErr != nil {
 		f.Server.URL = ""

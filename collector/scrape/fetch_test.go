@@ -109,7 +109,7 @@ func TestFailuresOfUnrecognizedServers(t *testing.T) {
 			"what the page failed with and the port of an API",
 			map[string]string{"/v2": tritonAPI},
 			nil,
-			ReasonHTTPStatus, "http_status (404): 404; ",
+			ReasonHTTPStatus, "sets another; 404",
 		},
 		{
 			"the port of an API with a page",

@@ -106,7 +106,8 @@ func (s *scope) redirectFailure(resp *http.Response) *Error {
 	}
 	return failf(
 		ReasonRedirect, strconv.Itoa(resp.StatusCode),
-		"the server redirects to %s; set the target to that address, or follow_redirects: true for the same host",
+		"the server redirects to %s; give credentials if it wants a login, else set the target to that address, or "+
+			"follow_redirects: true for the same host",
 		destination,
 	)
 }

@@ -36,7 +36,7 @@ func TestRedirectIsNotFollowedByDefault(t *testing.T) {
 	_, err := scrapeWithin(t, newClient(t), server.url, ample) // T19.
 	requireFailure(
 		t, err, scrape.ReasonRedirect, "302",
-		"the server redirects to "+other.url+"; set the target to that address, or follow_redirects: true",
+		"the server redirects to "+other.url+"; give credentials if it wants a login, else set the target to that address, or follow_redirects: true",
 	)
 	require.NotContains(t, err.Error(), "hunter2")
 	require.Empty(t, other.requests())

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"io"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -40,7 +41,10 @@ func statusAdvice(code int) string {
 	return "a page has status 200; check metrics_path and port"
 }
 
-// quoteBody quotes the start of a body without the secrets of the request.
+// titleOf matches the title of an HTML page, which says more than the markup that the page begins with.
+var titleOf = regexp.MustCompile(`(?i)<title>\s*([^<]{1,100}?)\s*</title>`)
+
+// quoteBody quotes the start of a body, or its title, without the secrets of the request.
 func quoteBody(s *scope, resp *http.Response) string {
 	if encodingOf(resp) != "" {
 		return "(compressed)"
@@ -48,6 +52,9 @@ func quoteBody(s *scope, resp *http.Response) string {
 	var buf [maxInspected]byte
 	n, _ := io.ReadFull(resp.Body, buf[:])  // The status is the failure; any part of the body will do.
 	text := s.store().Hide(string(buf[:n])) // Before it is cut.
+	if title := titleOf.FindStringSubmatch(text); title != nil {
+		return "titled " + strconv.Quote(title[1])
+	}
 	if n == len(buf) && len(text) <= maxQuoted {
 		text = text[:strings.LastIndex(text, secret.Mark)+len(secret.Mark)] // What follows may be the start of one.
 	}

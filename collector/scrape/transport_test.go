@@ -72,6 +72,11 @@ func TestTransportFaultReasons(t *testing.T) {
 			"status 401", once(answer("401 Unauthorized", "", "")), scrape.ReasonHTTPStatus, "401",
 			"check basic_auth, authorization or oauth2",
 		},
+		{
+			"status 404 of a web server, whose advice is not behind its markup",
+			once(answer("404 Not Found", "", "<html>\r\n<head><title>404 Not Found</title></head>\r\n<body>nginx")),
+			scrape.ReasonHTTPStatus, "404", `body titled "404 Not Found"; check metrics_path`,
+		},
 		{"status 404", once(answer("404 Not Found", "", "no")), scrape.ReasonHTTPStatus, "404", "check metrics_path"},
 		{
 			"status 503 compressed",
