@@ -202,8 +202,5 @@ func meant(err error) string {
 	if unknown, ok := errors.AsType[*exposition.UnknownGroupError](err); ok {
 		word, known = unknown.Name, exposition.EveryGroup().Names()
 	}
-	if near := Nearest(word, known); near != "" {
-		return fmt.Sprintf("; did you mean %q?", near)
-	}
-	return ""
+	return nearestHint(word, known)
 }

@@ -19,7 +19,7 @@ basic_auth: { username: a, password: secret-password }
 	{
 		name: "authorization from a file that is not there",
 		text: "authorization: { credentials_file: nowhere }",
-		want: "line 5: pools[0].authorization.credentials_file: stat nowhere: no such file or directory; " +
+		want: "line 5: pools[0].authorization.credentials_file: nowhere: no such file or directory; " +
 			"correct the name or create the file",
 	},
 	{
@@ -38,7 +38,7 @@ basic_auth: { username: a, password: secret-password }
 	{
 		name: "a password from a file that is not there",
 		text: "basic_auth: { username: a, password_file: nowhere }",
-		want: "line 5: pools[0].basic_auth.password_file: stat nowhere: no such file or directory; " +
+		want: "line 5: pools[0].basic_auth.password_file: nowhere: no such file or directory; " +
 			"correct the name or create the file",
 	},
 	{
@@ -75,7 +75,7 @@ oauth2:
 	{
 		name: "a header from a file that is not there",
 		text: "http_headers: { X-Key: { files: [nowhere] } }",
-		want: "line 5: pools[0].http_headers.X-Key.files[0]: stat nowhere: no such file or directory; " +
+		want: "line 5: pools[0].http_headers.X-Key.files[0]: nowhere: no such file or directory; " +
 			"correct the name or create the file",
 	},
 	{
@@ -86,7 +86,7 @@ oauth2:
 	{
 		name: "certificates from a file that is not there",
 		text: "tls_config: { ca_file: nowhere.pem }",
-		want: "line 5: pools[0].tls_config.ca_file: stat nowhere.pem: no such file or directory; " +
+		want: "line 5: pools[0].tls_config.ca_file: nowhere.pem: no such file or directory; " +
 			"correct the name or create the file",
 	},
 	{

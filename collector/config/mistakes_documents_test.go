@@ -226,6 +226,15 @@ scrape_configs:
 		want: `line 1: unknown key "scrape_configs" in the document; use pools`,
 	},
 	{
+		name: "a pool with a name",
+		text: `
+pools:
+  - name: llama
+    static_configs: [ { targets: ["a:8002"] } ]
+`,
+		want: `line 2: unknown key "name" in pools[0]; use pool_id`,
+	},
+	{
 		name: "no pools",
 		text: "global: { window: 1m }",
 		want: "pools: no pool is given, so nothing would be scraped; add one with pool_id and static_configs",

@@ -119,6 +119,16 @@ engine: triton
 		want: `line 5: pools[0].engine: "no-such-kind" is unknown; use ` + strings.Join(config.Engines(nil), ", ") + ", or declare it in kinds_file",
 	},
 	{
+		name: "engine is misspelled",
+		text: "engine: tritn",
+		want: `line 5: pools[0].engine: "tritn" is unknown; did you mean "triton"?`,
+	},
+	{
+		name: "engine in the case of its brand",
+		text: "engine: vLLM",
+		want: `line 5: pools[0].engine: "vLLM" is unknown; did you mean "vllm"?`,
+	},
+	{
 		name: "engine_dir ends with a space",
 		text: `engine_dir: "/models/engine "`,
 		want: `line 5: pools[0].engine_dir: "/models/engine " has control characters, or spaces at its start or end; ` +
@@ -171,9 +181,15 @@ engine: triton
 		want: "line 5: pools[0].start_budget: must be longer than 0; the default is 20m",
 	},
 	{
-		name: "a cost of nothing in no currency",
+		name: "a cost without a price and a currency",
+		text: "cost: {}",
+		want: "line 5: pools[0].cost.replica_hour: must be above 0; write what a replica costs for an hour, like 12.5\n" +
+			"line 5: pools[0].cost.currency: is required; write three capital letters, like EUR",
+	},
+	{
+		name: "a cost of nothing in a currency that is none",
 		text: "cost: { replica_hour: 0, currency: euro }",
-		want: "line 5: pools[0].cost.replica_hour: 0 is not a price; write what a replica costs for an hour, like 12.5\n" +
+		want: "line 5: pools[0].cost.replica_hour: must be above 0; write what a replica costs for an hour, like 12.5\n" +
 			`line 5: pools[0].cost.currency: "euro" is not a currency; write three capital letters, like EUR`,
 	},
 	{

@@ -45,7 +45,7 @@ pools: []
 		want: `
 line 3: unknown key "engin" in pools[0]; did you mean "engine"?
 line 4: pools[0].metrics_path: "metrics" does not start with a slash; write /metrics
-line 5: pools[0].tls_config.ca_file: stat nowhere.pem: no such file or directory; correct the name or create the file
+line 5: pools[0].tls_config.ca_file: nowhere.pem: no such file or directory; correct the name or create the file
 line 7: a second document starts here; put everything into one and remove the line ---
 `,
 	},

@@ -215,7 +215,7 @@ func TestKeyFilesAreReadAtLoad(t *testing.T) {
 		require.ErrorContains(
 			t,
 			parsePool(text(dir+"/none")),
-			"pools[0]."+key.path+": stat "+dir+"/none: no such file or directory; correct the name or create the file",
+			"pools[0]."+key.path+": "+dir+"/none: no such file or directory; correct the name or create the file",
 		)
 	}
 	require.NoError(t, parsePool("model_ids: { files: [ "+dir+"/none ] }"), "files are keys of some blocks only")

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -14,12 +15,9 @@ import (
 // Validate returns all errors of the pool, each beginning with its key.
 func (c *Pool) Validate() error {
 	errs := keyErrors{checkName("pool_id", c.PoolID)}
-	errs.addIf(
-		!slices.Contains(Engines(c.Kinds), c.Engine),
-		"engine: %q is unknown; use %s, or declare it in kinds_file",
-		c.Engine,
-		strings.Join(Engines(c.Kinds), ", "),
-	)
+	kinds := Engines(c.Kinds)
+	errs.addIf(!slices.Contains(kinds, c.Engine), "engine: %q is unknown%s", c.Engine,
+		cmp.Or(nearestHint(c.Engine, kinds), "; use "+strings.Join(kinds, ", ")+", or declare it in kinds_file"))
 	errs.addIf(c.ScrapeInterval < 0, "scrape_interval: must be longer than 0; leave it out to use the global one")
 	errs.addIf(c.ScrapeTimeout < 0, "scrape_timeout: must be longer than 0; leave it out to use the global one")
 	errs.addIf(c.ScrapeTimeout > c.ScrapeInterval && c.ScrapeInterval > 0,

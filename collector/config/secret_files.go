@@ -69,7 +69,8 @@ func checkFile(path, key, name string) error {
 	info, err := os.Stat(name)
 	switch {
 	case err != nil:
-		return fmt.Errorf("%s: %w; correct the name or create the file", path, err)
+		err = errors.Unwrap(err) // Without the name of the system call.
+		return fmt.Errorf("%s: %s: %w; correct the name or create the file", path, name, err)
 	case info.IsDir():
 		return fmt.Errorf("%s: %s is a folder; name a file", path, name)
 	case info.Size() > maxSecretFile:

@@ -27,13 +27,21 @@ var renamed = map[string]string{
 	"ec2_sd_configs":           "file_sd_configs, http_sd_configs or dns_sd_configs",
 }
 
+// keyInstead returns the key of ours for one of Prometheus, empty if there is none. A pool is often given a name.
+func keyInstead(key string, keys *keySet) string {
+	if key == "name" && slices.Contains(keys.order, "pool_id") {
+		return "pool_id"
+	}
+	return renamed[key]
+}
+
 // hint returns what to write instead of an unknown key.
 func (c *checker) hint(key, path string, keys *keySet) string {
-	if other := renamed[key]; other != "" {
+	if other := keyInstead(key, keys); other != "" {
 		return "; use " + other
 	}
-	if near := Nearest(key, keys.order); near != "" {
-		return fmt.Sprintf("; did you mean %q?", near)
+	if near := nearestHint(key, keys.order); near != "" {
+		return near
 	}
 	parents := blocksWith(key, c.root) // The one closest to the root is the most likely.
 	if len(parents) > 0 && parents[0] != path {
@@ -48,6 +56,14 @@ func (c *checker) hint(key, path string, keys *keySet) string {
 	return "; known keys: " + knownKeys(keys)
 }
 
+// nearestHint asks for the candidate that word is most likely a typo of; it is empty if there is none.
+func nearestHint(word string, candidates []string) string {
+	if near := Nearest(word, candidates); near != "" {
+		return fmt.Sprintf("; did you mean %q?", near)
+	}
+	return ""
+}
+
 // Blocks returns the paths of the blocks that may have a key, the closest to the root first.
 func Blocks(key string) []string { return blocksWith(key, reflect.TypeFor[File]()) }
 
@@ -59,7 +75,7 @@ func blocksWith(key string, document reflect.Type) []string {
 
 // meantBy returns the keys that may be meant by an unknown one.
 func meantBy(key string, keys *keySet) []string {
-	if other := renamed[key]; other != "" {
+	if other := keyInstead(key, keys); other != "" {
 		return strings.FieldsFunc(strings.ReplaceAll(other, " or ", " "), func(r rune) bool { return r == ' ' || r == ',' })
 	}
 	if near := Nearest(key, keys.order); near != "" {
