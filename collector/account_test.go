@@ -339,6 +339,7 @@ func TestAccountsNameServersThatEnd(t *testing.T) {
 		require.Equal(t, map[account.Cause]string{account.NoPage: "p/r0"}, causesOf(a))
 		require.Nil(t, a.Sum.RequestSpeed)
 		require.NotEmpty(t, a.Sum.Requests, "what was counted before")
+		require.True(t, a.Sum.AtLeast, "what it counted after its last page nobody knows")
 	})
 }
 

@@ -7,9 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
-	"os/signal"
 	"slices"
 	"strings"
 	"sync"
@@ -62,31 +62,13 @@ func declareRecord(app *kingpin.Application, out *output) (string, func() error)
 		if err := f.check(); err != nil {
 			return exitError{err, exitUsage}
 		}
+		if err := f.checkCommand(); err != nil {
+			return err
+		}
 		ctx, stop := withSignals()
 		defer stop()
 		return f.run(ctx, out)
 	}
-}
-
-// signaled is the cause of a context that a signal ended.
-type signaled struct{ os.Signal }
-
-func (s signaled) Error() string { return s.String() }
-
-// withSignals returns a context that the first SIGINT or SIGTERM ends; a second one kills the process.
-func withSignals() (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	go func() {
-		select {
-		case s := <-signals:
-			cancel(signaled{s})
-		case <-ctx.Done():
-		}
-		signal.Stop(signals)
-	}()
-	return ctx, func() { cancel(nil) }
 }
 
 func (f *recordFlags) check() error {
@@ -105,12 +87,33 @@ func (f *recordFlags) check() error {
 	case f.interval < 100*time.Millisecond || f.interval > 30*time.Second:
 		return fmt.Errorf("--interval: %s is out of range; use 100ms to 30s", f.interval)
 	}
-	if len(f.command) > 0 {
-		if _, err := exec.LookPath(f.command[0]); err != nil {
-			return fmt.Errorf("the command cannot be run: %w", err)
-		}
-	}
 	return f.access.checkBeside(f.file, f.poolID, f.kindsFiles)
+}
+
+// Exit codes of a command that cannot be run, as those of a shell.
+const (
+	exitNotRun   = 126
+	exitNotFound = 127
+)
+
+// checkCommand finds out early that there is no such command.
+func (f *recordFlags) checkCommand() error {
+	if len(f.command) == 0 {
+		return nil
+	}
+	_, err := exec.LookPath(f.command[0])
+	return notRun(err)
+}
+
+// notRun explains why a command cannot be run.
+func notRun(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
+		return exitError{fmt.Errorf("the command cannot be run: %w", err), exitNotFound}
+	}
+	return exitError{fmt.Errorf("the command cannot be run: %w", err), exitNotRun}
 }
 
 // load returns the configuration of the servers. Nothing is sent to their models: no request of the
@@ -174,13 +177,18 @@ func (f *recordFlags) run(ctx context.Context, out *output) error {
 		Skip:     f.skip,
 		Trim:     len(f.command) > 0,
 	})
-	r := recording{recordFlags: f, out: out, collector: c, reader: account.NewReader(store, recorder)}
+	r := recording{
+		recordFlags: f,
+		out:         out,
+		collector:   c,
+		recorder:    recorder,
+		reader:      account.NewReader(store, recorder),
+	}
 	if err := r.begin(ctx); err != nil {
 		return err
 	}
 	ended := r.stretch(ctx)
-	r.end(ctx)
-	return cmp.Or(f.print(out.stdout, recorder.Account()), ended)
+	return cmp.Or(f.print(out.stdout, r.end(ctx)), ended)
 }
 
 func (f *recordFlags) print(w io.Writer, a *account.Account) error {
@@ -200,13 +208,14 @@ type recording struct {
 
 	out       *output
 	collector *collector.Collector
+	recorder  *account.Recorder
 	reader    *account.Reader
 }
 
 // startTimeout is how long a recording waits for servers without a page: it begins without them.
 const startTimeout = 5 * time.Second
 
-// begin waits until every server has a page.
+// begin waits until every server has a page, of which the latest is the first that counts.
 func (r *recording) begin(ctx context.Context) error {
 	var pages int
 	var without []string
@@ -214,6 +223,7 @@ func (r *recording) begin(ctx context.Context) error {
 		pages, without = r.reader.Answered()
 		return r.collector.Ready() && pages > 0 && len(without) == 0
 	})
+	r.reader.Read()
 	switch {
 	case ctx.Err() != nil:
 		return fmt.Errorf("%w before every server had a page: nothing is recorded", context.Cause(ctx))
@@ -232,7 +242,10 @@ func (r *recording) begin(ctx context.Context) error {
 // stretch waits until the command or the time ends. It returns the command's error.
 func (r *recording) stretch(ctx context.Context) error {
 	if len(r.command) == 0 {
-		r.until(ctx, cmp.Or(r.length, 1<<62), func() bool { return false })
+		r.until(ctx, cmp.Or(r.length, 1<<62), func() bool {
+			r.reader.Read()
+			return false
+		})
 		return nil
 	}
 	// It gets the signals that end ctx, and ends itself.
@@ -242,12 +255,13 @@ func (r *recording) stretch(ctx context.Context) error {
 		cmd.Stdout = r.out.stderr
 	}
 	if err := cmd.Start(); err != nil {
-		return exitError{fmt.Errorf("the command cannot be run: %w", err), exitUsage}
+		return notRun(err)
 	}
 	done := make(chan error, 1)
 	go func() { done <- cmd.Wait() }()
 	var err error
 	ended := func() bool {
+		r.reader.Read()
 		select {
 		case err = <-done:
 			return true
@@ -288,31 +302,40 @@ func codeOf(name string, err error) error {
 // settling is how many more pages are read until one shows no work: servers count a request late.
 const settling = 5
 
-// end reads the pages after the end.
-func (r *recording) end(ctx context.Context) {
-	rounds := settling
-	if len(r.command) == 0 || ctx.Err() != nil {
-		rounds = 1
-	}
+// end reads the pages after the end, and returns the account. Servers that work on have other clients: the
+// account then ends with the first of these pages.
+func (r *recording) end(ctx context.Context) *account.Account {
+	once := len(r.command) == 0 || ctx.Err() != nil
 	ctx = context.WithoutCancel(ctx)
-	for range rounds {
-		since, idle := time.Now(), false
-		r.until(ctx, 3*r.interval+time.Second, func() (all bool) {
-			all, idle = r.reader.ReadSince(since)
-			return all
-		})
-		if idle {
-			return
+	idle := r.round(ctx)
+	first := r.recorder.Account()
+	if once || idle {
+		return first
+	}
+	for range settling - 1 {
+		if r.round(ctx) {
+			return r.recorder.Account()
 		}
 	}
+	return first
 }
 
-// until reads pages until done returns true, or the time or ctx ends.
+// round waits for another page of each server, and reports whether none shows work.
+func (r *recording) round(ctx context.Context) (idle bool) {
+	since := time.Now()
+	r.until(ctx, 3*r.interval+time.Second, func() (all bool) {
+		r.reader.Read()
+		all, idle = r.reader.ReadSince(since)
+		return all
+	})
+	return idle
+}
+
+// until asks done again and again until it returns true, or the time or ctx ends.
 func (r *recording) until(ctx context.Context, limit time.Duration, done func() bool) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	for {
-		r.reader.Read()
 		if done() || !wait(ctx, max(r.interval/10, 10*time.Millisecond)) {
 			return
 		}

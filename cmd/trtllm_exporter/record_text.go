@@ -45,6 +45,8 @@ func accountText(a *account.Account, width int) string {
 // length returns how long the stretch was.
 func length(a *account.Account) string {
 	switch {
+	case a.Seconds == 0 && a.Skipped > 0:
+		return "no page shows work after the " + duration(a.Skipped) + " that --skip leaves out"
 	case a.Seconds == 0:
 		return "no page shows work"
 	case a.Idle > 0:
@@ -157,6 +159,14 @@ func nameOf(figure string) string {
 		return "requests in the server"
 	case "queue_seconds":
 		return "time in the queue"
+	case "kv_cache_ratio":
+		return "KV cache"
+	case "reuse_ratio":
+		return "prompt reuse"
+	case "energy_joules":
+		return "energy"
+	case "energy_joules_per_token":
+		return "energy a token"
 	case "steady":
 		return "answer whether the queue grows"
 	}

@@ -263,13 +263,46 @@ func checked(check func() error, work func(context.Context) error) func() error 
 	}
 }
 
-// untilSignal cancels the context of work at the first SIGINT or SIGTERM; a second one kills the
+// untilSignal cancels the context of work at the first SIGINT or SIGTERM; a later one kills the
 // process.
 func untilSignal(work func(context.Context) error) error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := withSignals()
 	defer stop()
-	context.AfterFunc(ctx, stop)
 	return bounded(ctx, work)
+}
+
+// signaled is the cause of a context that a signal ended.
+type signaled struct{ os.Signal }
+
+func (s signaled) Error() string { return s.String() }
+
+// sameSignal is how long signals after the first one are the same one: timeout, make and others send it to the
+// process and to its group.
+const sameSignal = 500 * time.Millisecond
+
+// withSignals returns a context that the first SIGINT or SIGTERM ends; a later one kills the process.
+func withSignals() (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	ended := make(chan struct{})
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		defer signal.Stop(signals)
+		select {
+		case s := <-signals:
+			cancel(signaled{s})
+		case <-ended:
+			return
+		}
+		select {
+		case <-time.After(sameSignal):
+		case <-ended:
+		}
+	}()
+	return ctx, func() {
+		cancel(nil)
+		close(ended)
+	}
 }
 
 // stopTimeout is a second longer than the web server waits for running requests.

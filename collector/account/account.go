@@ -12,6 +12,8 @@ type Account struct {
 	From    time.Time `json:"from,omitzero"`
 	To      time.Time `json:"to,omitzero"`
 	Seconds float64   `json:"seconds"`
+	// Skipped is how many seconds before From were left out.
+	Skipped float64 `json:"skipped_seconds,omitempty"`
 	// Idle is how many of the seconds may be without requests at both ends together, as the first page is
 	// the last one before they came.
 	Idle float64 `json:"idle_seconds_at_most,omitempty"`
@@ -116,6 +118,9 @@ type Interruption struct {
 	From      time.Time `json:"from"`
 	To        time.Time `json:"to"`
 	Reason    string    `json:"reason"`
+
+	// final is true if nothing was read of the replica any more: what it counted since is lost.
+	final bool
 }
 
 // Cause is what interrupted an account.

@@ -221,7 +221,7 @@ func (b *builder) steady(waiting []track) {
 		f.Absent[figureSteady] = f.Absent[figureQueue]
 		return
 	case len(waiting[0].times) < fewestSeen:
-		f.Absent[figureSteady] = fmt.Sprintf("%d pages are too few to see whether the queue grows", len(waiting[0].times))
+		f.Absent[figureSteady] = fmt.Sprintf("too few pages to tell: %d", len(waiting[0].times))
 		return
 	}
 	sum := added(waiting)

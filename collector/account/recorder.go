@@ -64,7 +64,7 @@ func (r *Recorder) tolerance() time.Duration { return max(lateAfter*r.opts.Inter
 // Account returns the account so far.
 func (r *Recorder) Account() *Account {
 	all := r.sorted()
-	a := &Account{Replicas: []Replica{}, Models: []Model{}}
+	a := &Account{Skipped: r.opts.Skip.Seconds(), Replicas: []Replica{}, Models: []Model{}}
 	from, to := r.stretch(all)
 	a.From, a.To, a.Seconds = from, to, to.Sub(from).Seconds()
 	if r.opts.Trim {
@@ -123,11 +123,13 @@ func (r *Recorder) interruptions(l *ledger, from, to time.Time) (all []Interrupt
 	found := slices.Clone(l.ended)
 	for _, cause := range slices.Sorted(maps.Keys(l.open)) {
 		i := *l.open[cause]
-		i.To = later(i.To, l.tried)
+		i.To, i.final = later(i.To, l.tried), cause == NoPage
 		found = append(found, i)
 	}
 	if silent := later(l.tried, l.last); l.open[NoPage] == nil && !silent.IsZero() && to.Sub(silent) > r.tolerance() {
-		found = append(found, *l.interruption(NoPage, silent, to, "it was read no more: it is no target any more"))
+		gone := l.interruption(NoPage, silent, to, "it was read no more: it is no target any more")
+		gone.final = true
+		found = append(found, *gone)
 	}
 	if !l.base.IsZero() && l.base.Sub(from) > r.tolerance() {
 		found = append(found, *l.interruption(NoPage, from, l.base, "it had no page before, or was no target"))
