@@ -14,7 +14,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/dashboards"
 )
 
-// lean is the setting with which a replica has no more series than if Prometheus scraped its page.
+// lean is the setting with which a replica has no more series than its own page.
 const lean = "exposition: { raw: false, normalised: [core] }"
 
 // seriesCount counts the series of a replica: on its own page, on /metrics, and there with the setting lean, 0 if

@@ -108,7 +108,7 @@ var (
 		"last scrape; -1 if it exceeded the limit.").detail()
 	MetricTargetScrapes        = counter("target_scrapes_total", "Scrapes of the target.")
 	MetricTargetScrapesSkipped = counter("target_scrapes_skipped_total", "Scrapes skipped because the previous "+
-		"one was still running.")
+		"one was still running.").detail()
 	MetricTargetLastSuccess = gauge("target_last_success_timestamp_seconds", "Timestamp of the end of the "+
 		"last successful scrape of the target.")
 	MetricTargetLabelCollisions = counter("target_label_collisions_total", "Labels of the target's series that "+

@@ -36,7 +36,8 @@ const (
 )
 
 // FollowedStates returns the states of a family that always have a series, because rules ask how long something was
-// in them, or count it. Of the others only the current one has a series, as the rest would say nothing more.
+// in them, or count it; canary_failing only if the pool has a canary. Of the others only the current one has a series,
+// as the rest would say nothing more.
 func FollowedStates(family string) []string {
 	switch family {
 	case stateFamily:

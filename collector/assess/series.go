@@ -36,6 +36,8 @@ type Situation struct {
 	Findings *Findings
 	Answers  *engine.Answers
 	Canary   *canary.Record
+	// Asks is true if the pool has a canary: without one no replica is canary_failing.
+	Asks bool
 	// Processes is the number of processes that answer in turn, or 0 if only one is known.
 	Processes int
 }
@@ -70,6 +72,9 @@ func (a *ReplicaSeries) Block(now *Situation, existing ...*exposition.Shape) *ex
 	}
 	if now.State != Silent {
 		for _, s := range States() {
+			if s == CanaryFailing && s != now.State && !now.Asks {
+				continue
+			}
 			if saysState(stateFamily, string(s), string(now.State)) {
 				a.add(stateFamily, flag(s == now.State), now.Labels, labels.Label{Name: "state", Value: string(s)})
 			}

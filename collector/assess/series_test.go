@@ -32,6 +32,7 @@ func facts(own ...string) *assess.Situation {
 		State:   assess.Ready,
 		Answers: &engine.Answers{},
 		Canary:  &canary.Record{},
+		Asks:    true,
 	}
 }
 
@@ -64,6 +65,11 @@ func TestStateHasSeries(t *testing.T) {
 	now.Serves, now.Suspected = false, false
 	now.Labels = labels.FromStrings("pool_id", "q")
 	require.Equal(t, states(`pool_id="q",`, assess.Failing), shownText(k.Block(now)), "its labels are others")
+	now.Asks = false
+	require.NotContains(t, shownText(k.Block(now)), "canary_failing", "nobody asks it")
+	now.State = assess.CanaryFailing
+	require.Contains(t, shownText(k.Block(now)), `state="canary_failing"} 1`, "it was asked before a reload")
+	now.State, now.Asks = assess.Failing, true
 	now.Processes = 3
 	require.Equal(
 		t, "llm_server_processes{pool_id=\"q\"} 3\n"+states(`pool_id="q",`, assess.Failing), shownText(k.Block(now)),

@@ -138,6 +138,8 @@ func (f *Family) GroupOf(suffix string, lset labels.Labels) exposition.Group {
 	switch percentile := lset.Get("percentile"); {
 	case isPoint(suffix, lset) && slices.Contains(meansInCore, name):
 		return exposition.GroupDetails
+	case suffix == "_bucket" && lset.Get(model.BucketLabel) == "0": // Nothing takes no time.
+		return exposition.GroupDetails
 	case percentile != "" && percentile != percentileInCore:
 		return exposition.GroupWindows
 	}

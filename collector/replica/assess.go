@@ -221,6 +221,7 @@ func (r *Replica) publish(next snapshot.Snapshot) {
 		Findings:   r.published.conclusions,
 		Answers:    &r.answers,
 		Canary:     &r.memory.Canary,
+		Asks:       r.pool.Canary.Asks(),
 		Processes:  processes,
 	}, raw, derived)
 	if !r.target.Silent {
