@@ -19,6 +19,8 @@ type Basis struct {
 	engine.Knowledge
 	// EngineVersion and TRTLLMVersion are the versions in the labels of the replica's series.
 	EngineVersion, TRTLLMVersion string
+	// Mismatch describes how the page contradicts the configured kind of server, empty if it does not.
+	Mismatch string
 	// Objectives lists which objectives of the pool can be measured at the replica.
 	Objectives []target.Check
 	Expect     *Expectations
@@ -144,9 +146,7 @@ func Lists() []List {
 			Question: "EXPOSED",
 			Clause:   "not exposed",
 			Label:    "capability",
-			checks: func(f *Findings) []target.Check {
-				return engine.Capabilities(f.Engine, &f.Knowledge)
-			},
+			checks:   capabilities,
 		},
 		{
 			Name:     Determinism,
@@ -158,6 +158,21 @@ func Lists() []List {
 		},
 		{Name: Unanswered, Title: "QUESTION", Question: "ANSWERED", checks: unanswered},
 	}
+}
+
+// cureEngine is the way out if a page is of another kind than the configured one.
+const cureEngine = "correct engine or leave it out"
+
+// capabilities judges what is known of the replica. What a page of another kind lacks no flag of the configured
+// one brings.
+func capabilities(f *Findings) []target.Check {
+	all := engine.Capabilities(f.Engine, &f.Knowledge)
+	for i := range all {
+		if f.Mismatch != "" && !all[i].OK {
+			all[i].Reason, all[i].Cure = f.Mismatch, cureEngine
+		}
+	}
+	return all
 }
 
 // determinism returns the conditions for equal answers, nil while the page fails.

@@ -499,3 +499,18 @@ func TestOutputsAreComparedWithinGroups(t *testing.T) {
 		require.Equal(t, want > 0, compared, answers)
 	}
 }
+
+// TestWrongEngineIsTheReason has a page of another kind than the configured one: what it lacks no flag of that kind brings.
+func TestWrongEngineIsTheReason(t *testing.T) {
+	const reason = "the page looks like that of triton, engine says vllm"
+	f := after(t, func(b *assess.Basis) { b.Mismatch = reason })
+	lacking := 0
+	for _, c := range f.List(assess.Capabilities) {
+		if !c.OK {
+			lacking++
+			require.Equal(t, reason, c.Reason, c.Name)
+			require.Equal(t, "correct engine or leave it out", c.Cure, c.Name)
+		}
+	}
+	require.Positive(t, lacking)
+}

@@ -617,7 +617,7 @@ func TestSeverity(t *testing.T) {
 			changed(serving(), func(e *assess.Evidence) {
 				e.Mismatch = "the page looks like that of nim, engine says dynamo"
 			}),
-			assess.Look, "", "the page looks like that of nim, engine says dynamo; the API answers 200",
+			assess.Look, "", "the page looks like that of nim, engine says dynamo: correct engine or leave it out; the API answers 200",
 		},
 		{
 			"one with another's page, whose API was asked like that of the wrong kind",
@@ -626,7 +626,7 @@ func TestSeverity(t *testing.T) {
 					Health: engine.Health{API: engine.APIUnknown, Detail: "what answers is of another kind; set api_port"},
 				}
 			}),
-			assess.Look, "", "the page looks like that of triton, engine says vllm; the page answers",
+			assess.Look, "", "the page looks like that of triton, engine says vllm: correct engine or leave it out; the page answers",
 		},
 		{
 			"of two things the worse counts",
@@ -638,14 +638,14 @@ func TestSeverity(t *testing.T) {
 		{
 			"the first of two equal severities",
 			changed(serving(), func(e *assess.Evidence) { e.Mismatch, e.Unmet = "a", "b" }), assess.Look, "",
-			"a; the API answers 200; b",
+			"a: correct engine or leave it out; the API answers 200; b",
 		},
 		{
 			"of another kind, whose failures nobody can judge",
 			changed(serving(), func(e *assess.Evidence) {
 				e.Mismatch, e.Unobservable = "it looks like triton", "set a flag of vllm"
 			}),
-			assess.Look, "", "it looks like triton; the API answers 200",
+			assess.Look, "", "it looks like triton: correct engine or leave it out; the API answers 200",
 		},
 		{
 			"and so its state", changed(failed, func(e *assess.Evidence) { e.Canary.Failed = "a" }), assess.Broken,

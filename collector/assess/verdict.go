@@ -86,7 +86,7 @@ func Judge(e *Evidence) Verdict {
 	}
 	if e.Mismatch != "" {
 		// What is judged by the wrong kind's names comes after it.
-		v.Reason = e.Mismatch + "; " + v.Reason
+		v.Reason = e.Mismatch + ": " + cureEngine + "; " + v.Reason
 		if v.Severity == OK {
 			v.Severity = Look
 		}

@@ -83,6 +83,7 @@ func (r *Replica) basis(failed error) assess.Basis {
 		Topology:      id.Topology,
 		EngineVersion: id.EngineVersion,
 		TRTLLMVersion: id.TRTLLMVersion,
+		Mismatch:      r.server.Mismatch(),
 		Knowledge: engine.Knowledge{
 			Facts:       r.answers.Facts,
 			Version:     id.EngineVersion,

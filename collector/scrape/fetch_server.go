@@ -64,8 +64,7 @@ func (s *Server) Mismatch() string {
 	if s.pageKind == engine.Unknown || !s.Known() || engine.Shows(s.Engine.Name, s.pageKind) {
 		return ""
 	}
-	return "the page looks like that of " + string(s.pageKind) + ", engine says " + string(s.Engine.Name) +
-		": correct engine or leave it out"
+	return "the page looks like that of " + string(s.pageKind) + ", engine says " + string(s.Engine.Name)
 }
 
 // Unrecognized reports whether the page shows no kind of server.
