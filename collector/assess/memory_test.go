@@ -384,6 +384,77 @@ func TestQuestionThatOthersRefuteProvesNothing(t *testing.T) {
 	}
 }
 
+// TestWordAboutOtherModelsAccusesNobody has a Triton that says for stall_after that models are not ready, while work
+// for one of its models stands still.
+func TestWordAboutOtherModelsAccusesNobody(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
+	row := func(name, state string) engine.ModelState {
+		return engine.ModelState{Name: name, Version: "1", State: state}
+	}
+	for _, c := range []struct {
+		says   string
+		models []engine.ModelState
+		live   bool
+	}{
+		{"another one loads", []engine.ModelState{row("embed", engine.ModelReady), row("llama", engine.ModelLoading)}, true},
+		{"it is that one", []engine.ModelState{row("embed", engine.ModelUnavailable), row("llama", engine.ModelReady)}, false},
+		{"which is not known", nil, true},
+	} {
+		e := changed(serving(), func(e *assess.Evidence) {
+			e.Now = now
+			e.Still = assess.Stillness{InFlight: 1, Entry: assess.Entry{Model: "embed"}, Since: now.Add(-5 * time.Minute)}
+			e.API.API, e.API.WasReady, e.API.FromServer = engine.APINotReady, true, true
+			e.API.OfModels, e.API.Models = true, c.models
+			e.API.NotReadySince = now.Add(-4 * time.Minute)
+		})
+		v := assess.Judge(&e)
+		require.Equal(t, c.live, v.Probes.Live, "%s: %s", c.says, v.Reason)
+		e.API.OfModels = false
+		require.False(t, assess.Judge(&e).Probes.Live, "a server of one model speaks of itself")
+	}
+}
+
+// TestListThatRequestsContradictIsNotBelieved has a server that lists nothing that clients call as loaded, while requests
+// to what it lists as loaded end, or do not.
+func TestListThatRequestsContradictIsNotBelieved(t *testing.T) {
+	for _, c := range []struct {
+		says  string
+		ended []float64 // As of successive pages, of which the second comes with the list.
+		want  []assess.State
+	}{
+		{"none ends", []float64{5, 5, 5, 5}, []assess.State{assess.Ready, assess.Unserved, assess.Unserved, assess.Unserved}},
+		{
+			"the last one ended before",
+			[]float64{5, 6, 6, 6},
+			[]assess.State{assess.Ready, assess.Ready, assess.Unserved, assess.Unserved},
+		},
+		{
+			"they end, and later nobody asks",
+			[]float64{5, 6, 7, 7},
+			[]assess.State{assess.Ready, assess.Ready, assess.Ready, assess.Ready},
+		},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			var m assess.Memory
+			now := time.Unix(1_000_000, 0)
+			for n, ended := range c.ended {
+				now = now.Add(time.Second)
+				m.Page(now, &derive.Conditions{Answered: ended})
+				e := changed(serving(), func(e *assess.Evidence) {
+					e.Now = now
+					if n > 0 {
+						e.Unserved = "the server is ready but what clients call is not loaded: top"
+					}
+					m.Recall(e)
+				})
+				v := assess.Judge(&e)
+				m.Heard(now, v.Witnesses.Word)
+				require.Equal(t, c.want[n], v.State, "page %d: %s", n, v.Reason)
+			}
+		})
+	}
+}
+
 // TestSilenceTakesNothingBack has an API that says something and then nothing more, while the page comes.
 func TestSilenceTakesNothingBack(t *testing.T) {
 	ready := engine.Health{API: engine.APIReady, WasReady: true}

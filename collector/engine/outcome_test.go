@@ -232,6 +232,34 @@ func TestReadyServerWithoutLLM(t *testing.T) {
 		{"another name, unloaded", "", nil, index("llama", engine.ModelUnavailable, "unloaded"), true},
 		{"never loaded", "", &engine.Facts{Models: []engine.ModelFacts{{Name: "tensorrt_llm"}}}, nil, false},
 		{
+			"never loaded, and another model is", strings.ReplaceAll(counted, "%", "chat"),
+			&engine.Facts{Models: []engine.ModelFacts{
+				{Name: "tensorrt_llm"},
+				{Name: "chat", State: engine.ModelReady, Configured: true, Backend: "python"},
+			}},
+			index("chat", engine.ModelReady, ""),
+			false,
+		},
+		{
+			"loaded, but not what calls it", counted + frozen,
+			&engine.Facts{Models: []engine.ModelFacts{
+				llm,
+				{Name: "top", State: engine.ModelUnavailable, Configured: true, Platform: "ensemble", Steps: []string{"llm"}},
+			}},
+			index("llm", engine.ModelReady, "", "top", engine.ModelUnavailable, "unloaded"),
+			true,
+		},
+		{
+			"loaded, and one of two that call it", counted + frozen + strings.ReplaceAll(counted, "%", "new"),
+			&engine.Facts{Models: []engine.ModelFacts{
+				llm,
+				{Name: "old", State: engine.ModelUnavailable, Configured: true, Platform: "ensemble", Steps: []string{"llm"}},
+				{Name: "new", State: engine.ModelReady, Configured: true, Platform: "ensemble", Steps: []string{"llm"}},
+			}},
+			index("llm", engine.ModelReady, "", "old", engine.ModelUnavailable, "unloaded", "new", engine.ModelReady, ""),
+			false,
+		},
+		{
 			"another name in Python, perhaps not an LLM, unloaded",
 			"",
 			&engine.Facts{Models: []engine.ModelFacts{own}},

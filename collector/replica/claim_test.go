@@ -339,6 +339,33 @@ func TestGatewayAnswersForItsServer(t *testing.T) {
 	}
 }
 
+// TestProxyDoesNotSpeakForItsServer has a proxy that answers with an empty 503 to page and API alike, as the server
+// itself answers to its API alone, for longer than stall_after.
+func TestProxyDoesNotSpeakForItsServer(t *testing.T) {
+	for pageToo, live := range map[bool]bool{true: true, false: false} {
+		t.Run(strconv.FormatBool(pageToo), bubble(func(t *testing.T) {
+			s := step(t, serveAnswers("1.3.0", "hi"), func(_ *target.Target, p *Pool) { p.StallAfter = 30 * time.Second })
+			s.due()
+			require.Equal(t, "ready", s.after(5*time.Second).State)
+			s.change(func(now *answering) {
+				now.api, now.status, now.body = nil, 503, ""
+				if pageToo {
+					now.failed = &scrape.Error{Reason: scrape.ReasonHTTPStatus, Class: "503"}
+				} else {
+					now.failed = failed(scrape.ReasonTimeout)
+				}
+			})
+			var status target.Status
+			for range 12 {
+				s.due()
+				status = s.after(10 * time.Second)
+			}
+			require.False(t, status.ProbeReady, status.StateReason)
+			require.Equal(t, live, status.ProbeLive, status.StateReason)
+		}))
+	}
+}
+
 func TestAPIBelongsToPageWhileModelsChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := step(t, tritonAnswers(), func(t *target.Target, _ *Pool) {
