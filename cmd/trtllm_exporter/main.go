@@ -48,9 +48,9 @@ type exitError struct {
 func (e exitError) Unwrap() error { return e.error }
 
 func run(args []string, stdout, stderr io.Writer) int {
-	log := newLogQueue(stderr)
-	defer log.close()
 	app, actions, out := commandLine(stdout, stderr)
+	log := newLogQueue(out.secrets.Writer(stderr))
+	defer log.close()
 	out.log.Writer, out.dropped = log, &log.dropped
 	out.secrets.AddArguments(args)
 	terminated := false
@@ -68,9 +68,9 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return exitOK
 	}
 	if format := out.log.Format; format != nil && format.String() == "json" {
-		out.logger(&out.log).Error("Command failed", "err", strings.TrimRight(err.Error(), "\n"))
+		promslog.New(&out.log).Error("Command failed", "err", strings.TrimRight(err.Error(), "\n"))
 	} else {
-		printFoldedTo(log, widthOf(stderr), program+": "+out.secrets.Hide(strings.TrimRight(err.Error(), "\n")))
+		printFoldedTo(log, widthOf(stderr), program+": "+strings.TrimRight(err.Error(), "\n"))
 	}
 	if exit, ok := errors.AsType[exitError](err); ok {
 		return exit.code
@@ -85,11 +85,6 @@ type output struct {
 	secrets *secret.Store
 	// dropped counts the lines of the log that nobody read in time.
 	dropped *atomic.Uint64
-}
-
-// logger returns the log of a command.
-func (o *output) logger(log *promslog.Config) *slog.Logger {
-	return slog.New(o.secrets.Handler(promslog.New(log).Handler()))
 }
 
 // commandLine declares the flags and returns the action of each subcommand.

@@ -12,6 +12,7 @@ import (
 	"github.com/alecthomas/kingpin/v2"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/common/model"
+	"github.com/prometheus/common/promslog"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
@@ -107,5 +108,5 @@ func (o *output) quietLogger() *slog.Logger {
 	if log.Level == nil || log.Level.String() == "info" {
 		log.Writer = io.Discard
 	}
-	return o.logger(&log)
+	return promslog.New(&log)
 }

@@ -200,7 +200,7 @@ func TestNoSecretLeaves(t *testing.T) {
 	require.NoError(t, err)
 	var log fixture.Log
 	secrets := new(secret.Store)
-	logger := slog.New(secrets.Handler(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	logger := slog.New(slog.NewTextHandler(secrets.Writer(&log), &slog.HandlerOptions{Level: slog.LevelDebug}))
 	e, _ := runningWith(t, logger, secrets, web.Options{EnableLifecycle: true}, func() (*config.File, error) { return f, nil })
 	require.Eventually(t, func() bool { return tried(e) }, waitsAtMost, 100*time.Millisecond)
 	var doctor bytes.Buffer

@@ -17,6 +17,7 @@ import (
 
 	"github.com/alecthomas/kingpin/v2"
 	"github.com/prometheus/common/model"
+	"github.com/prometheus/common/promslog"
 	"github.com/prometheus/prometheus/discovery/targetgroup"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
@@ -224,7 +225,7 @@ func serve(ctx context.Context, out *output, flags *webFlags, source *sourceFlag
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	defer signal.Stop(hangups)
-	logger := out.logger(&out.log)
+	logger := promslog.New(&out.log)
 	redirectKubernetesLog(logger)
 	redirectStandardLog(logger)
 	flags.ConfigFile = source.file

@@ -44,7 +44,7 @@ func (c *Client) readBody(
 	default:
 		return buf, failf(
 			ReasonDecompress, "", "the body is encoded as %.40q; have the server honour Accept-Encoding: gzip",
-			s.store().Hide(resp.Header.Get("Content-Encoding")),
+			resp.Header.Get("Content-Encoding"),
 		)
 	}
 }

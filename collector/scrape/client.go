@@ -55,7 +55,8 @@ type Page struct {
 	Kept bool
 
 	memory reservation
-	shown  shown
+	// secrets knows what must not be shown of the page.
+	secrets *secret.Store
 }
 
 // Release frees the memory of the body, which must not be used afterwards.
@@ -122,7 +123,7 @@ func (r *Resources) client(cfg Config, logger *slog.Logger, dialer func(controlF
 	if c.fresh, err = c.roundTripper(&cfg, notIdle, token); err != nil {
 		return nil, err
 	}
-	c.signer = credentials(&cfg, recorder{unsent{}, c.noted()}, token)
+	c.signer = credentials(&cfg, c.recorder(unsent{}), token)
 	r.connections.Add(c)
 	if cfg.TLS.InsecureSkipVerify {
 		logger.Warn("Certificates of targets are not verified", "key", "tls_config.insecure_skip_verify")
@@ -136,7 +137,7 @@ func (c *Client) roundTripper(cfg *Config, idle time.Duration, token *tokenSourc
 		return nil, err
 	}
 	c.transports = append(c.transports, base)
-	return credentials(cfg, recorder{base, c.noted()}, token), nil
+	return credentials(cfg, c.recorder(base), token), nil
 }
 
 // Secrets returns what must not be shown of what a server sends.
@@ -211,8 +212,8 @@ func (c *Client) scrape(ctx context.Context, rt http.RoundTripper, url string, p
 		return failure
 	}
 	defer closeBody(resp)
-	page.shown = s.shown
-	return s.failure(c.readPage(s, resp, page)) //nolint:contextcheck // A scope is a context.
+	page.secrets = s.secrets
+	return c.readPage(s, resp, page).hidden(s.secrets) //nolint:contextcheck // A scope is a context.
 }
 
 // begin starts a request, whose scope is canceled when the lease of its connection is
@@ -224,7 +225,7 @@ func (c *Client) begin(ctx context.Context) (s *scope, end func()) {
 		l.grace = min(l.grace, time.Until(deadline)/graceShare)
 	}
 	l.renew()
-	s = &scope{lease: l, shown: shown{secrets: c.resources.Secrets}}
+	s = &scope{lease: l, secrets: c.resources.Secrets}
 	s.Context, l.cancel = context.WithCancelCause(ctx)
 	connections.join(l)
 	return s, func() {
@@ -238,7 +239,7 @@ func (c *Client) readPage(s *scope, resp *http.Response, page *Page) (failure *E
 	if failure := checkStatus(s, resp); failure != nil {
 		return failure
 	}
-	if failure := s.checkContentType(page.ContentType); failure != nil {
+	if failure := checkContentType(page.ContentType); failure != nil {
 		return failure
 	}
 	page.Body, failure = c.readBody(s, resp, &page.memory, page.Body, int64(c.config.Limits.Body))
@@ -300,9 +301,9 @@ func (c *Client) do(
 		status, header, answer, failure = c.doHTTP(s, rt, method, url, body, limit)
 	}
 	if failure != nil {
-		return status, header, nil, s.failure(failure)
+		return status, header, nil, failure.hidden(s.secrets)
 	}
-	return status, header, s.store().HideInAnswer(answer), nil
+	return status, header, s.secrets.HideInAnswer(answer), nil
 }
 
 func (c *Client) doHTTP(
@@ -353,7 +354,7 @@ func (c *Client) Open(ctx context.Context, method, url string, body []byte) (*ht
 func (c *Client) open(s *scope, method, url string, body []byte) (*http.Response, *Error) {
 	if isGRPC(url) {
 		resp, failure := c.openGRPC(s, method, url, body, c.maxBody(int64(c.config.Limits.Body)))
-		return resp, s.failure(failure)
+		return resp, failure.hidden(s.secrets)
 	}
 	req, failure := newRequest(s, method, url, acceptStream, body)
 	if failure != nil {

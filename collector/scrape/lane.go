@@ -86,9 +86,10 @@ func addressOf(u *url.URL) (netip.AddrPort, bool) {
 
 // lanePage converts the answer of a lane to a page, which shares its memory.
 func lanePage(answer lane.Answer, rawURL string, secrets *secret.Store) (Page, error) {
-	page := Page{Body: answer.Body, ContentType: answer.ContentType, Kept: answer.Kept, shown: shown{secrets: secrets}}
-	_, page.shown.query, _ = strings.Cut(rawURL, "?")
-	if failure := page.shown.checkContentType(page.ContentType); failure != nil {
+	_, query, _ := strings.Cut(rawURL, "?")
+	secrets = knowing(secrets, query)
+	page := Page{Body: answer.Body, ContentType: secrets.Hide(answer.ContentType), Kept: answer.Kept, secrets: secrets}
+	if failure := checkContentType(page.ContentType); failure != nil {
 		return Page{}, failure
 	}
 	return page, nil

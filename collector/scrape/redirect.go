@@ -18,7 +18,7 @@ const maxHops, maxDrained = 3, 2048
 // scheme, host and port only: neither credentials nor requests ever go to another
 // server. The caller closes the body of the response.
 func (c *Client) send(s *scope, rt http.RoundTripper, req *http.Request) (*http.Response, *Error) {
-	s.query = req.URL.RawQuery
+	s.secrets = knowing(s.secrets, req.URL.RawQuery)
 	for hop := 0; ; hop++ {
 		if c.proxied {
 			if err := c.guard.checkHost(req.URL.Hostname()); err != nil {
@@ -28,8 +28,9 @@ func (c *Client) send(s *scope, rt http.RoundTripper, req *http.Request) (*http.
 		watched, overhead := c.watch(req)
 		resp, err := rt.RoundTrip(watched)
 		if err != nil {
-			return nil, s.failure(classify(s, stageHeaders, err))
+			return nil, classify(s, stageHeaders, err).hidden(s.secrets)
 		}
+		clean(resp.Header, s.secrets)
 		if of := overhead(); of != nil {
 			resp.Body = &countedBody{resp.Body, of}
 		}
@@ -47,7 +48,7 @@ func (c *Client) send(s *scope, rt http.RoundTripper, req *http.Request) (*http.
 			)
 		}
 		if failure != nil {
-			return nil, s.failure(failure)
+			return nil, failure.hidden(s.secrets)
 		}
 		req = req.WithContext(s)
 		req.URL = next
@@ -90,9 +91,9 @@ func hostPort(u *url.URL) string {
 }
 
 // redactURL returns the URL without user and query, which may be secret.
-func (s *shown) redactURL(u *url.URL) string {
+func (s *scope) redactURL(u *url.URL) string {
 	const maxLength = 200
-	text := s.store().Hide((&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String())
+	text := s.secrets.Hide((&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String())
 	if len(text) > maxLength {
 		text = text[:maxLength] + "..."
 	}

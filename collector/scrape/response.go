@@ -1,7 +1,6 @@
 package scrape
 
 import (
-	"cmp"
 	"io"
 	"net/http"
 	"regexp"
@@ -51,7 +50,7 @@ func quoteBody(s *scope, resp *http.Response) string {
 	}
 	var buf [maxInspected]byte
 	n, _ := io.ReadFull(resp.Body, buf[:])  // The status is the failure; any part of the body will do.
-	text := s.store().Hide(string(buf[:n])) // Before it is cut.
+	text := s.secrets.Hide(string(buf[:n])) // Before it is cut.
 	if title := titleOf.FindStringSubmatch(text); title != nil {
 		return "titled " + strconv.Quote(title[1])
 	}
@@ -62,16 +61,6 @@ func quoteBody(s *scope, resp *http.Response) string {
 		return strconv.Quote(text[:maxQuoted]) + "..."
 	}
 	return strconv.Quote(text)
-}
-
-// checkContentType is the function without the secrets of the request, which its text would show cut
-// and in lower case.
-func (s *shown) checkContentType(contentType string) *Error {
-	failure := checkContentType(contentType)
-	if failure == nil {
-		return nil
-	}
-	return s.failure(cmp.Or(checkContentType(s.store().Hide(contentType)), failure))
 }
 
 // checkContentType rejects media types that cannot be a text page. Everything else passes,

@@ -7,46 +7,50 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/secret"
 )
 
-// shown hides what a request sent in what is shown of its response: all secrets of the process, and the
-// query of the request.
-type shown struct {
-	secrets *secret.Store
-	query   string
+// knowing returns what must not be shown of the response to a request with a query: all secrets of the
+// process, and those of the query.
+func knowing(secrets *secret.Store, query string) *secret.Store {
+	if query == "" {
+		return secrets
+	}
+	return secrets.With(secret.OfQuery(query)...)
 }
 
-func (s *shown) store() *secret.Store {
-	if s.query == "" {
-		return s.secrets
+// clean hides the secrets in the header of a response, before a part of it is cut or put into lower case.
+// Location stays, because it may be followed.
+func clean(header http.Header, secrets *secret.Store) {
+	for name, values := range header {
+		for i := range values {
+			if name != "Location" {
+				values[i] = secrets.Hide(values[i])
+			}
+		}
 	}
-	return s.secrets.With(secret.OfQuery(s.query)...)
 }
 
-// failure hides the secrets in a failure: errors of net/http quote what the server sent.
-func (s *shown) failure(failure *Error) *Error {
-	if failure == nil || failure.Err == nil {
-		return failure
+// hidden hides the secrets in a failure: errors of net/http quote what the server sent.
+func (e *Error) hidden(secrets *secret.Store) *Error {
+	if e == nil || e.Err == nil {
+		return e
 	}
-	text := failure.Err.Error()
-	hidden := s.store().Hide(text)
-	if hidden == text {
-		return failure
+	if text := secrets.Hide(e.Err.Error()); text != e.Err.Error() {
+		return &Error{Reason: e.Reason, Class: e.Class, Err: errors.New(text)}
 	}
-	return &Error{Reason: failure.Reason, Class: failure.Class, Err: errors.New(hidden)}
+	return e
 }
 
 // Secret searches a page for secrets. It returns a function that reports whether a text of the page has
 // one, nil if the page has none.
 func (p *Page) Secret() func(text string) bool {
-	store := p.shown.store()
-	if !store.In(p.Body) {
+	if !p.secrets.In(p.Body) {
 		return nil
 	}
-	return func(text string) bool { return store.In([]byte(text)) }
+	return func(text string) bool { return p.secrets.In([]byte(text)) }
 }
 
 // Failure returns the failure of a page for a reason, without secrets.
 func (p *Page) Failure(reason Reason, err error) *Error {
-	return p.shown.failure(&Error{Reason: reason, Err: err})
+	return (&Error{Reason: reason, Err: err}).hidden(p.secrets)
 }
 
 // recorder notes the credentials of each request before it is sent: they may come from a file, a server
@@ -54,31 +58,26 @@ func (p *Page) Failure(reason Reason, err error) *Error {
 type recorder struct {
 	http.RoundTripper
 
-	client noted
-}
-
-// noted names the headers with secrets of a client, whose secrets it adds to the store.
-type noted struct {
-	store   *secret.Store
+	secrets *secret.Store
 	headers []string
 }
 
-func (c *Client) noted() noted {
-	n := noted{c.resources.Secrets, []string{"Authorization"}}
+func (c *Client) recorder(next http.RoundTripper) recorder {
+	r := recorder{next, c.resources.Secrets, []string{"Authorization"}}
 	if c.config.Headers != nil {
 		for name, h := range c.config.Headers.Headers {
-			if len(h.Secrets) > 0 || len(h.Files) > 0 {
-				n.headers = append(n.headers, http.CanonicalHeaderKey(name))
+			if len(h.Files) > 0 {
+				r.headers = append(r.headers, http.CanonicalHeaderKey(name))
 			}
 		}
 	}
-	return n
+	return r
 }
 
 func (r recorder) RoundTrip(req *http.Request) (*http.Response, error) {
-	for _, name := range r.client.headers {
+	for _, name := range r.headers {
 		for _, value := range req.Header[name] {
-			r.client.store.NoteHeader(value)
+			r.secrets.NoteHeader(value)
 		}
 	}
 	return r.RoundTripper.RoundTrip(req)

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	promconfig "github.com/prometheus/common/config"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/secret"
 )
 
 const (
@@ -48,7 +50,8 @@ type scope struct {
 	lease *lease
 	// certificateRequested is set when the server requested a client certificate.
 	certificateRequested atomic.Bool
-	shown
+	// secrets knows what must not be shown of the response.
+	secrets *secret.Store
 }
 
 // scopeKey is the key of the scope in the context of a dial.

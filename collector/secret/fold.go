@@ -57,14 +57,7 @@ func (f *folded) decode() (found bool) {
 // squeeze leaves out what separates, and puts the rest in lower case.
 func (f *folded) squeeze() {
 	n := 0
-	for i, end := range f.ends {
-		if !separates(f.bytes[i]) {
-			f.ends[n] = end
-			n++
-		}
-	}
-	f.ends, n = f.ends[:n], 0
-	for _, b := range f.bytes {
+	for i, b := range f.bytes {
 		if separates(b) {
 			continue
 		}
@@ -72,9 +65,12 @@ func (f *folded) squeeze() {
 			b += 'a' - 'A'
 		}
 		f.bytes[n] = b
+		if i < len(f.ends) {
+			f.ends[n] = f.ends[i]
+		}
 		n++
 	}
-	f.bytes = f.bytes[:n]
+	f.bytes, f.ends = f.bytes[:n], f.ends[:min(n, len(f.ends))]
 }
 
 // separates reports whether a byte is a blank or a control. A plus is a blank in a query.

@@ -6,8 +6,10 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
+	"encoding/json"
+	"io"
+	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -31,90 +33,104 @@ type Store struct {
 	parent *Store
 
 	mu sync.Mutex
-	// configured are known for ever, noted until newer ones take their place, the oldest first.
-	configured map[string]bool
-	noted      []string
-	// spelled holds how each of them may be spelled.
-	spelled map[string][]known
-	index   atomic.Pointer[index]
+	// known are the secrets, the oldest first.
+	known []known
+	index atomic.Pointer[index]
+}
+
+// known is a secret and how it may be spelled. Those that are not configured are forgotten when newer ones
+// need their place.
+type known struct {
+	text       string
+	configured bool
+	spelled    [][]byte
 }
 
 // Add adds secrets of the configuration.
-func (s *Store) Add(texts ...string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.configured == nil {
-		s.configured = make(map[string]bool)
-	}
-	known := len(s.configured)
-	for _, text := range texts {
-		s.configured[text] = true
-	}
-	if len(s.configured) > known {
-		s.build()
-	}
-}
+func (s *Store) Add(texts ...string) { s.learn(true, texts) }
 
 // Note adds secrets that are about to be sent, such as the content of a file or a token.
-func (s *Store) Note(texts ...string) {
+func (s *Store) Note(texts ...string) { s.learn(false, texts) }
+
+func (s *Store) learn(configured bool, texts []string) {
 	if s == nil {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	known := len(s.noted)
+	before, over := len(s.known), -maxNoted
 	for _, text := range texts {
-		if !s.configured[text] && !slices.Contains(s.noted, text) {
-			s.noted = append(s.noted, text)
+		if at := slices.IndexFunc(s.known, func(k known) bool { return k.text == text }); at >= 0 {
+			s.known[at].configured = s.known[at].configured || configured
+			continue
 		}
+		s.known = append(s.known, known{text, configured, spellings(text[:min(len(text), maxLength)])})
 	}
-	if len(s.noted) == known {
+	if len(s.known) == before {
 		return
 	}
-	s.noted = slices.Delete(s.noted, 0, max(0, len(s.noted)-maxNoted))
-	s.build()
+	for _, k := range s.known {
+		if !k.configured {
+			over++
+		}
+	}
+	s.known = slices.DeleteFunc(s.known, func(k known) bool {
+		if k.configured {
+			return false
+		}
+		over--
+		return over >= 0
+	})
+	s.index.Store(newIndex(s.known))
 }
 
 // With returns a store that knows further secrets, which count for one request only.
 func (s *Store) With(texts ...string) *Store {
 	with := &Store{parent: s}
-	if len(texts) > 0 {
-		with.Add(texts...)
-	}
+	with.Add(texts...)
 	return with
-}
-
-func (s *Store) build() {
-	all := slices.Clone(s.noted)
-	for text := range s.configured {
-		all = append(all, text)
-	}
-	before := s.spelled
-	s.spelled = make(map[string][]known, len(all))
-	for _, text := range all {
-		spelled, ok := before[text]
-		if !ok {
-			spelled = spellings(text[:min(len(text), maxLength)])
-		}
-		s.spelled[text] = spelled
-	}
-	s.index.Store(newIndex(s.spelled))
 }
 
 // Hide replaces the secrets in a message.
 func (s *Store) Hide(text string) string {
-	return string(s.replace([]byte(text), minInText, false))
+	return string(s.replace([]byte(text), minInText))
 }
 
 // HideInData replaces the secrets in a name or a value.
 func (s *Store) HideInData(text string) string {
-	return string(s.replace([]byte(text), minInData, false))
+	return string(s.replace([]byte(text), minInData))
 }
 
-// HideInAnswer replaces the secrets in an answer, which may be JSON: one that is a number is replaced in
-// quotes only, because the numbers of a server are no secrets.
-func (s *Store) HideInAnswer(answer []byte) []byte {
-	return s.replace(answer, minInData, true)
+// HideInAnswer replaces the secrets in an answer, which may be JSON.
+func (s *Store) HideInAnswer(answer []byte) []byte { return s.replaceInJSON(answer, minInData) }
+
+// Writer returns a writer that hides secrets in the lines of a log, each of which is written at once.
+func (s *Store) Writer(next io.Writer) io.Writer { return writer{next, s} }
+
+type writer struct {
+	io.Writer
+
+	store *Store
+}
+
+func (w writer) Write(line []byte) (int, error) {
+	if _, err := w.Writer.Write(w.store.replaceInJSON(line, minInText)); err != nil {
+		return 0, err
+	}
+	return len(line), nil
+}
+
+// jsonString matches a string of JSON.
+var jsonString = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
+
+// replaceInJSON replaces the secrets in the strings of a text if it is JSON, since the numbers of a server
+// are no secrets, and in all of any other text.
+func (s *Store) replaceInJSON(text []byte, minLength int) []byte {
+	hidden := s.replace(text, minLength)
+	if bytes.Equal(hidden, text) || !json.Valid(text) {
+		return hidden
+	}
+	return jsonString.ReplaceAllFunc(text, func(part []byte) []byte { return s.replace(part, minLength) })
 }
 
 // In reports whether a text has a secret that must not be in data. A secret has no line break.
@@ -124,16 +140,11 @@ func (s *Store) In(text []byte) bool {
 	}
 	line := foldeds.Get().(*folded) // The pool holds nothing else.
 	defer foldeds.Put(line)
-	for len(text) > 0 {
-		part := text
-		if end := bytes.IndexByte(text, '\n'); end >= 0 {
-			part = text[:end]
-		}
+	for part := range bytes.Lines(text) {
 		line.fold(part, false)
 		if s.has(line.bytes, minInData) {
 			return true
 		}
-		text = text[min(len(part)+1, len(text)):]
 	}
 	return false
 }
@@ -141,7 +152,7 @@ func (s *Store) In(text []byte) bool {
 // has reports whether folded bytes hold a secret.
 func (s *Store) has(text []byte, minLength int) bool {
 	for in := s; in != nil; in = in.parent {
-		if from, _, _ := in.index.Load().next(text, 0, minLength); from >= 0 {
+		if from, _ := in.index.Load().next(text, 0, minLength); from >= 0 {
 			return true
 		}
 	}
@@ -163,7 +174,7 @@ func (s *Store) empty() bool {
 }
 
 // replace replaces the secrets from a length on. It returns the text itself if there are none.
-func (s *Store) replace(text []byte, minLength int, answer bool) []byte {
+func (s *Store) replace(text []byte, minLength int) []byte {
 	if s.empty() || len(text) < minLength {
 		return text
 	}
@@ -178,19 +189,13 @@ func (s *Store) replace(text []byte, minLength int, answer bool) []byte {
 	for in := s; in != nil; in = in.parent {
 		index := in.index.Load()
 		for at := 0; ; {
-			from, to, number := index.next(f.bytes, at, minLength)
+			from, to := index.next(f.bytes, at, minLength)
 			if from < 0 {
 				break
 			}
 			start, end := f.place(text, from, to)
-			at = to
-			if !answer || !number || quoted(text[:start]) {
-				found = append(found, [2]int{start, end})
-			}
+			found, at = append(found, [2]int{start, end}), to
 		}
-	}
-	if len(found) == 0 {
-		return text
 	}
 	slices.SortFunc(found, func(a, b [2]int) int { return cmp.Compare(a[0], b[0]) })
 	var out []byte
@@ -204,43 +209,24 @@ func (s *Store) replace(text []byte, minLength int, answer bool) []byte {
 	return append(out, text[done:]...)
 }
 
-// quoted reports whether a text of JSON ends within a string.
-func quoted(text []byte) (inside bool) {
-	for i := 0; i < len(text); i++ {
-		switch {
-		case text[i] == '"':
-			inside = !inside
-		case inside && text[i] == '\\':
-			i++
-		}
-	}
-	return inside
-}
-
 // index finds secrets, folded, by their first bytes, in one pass however many there are.
 type index struct {
 	// may has a bit for each hash of first bytes.
 	may [1 << 10]uint64
-	by  map[uint32][]known
+	by  map[uint32][][]byte
 }
 
-// known is one spelling of a secret; number is true if it is one.
-type known struct {
-	text   []byte
-	number bool
-}
-
-func newIndex(spelled map[string][]known) *index {
-	x := &index{by: make(map[uint32][]known, 8*len(spelled))}
-	for _, all := range spelled {
-		for _, k := range all {
-			first := binary.BigEndian.Uint32(k.text)
-			x.by[first] = append(x.by[first], k)
+func newIndex(all []known) *index {
+	x := &index{by: make(map[uint32][][]byte, 8*len(all))}
+	for _, k := range all {
+		for _, text := range k.spelled {
+			first := binary.BigEndian.Uint32(text)
+			x.by[first] = append(x.by[first], text)
 			x.may[hash(first)/64] |= 1 << (hash(first) % 64)
 		}
 	}
 	for _, all := range x.by {
-		slices.SortFunc(all, func(a, b known) int { return len(b.text) - len(a.text) })
+		slices.SortFunc(all, func(a, b []byte) int { return len(b) - len(a) })
 	}
 	return x
 }
@@ -248,7 +234,7 @@ func newIndex(spelled map[string][]known) *index {
 // spellings returns the spellings of a secret that decoding escapes does not undo, folded: as it is, in
 // hexadecimal, and in both alphabets of base64 after none, one and two other bytes. Of the last, the
 // characters that depend on what is beside it are left out.
-func spellings(secret string) (all []known) {
+func spellings(secret string) (all [][]byte) {
 	if len(secret) < minInText {
 		return nil
 	}
@@ -261,14 +247,13 @@ func spellings(secret string) (all []known) {
 			texts = append(texts, text[first:(before+len(secret))*perByte/perCharacter])
 		}
 	}
-	slices.Sort(texts[1:])
+	slices.Sort(texts)
 	texts = slices.Compact(texts)
-	_, err := strconv.ParseFloat(secret, 64)
-	for i, text := range texts {
+	for _, text := range texts {
 		var f folded
 		f.fold([]byte(text), false)
 		if len(f.bytes) >= minInText {
-			all = append(all, known{bytes.Clone(f.bytes), i == 0 && err == nil})
+			all = append(all, bytes.Clone(f.bytes))
 		}
 	}
 	return all
@@ -278,25 +263,25 @@ func spellings(secret string) (all []known) {
 func hash(first uint32) uint32 { return first * 0x9E3779B1 >> 16 }
 
 // next returns where the next secret begins and ends, -1 if there is none.
-func (x *index) next(text []byte, at, minLength int) (from, to int, number bool) {
+func (x *index) next(text []byte, at, minLength int) (from, to int) {
 	if x == nil {
-		return -1, -1, false
+		return -1, -1
 	}
 	for i := at; i+minInText <= len(text); i++ {
 		first := binary.BigEndian.Uint32(text[i:])
 		if h := hash(first); x.may[h/64]&(1<<(h%64)) == 0 {
 			continue
 		}
-		for _, k := range x.by[first] {
-			if len(k.text) >= minLength && bytes.HasPrefix(text[i:], k.text) {
-				return i, i + len(k.text), k.number
+		for _, known := range x.by[first] {
+			if len(known) >= minLength && bytes.HasPrefix(text[i:], known) {
+				return i, i + len(known)
 			}
 		}
 	}
-	return -1, -1, false
+	return -1, -1
 }
 
-// Header adds the parts of a header with a credential: the value, the credential after its scheme, and
+// header returns the parts of a header with a credential: the value, the credential after its scheme, and
 // user and password of basic authentication.
 func header(value string) []string {
 	all := []string{value}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"strings"
@@ -168,12 +169,20 @@ func TestValuesAreCopiedWhereTheyChange(t *testing.T) {
 }
 
 func TestLogHasNoSecret(t *testing.T) {
-	var out bytes.Buffer
-	log := slog.New(storeOf("hunter2").Handler(slog.NewJSONHandler(&out, nil)))
-	log = log.With("a", "hunter2").WithGroup("g").With("b", errors.New("no hunter2"))
-	log.Info("hunter2", "c", slog.GroupValue(slog.Any("d", []string{"hunter2"})), "n", 1)
-	require.NotContains(t, out.String(), "hunter2")
-	require.Contains(t, out.String(), `"n":1`)
+	for name, handler := range map[string]func(io.Writer) slog.Handler{
+		"JSON":   func(w io.Writer) slog.Handler { return slog.NewJSONHandler(w, nil) },
+		"logfmt": func(w io.Writer) slog.Handler { return slog.NewTextHandler(w, nil) },
+	} {
+		var out bytes.Buffer
+		log := slog.New(handler(storeOf("hunter2", "20262026").Writer(&out)))
+		log = log.With("a", "hunter2").WithGroup("g").With("b", errors.New("no hunter2"))
+		log.Info("hunter2", "c", slog.GroupValue(slog.Any("d", []string{"hunter2"})), "n", 20262026)
+		require.NotContains(t, out.String(), "hunter2", name)
+		if name == "JSON" {
+			require.True(t, json.Valid(out.Bytes()), out.String())
+			require.Contains(t, out.String(), `"n":20262026`, "a number stays, since the line would be no JSON")
+		}
+	}
 }
 
 // FuzzHide requires that nothing is left of a secret, and all that is not one, however it is escaped.
