@@ -168,6 +168,23 @@ func (w *wireReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// Read reads the members of a gzip one after the other: the library takes the header of one that is cut off
+// for the end of the body.
+func (in *inflater) Read(into []byte) (int, error) {
+	n, err := in.gzip.Read(into)
+	if !errors.Is(err, io.EOF) {
+		return n, err
+	}
+	if _, end := in.buffer.Peek(1); end != nil {
+		return n, end
+	}
+	if err = in.gzip.Reset(in.buffer); errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	in.gzip.Multistream(false)
+	return n, err
+}
+
 // readGzip appends the decompressed body to buf. Both sizes are limited: an ordinary page may
 // compress 500 to 1, a bomb even more.
 func (c *Client) readGzip(
@@ -183,7 +200,8 @@ func (c *Client) readGzip(
 	in.buffer.Reset(&in.wire)
 	err := in.gzip.Reset(in.buffer)
 	if err == nil {
-		buf, err = appendAll(ctx, memory, buf, limited(&in.gzip, limit))
+		in.gzip.Multistream(false)
+		buf, err = appendAll(ctx, memory, buf, limited(in, limit))
 	}
 	failure, failed := errors.AsType[*Error](err)
 	switch {

@@ -31,6 +31,7 @@ func FuzzGzip(f *testing.F) {
 		nil, complete, complete[:len(complete)-1], complete[:len(complete)/2], complete[:9],
 		append(bytes.Clone(complete), "more"...), append(bytes.Clone(complete), complete...), bomb, bomb[:len(bomb)-8],
 		[]byte(page), squeezed(""), squeezed(strings.Repeat("0", limit)), squeezed(strings.Repeat("0", limit+1)),
+		append(bytes.Clone(complete), "\x1f\x8b\b\b0000000000"...), // A second member whose name has no end.
 	} {
 		f.Add(body)
 	}
