@@ -27,13 +27,19 @@ func declareScrape(app *kingpin.Application, out *output) (string, func() error)
 	timeout := cmd.Flag("scrape.timeout", "Timeout of the scrape.").Default("4s").Duration()
 	kindsFiles := cmd.Flag("kinds-file", "File that declares kinds of servers, as kinds_file of a configuration; "+
 		"repeatable.").PlaceHolder("FILE").Strings()
+	var access accessFlags
+	access.declare(cmd)
 	return cmd.FullCommand(), func() error {
+		if err := access.check(); err != nil {
+			return exitError{err, exitUsage}
+		}
 		pool := config.DefaultPool
 		kinds, err := config.LoadKinds(*kindsFiles...)
 		if err != nil {
 			return exitError{err, exitUsage}
 		}
 		pool.Kinds = kinds
+		access.apply(&pool)
 		f, err := singleScrape([]string{*server}, *timeout, pool)
 		if err != nil {
 			return err
