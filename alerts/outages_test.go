@@ -201,6 +201,32 @@ func rollouts() []scenario {
 			e.named("disagg-vllmprefillworker-", "p", 2, ready)
 			e.named("disagg-vllmdecodeworker-", "p", 2, ready.becomes(0, "down"))
 		}, pages: map[string]int{"LLMPoolDown": 2}},
+		{name: "all prefill workers vanish whom only their names tell, for half an hour", build: func(f *fleet) {
+			e, away := f.exporter("e", up), ready.becomes(0, "").becomes(30, "ready")
+			e.has("p", always(5))
+			e.sees(&server{pool: "p", replica: "front", tier: "frontend"}, ready)
+			for i := range 2 {
+				e.sees(&server{pool: "p", replica: fmt.Sprint("prefill", i), tier: "worker"}, away)
+				e.sees(&server{pool: "p", replica: fmt.Sprint("decode", i), tier: "worker"}, ready)
+			}
+		}, pages: map[string]int{"LLMPoolDown": 2}},
+		{name: "the nodes of all decode workers die with their sidecars, which are evicted later", build: func(f *fleet) {
+			for name, at := range map[string]timeline{"prefill": up, "decode": from(5, absent, from(0, 0, up))} {
+				e := f.exporter(name, at)
+				e.has("p", up)
+				e.named(name, "p", 1, ready)
+			}
+		}, pages: map[string]int{"LLMPoolDown": 8}},
+		{name: "a disaggregated pool is rolled, and then becomes one of plain workers", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.has("p", always(4))
+			for i, name := range []string{"prefill-", "decode-"} {
+				e.named(name+"old", "p", 1, ready.becomes(8*i, "draining").becomes(8*i+2, ""))
+				e.named(name+"new", "p", 1, stays("").becomes(8*i-6, "starting").becomes(8*i, "ready").
+					becomes(30, "draining").becomes(32, ""))
+			}
+			e.named("plain", "p", 2, stays("").becomes(24, "starting").becomes(30, "ready"))
+		}},
 		{name: "all prefill servers die whose names do not say it, but a label", build: func(f *fleet) {
 			e := f.exporter("e", up)
 			e.has("p", always(2))
@@ -332,6 +358,12 @@ func unseen() []scenario {
 			}
 			f.sidecars("q", 2, up, ready)
 		}, pages: map[string]int{"LLMPoolUnseen": 8}},
+		{name: "the sidecars of a pool do not answer, but another exporter has it", build: func(f *fleet) {
+			f.sidecars("p", 3, from(0, 0, up), ready)
+			e := f.exporter("e", up)
+			e.has("p", always(3))
+			e.named("", "p", 3, ready)
+		}, tickets: []string{"LLMExporterUnhealthy"}},
 		{name: "the server of one sidecar is down, and later another sidecar restarts", build: func(f *fleet) {
 			f.sidecars("p", 1, up, ready.becomes(0, "down"))
 			e := f.exporter("p-new", between(30, 31, 0, up))
@@ -366,6 +398,16 @@ func unseen() []scenario {
 				f.sidecars(fmt.Sprint("q", i), 2, up, ready)
 			}
 		}, pages: map[string]int{"LLMExporterBlind": 8}},
+		{name: "the list of targets loses four of six pools", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			for i := range 6 {
+				l := ready
+				if i < 4 {
+					l = ready.becomes(0, "")
+				}
+				e.pool(fmt.Sprint("p", i), 2, l)
+			}
+		}, pages: map[string]int{"LLMExporterBlind": 6}},
 		{
 			name:    "a shard that has some pools alone is down",
 			build:   func(f *fleet) { small(f, 3, from(0, 0, up), ready) },
@@ -488,6 +530,9 @@ func failures() []scenario {
 		{name: "without objectives: a token takes 0.8 seconds", requests: true, build: pool("p", 2, all(&traffic{
 			ok: always(1), gap: from(0, 0.8, always(0.02)),
 		})), tickets: []string{"LLMPoolSlow"}},
+		{name: "first tokens take half as long again", requests: true, build: pool("p", 2, all(&traffic{
+			ok: always(1), seconds: between(0, 30, 0.6, always(0.4)),
+		})), only: "LLMPoolSlow"},
 		{name: "frontends measure an objective, and workers cannot", requests: true, build: func(f *fleet) {
 			e := f.exporter("e", up)
 			e.has("p", always(4))

@@ -374,12 +374,12 @@ func scenarios() []scenario {
 			for i := range 3 {
 				e.suspects(&server{pool: "p", replica: strconv.Itoa(i)}, from(0, 1, always(0)))
 			}
-		}, pages: map[string]int{"LLMPoolSuspected": 7}, tickets: []string{"LLMReplicaSuspected"}},
+		}, pages: map[string]int{"LLMPoolSuspected": 7}},
 		{name: "a pool of one is suspected", build: func(f *fleet) {
 			e := f.exporter("e", up)
 			e.has("p", always(1))
 			e.suspects(&server{pool: "p", replica: "0"}, from(0, 1, always(0)))
-		}, pages: map[string]int{"LLMPoolSuspected": 7}, tickets: []string{"LLMReplicaSuspected"}},
+		}, pages: map[string]int{"LLMPoolSuspected": 7}},
 		{name: "a pool of one is suspected for four minutes, again and again", build: func(f *fleet) {
 			e := f.exporter("e", up)
 			e.has("p", always(1))
@@ -390,20 +390,28 @@ func scenarios() []scenario {
 				return 0
 			})
 		}},
+		{name: "a pool of one is suspected again and again, at last for twelve minutes", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.has("p", always(1))
+			e.suspects(&server{pool: "p", replica: "0"}, func(step int) float64 {
+				if step < 0 && step%(8*minute) < -4*minute || step >= 0 && step%(20*minute) < 12*minute {
+					return 1
+				}
+				return 0
+			})
+		}, pages: map[string]int{"LLMPoolSuspected": 7}},
 		{name: "a pool of one is suspected for half an hour, and recovers", build: func(f *fleet) {
 			e := f.exporter("e", up)
 			e.has("p", always(1))
 			e.suspects(&server{pool: "p", replica: "0"}, between(0, 30, 1, always(0)))
-		}, pages: map[string]int{"LLMPoolSuspected": 7}, tickets: []string{"LLMReplicaSuspected"}},
+		}, pages: map[string]int{"LLMPoolSuspected": 7}},
 		{name: "two are suspected, and the others of the pool are down", build: func(f *fleet) {
 			e := f.exporter("e", up)
 			e.pool("p", 2, ready.becomes(0, "down"))
 			for i := range 2 {
 				e.suspects(&server{pool: "p", replica: strconv.Itoa(i)}, from(0, 1, always(0)))
 			}
-		}, pages: map[string]int{"LLMPoolSuspected": 7}, tickets: []string{
-			"LLMPoolDegraded", "LLMReplicaDown", "LLMReplicaSuspected",
-		}},
+		}, pages: map[string]int{"LLMPoolSuspected": 7}, tickets: []string{"LLMPoolDegraded", "LLMReplicaDown"}},
 		{name: "all are suspected, and then proven to hang", build: func(f *fleet) {
 			e := f.exporter("e", up)
 			e.has("p", always(2))
@@ -425,14 +433,14 @@ func scenarios() []scenario {
 			for i := range 2 {
 				e.suspects(&server{pool: "p", replica: strconv.Itoa(i), tier: "worker"}, from(0, 1, always(0)))
 			}
-		}, pages: map[string]int{"LLMPoolSuspected": 7}, tickets: []string{"LLMReplicaSuspected"}},
+		}, pages: map[string]int{"LLMPoolSuspected": 7}},
 		{name: "both exporters of a pair suspect a pool of one", build: func(f *fleet) {
 			for i := range 2 {
 				e := f.exporter(fmt.Sprint("e", i), up)
 				e.has("p", always(1))
 				e.suspects(&server{pool: "p", replica: "0"}, from(0, 1, always(0)))
 			}
-		}, pages: map[string]int{"LLMPoolSuspected": 7}, tickets: []string{"LLMReplicaSuspected"}},
+		}, pages: map[string]int{"LLMPoolSuspected": 7}},
 		{name: "one exporter of a pair suspects a pool of one, and the other has an answer", build: func(f *fleet) {
 			for i := range 2 {
 				e := f.exporter(fmt.Sprint("e", i), up)
@@ -449,14 +457,12 @@ func scenarios() []scenario {
 			other.has("p", always(1))
 			other.sees(&server{pool: "p", replica: "0"}, ready.becomes(0, "down"))
 			other.write("llm_server_suspected", (&server{pool: "p", replica: "0"}).labels(), always(0))
-		}, pages: map[string]int{"LLMPoolSuspected": 7}, tickets: []string{
-			"LLMExporterUnhealthy", "LLMReplicaSuspected",
-		}},
+		}, pages: map[string]int{"LLMPoolSuspected": 7}, tickets: []string{"LLMExporterUnhealthy"}},
 		{name: "a pool of one is suspected, and its exporter restarts", build: func(f *fleet) {
 			e := f.exporter("e", between(20, 21, 0, up))
 			e.has("p", always(1))
 			e.suspects(&server{pool: "p", replica: "0"}, between(20, 23, 0, from(0, 1, always(0))))
-		}, pages: map[string]int{"LLMPoolSuspected": 7}, tickets: []string{"LLMReplicaSuspected"}},
+		}, pages: map[string]int{"LLMPoolSuspected": 7}},
 		{name: "all replicas of all shards are suspected", build: func(f *fleet) {
 			for i := range 3 {
 				e := f.exporter(fmt.Sprint("s", i), up)
@@ -464,7 +470,7 @@ func scenarios() []scenario {
 				e.has("p", always(1))
 				e.suspects(&server{pool: "p", replica: strconv.Itoa(i)}, from(0, 1, always(0)))
 			}
-		}, pages: map[string]int{"LLMPoolSuspected": 7}, tickets: []string{"LLMReplicaSuspected"}},
+		}, pages: map[string]int{"LLMPoolSuspected": 7}},
 		{name: "the replicas of two of three shards are suspected", build: func(f *fleet) {
 			for i := range 3 {
 				e := f.exporter(fmt.Sprint("s", i), up)

@@ -92,14 +92,15 @@ type stack struct {
 }
 
 // exporter defines how an exporter is started, and its configuration; without one it brings
-// its own fleet, like the demo.
+// its own fleet, like the demo. Prometheus gives it the label of a cluster, if that has a name.
 type exporter struct {
 	command []string
 	config  func(*simulate.Fleet) string
+	cluster string
 }
 
 func serving(config func(*simulate.Fleet) string, flags ...string) exporter {
-	return exporter{append([]string{"serve"}, flags...), config}
+	return exporter{command: append([]string{"serve"}, flags...), config: config}
 }
 
 // setting defines the fleet, the exporters, and deviations from the shipped files.
@@ -140,20 +141,24 @@ func startStack(t *testing.T, set setting) *stack {
 	}
 	var scraped []string
 	for i, e := range set.exporters {
-		scraped = append(scraped, fixture.FreeAddress(t, "127.0.0.1"))
-		command := append(slices.Clone(e.command), "--web.listen-address="+scraped[i])
+		address := fixture.FreeAddress(t, "127.0.0.1")
+		if i == 0 {
+			s.exporter = address
+		}
+		scraped = append(scraped, fmt.Sprintf("- { targets: [%q], labels: { cluster: %q } }", address, e.cluster))
+		command := append(slices.Clone(e.command), "--web.listen-address="+address)
 		if e.config != nil {
 			command = append(command, "--config.file="+write(fmt.Sprintf("exporter%d.yml", i), e.config(fleet)))
 		}
 		s.process.exporters = append(s.process.exporters, start(t, binary, command...))
 	}
-	s.exporter = scraped[0]
 
 	rules, err := alerts.Render(set.values)
 	require.NoError(t, err)
 	write("rules.yml", string(rules)+set.rules)
 	prometheusConfig := shipped(t, "prometheus.yml",
-		append(set.prometheus, "127.0.0.1:9093", s.alertmanager, "127.0.0.1:9802", strings.Join(scraped, `", "`))...)
+		append(set.prometheus, "127.0.0.1:9093", s.alertmanager,
+			`- targets: ["127.0.0.1:9802"]`, strings.Join(scraped, "\n      "))...)
 	s.process.prometheus = start(t, prometheus,
 		"--config.file="+write("prometheus.yml", prometheusConfig),
 		"--storage.tsdb.path="+filepath.Join(dir, "tsdb"),
