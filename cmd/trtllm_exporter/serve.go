@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"os"
 	"os/signal"
 	"strconv"
@@ -77,6 +78,9 @@ func checkURLFlag(name, text string) error {
 	}
 	if err := config.CheckURL(text); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
+	}
+	if u, err := url.Parse(text); err != nil || u.User != nil {
+		return fmt.Errorf("%s: has a user name or password, which links would show; remove it", name)
 	}
 	return nil
 }

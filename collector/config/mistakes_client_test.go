@@ -17,6 +17,11 @@ basic_auth: { username: a, password: secret-password }
 		want: `line 5: pools[0]: authorization type cannot be set to "basic", use "basic_auth" instead`,
 	},
 	{
+		name: "authorization whose type has the token too",
+		text: "authorization: { type: Bearer secret-password }",
+		want: "line 5: pools[0].authorization.type: has a blank; write one word there, like Bearer, and the token in credentials",
+	},
+	{
 		name: "authorization from a file that is not there",
 		text: "authorization: { credentials_file: nowhere }",
 		want: "line 5: pools[0].authorization.credentials_file: nowhere: no such file or directory; " +

@@ -113,11 +113,15 @@ func (c *Config) validateHeaders() error {
 // validateToken rejects a token that cannot be sent in a header, for example because of the
 // line break at the end of a YAML block.
 func (c *Config) validateToken() error {
-	if c.Authorization == nil ||
-		httpguts.ValidHeaderFieldValue(c.Authorization.Type+string(c.Authorization.Credentials)) {
+	switch {
+	case c.Authorization == nil:
 		return nil
+	case !httpguts.ValidHeaderFieldValue(c.Authorization.Type + string(c.Authorization.Credentials)):
+		return errors.New("authorization.credentials: " + adviceOneLine)
+	case strings.ContainsAny(c.Authorization.Type, " \t"):
+		return errors.New("authorization.type: has a blank; write one word there, like Bearer, and the token in credentials")
 	}
-	return errors.New("authorization.credentials: " + adviceOneLine)
+	return nil
 }
 
 const adviceOneLine = "a value has a line break or another control character; write it on one line"
