@@ -100,13 +100,7 @@ func (e *Evidence) reason(state State, w Witnesses, r *Ruling) string {
 	text := api.Detail
 	switch state {
 	case Ready, CanaryFailing:
-		if api.API != engine.APIReady && e.Mismatch != "" {
-			text = "the page answers" // What is known of its API was asked as that of the wrong kind.
-		} else if api.API != engine.APIReady && api.Detail == "" {
-			text = "the page answers; its API was not asked"
-		} else if api.API != engine.APIReady {
-			text = "the page answers; all that is known of its API: " + api.Detail
-		}
+		text = e.answers()
 	case Draining:
 		text = e.drains()
 	case NotReady:
@@ -170,6 +164,19 @@ func (e *Evidence) failedQuestion(a Accusation) string {
 		}
 	}
 	return ""
+}
+
+// answers says what shows that a replica answers. An API that was asked like that of another kind shows nothing.
+func (e *Evidence) answers() string {
+	switch {
+	case e.API.API == engine.APIReady:
+		return e.API.Detail
+	case e.Mismatch != "":
+		return "the page answers"
+	case e.API.Detail == "":
+		return "the page answers; its API was not asked"
+	}
+	return "the page answers; all that is known of its API: " + e.API.Detail
 }
 
 func (e *Evidence) drains() string {

@@ -247,5 +247,6 @@ func (r *Replica) logChanges(previous *target.Status) {
 	if s := &r.status; len(s.LeftOut) > 0 && len(previous.LeftOut) == 0 {
 		r.log.Warn("Series are left off the page", "what", strings.Join(s.LeftOut, "; "))
 	}
-	assess.Announce(r.log, previous, &r.status, target.Scrub(cmp.Or(r.server.URL, r.target.MetricsURL)), r.server.Engine.Name)
+	page := target.Scrub(cmp.Or(r.server.URL, r.target.MetricsURL))
+	assess.Announce(r.log, previous, &r.status, page, r.server.Engine.Name)
 }
