@@ -113,7 +113,8 @@ func TestAccountsCountEveryRequest(t *testing.T) {
 				require.Len(t, a.Models, 1)
 				f := &a.Sum
 				ended := f.Requests[engine.ClassOK] + f.Requests[engine.ClassUnknown]
-				require.Equal(t, float64(truth.Finished), ended, "requests")
+				require.Equal(t, float64(truth.Finished), ended, "requests; if the first of each reason is missing, the "+
+					"kind lacks the quirk CountersAppear")
 				requireCount(t, f, "prompt_tokens", f.Prompt, truth.PromptTokens)
 				requireCount(t, f, "generated_tokens", f.Generated, truth.GenerationTokens)
 				requireMean(t, f, "e2e_seconds", f.Whole, truth.E2ESum.Seconds()/float64(truth.Finished))
