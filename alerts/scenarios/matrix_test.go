@@ -319,7 +319,6 @@ func tableAlertsOnlyOnProblems(t *testing.T, ends map[string]*matrix.Result) {
 			if broken {
 				require.Contains(t, names, "LLMPoolDown", "%s is %s", cell, last.State)
 			}
-			requireFiring(t, last.Suspected, names, "LLMReplicaSuspected", cell)
 			requireFiring(t, last.Suspected, names, "LLMPoolSuspected", cell)
 			requireFiring(t, last.Canary != nil && !*last.Canary, names, "LLMCanaryFailing", cell)
 			if scenario.Healthy {
