@@ -158,7 +158,7 @@ func (ix *index) entriesOf(m *Model) (all []entry) {
 		if version.outcome == nil {
 			continue
 		}
-		e := version.outcome.entry(version, ix.quirks)
+		e := version.outcome.entry(version)
 		e.asked = ix.asked(version)
 		if !slices.ContainsFunc(m.versions, version.isOtherVersion) {
 			e.version = ""

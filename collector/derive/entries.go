@@ -347,8 +347,8 @@ func (ix *index) failingBeside(m *Model, role engine.Role) (all []entry) {
 func (o *outcome) trusted(version *Model) bool { return version.name == "" || o.complete }
 
 // entry returns what the conditions read of an outcome.
-func (o *outcome) entry(version *Model, quirks engine.Quirks) entry {
-	e := entry{
+func (o *outcome) entry(version *Model) entry {
+	return entry{
 		key:          version.id + "\x00" + version.name + "\x00" + version.version,
 		model:        version.name,
 		version:      version.version,
@@ -357,9 +357,7 @@ func (o *outcome) entry(version *Model, quirks engine.Quirks) entry {
 		failed:       *o.tally(engine.ClassServer),
 		steps:        o.steps,
 		otherEntries: o.otherEntries,
+		answers:      o.answers,
+		sockets:      o.sockets,
 	}
-	if !quirks.AnswersBegin {
-		e.answers, e.sockets = o.answers, o.sockets
-	}
-	return e
 }

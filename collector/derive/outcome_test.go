@@ -325,31 +325,25 @@ func TestRequestsThatEndedWellWereAnsweredWell(t *testing.T) {
 		{"clients leave", 5, 45, 5, 5, 0.5},
 		{"the page lags behind the answers", 5, 6, 0, 5, 0},
 	} {
-		for kind, page := range map[engine.Name]string{
-			engine.VLLM: `vllm:request_success_total{engine="0",finished_reason="stop",model_name="m"} %d
-http_requests_total{handler="/v1/rerank",method="POST",status="2xx"} %d
-http_requests_total{handler="/v1/rerank",method="POST",status="5xx"} %d`,
-			engine.SGLang: `sglang:num_requests_total{model_name="m"} %d
-sglang:http_responses_total{endpoint="/v1/rerank",method="POST",status_code="200"} %d
-sglang:http_responses_total{endpoint="/v1/rerank",method="POST",status_code="500"} %d`,
-		} {
-			b := newBench(t, kind, "m")
-			at := func(n int) values {
-				return b.page(fmt.Sprintf(page, 100+n*c.ended, 100+n*c.answered, 100+n*c.failed))
-			}
-			at(0)
-			got := at(1)
-			const ratio = `request_error_ratio{class="server", model_id="m"}`
-			require.InDelta(t, c.ratio, got.get(t, ratio), 1e-9, "%s: %s", kind, c.name)
-			require.Equal(
-				t,
-				100+c.ok,
-				got.get(t, `requests_total{class="ok", model_id="m"}`),
-				"%s: %s",
-				kind,
-				c.name,
+		b := newBench(t, engine.VLLM, "m")
+		at := func(n int) values {
+			return b.page(
+				fmt.Sprintf(
+					`vllm:request_success_total{engine="0",finished_reason="stop",model_name="m"} %d`, 100+n*c.ended,
+				),
+				fmt.Sprintf(
+					`http_requests_total{handler="/v1/rerank",method="POST",status="2xx"} %d`, 100+n*c.answered,
+				),
+				fmt.Sprintf(
+					`http_requests_total{handler="/v1/rerank",method="POST",status="5xx"} %d`, 100+n*c.failed,
+				),
 			)
 		}
+		at(0)
+		got := at(1)
+		const ratio = `request_error_ratio{class="server", model_id="m"}`
+		require.InDelta(t, c.ratio, got.get(t, ratio), 1e-9, c.name)
+		require.Equal(t, 100+c.ok, got.get(t, `requests_total{class="ok", model_id="m"}`), c.name)
 	}
 }
 

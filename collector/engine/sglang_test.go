@@ -160,8 +160,8 @@ func TestSGLangReasons(t *testing.T) {
 		newer      = begins + `sglang:max_total_num_tokens{engine_type="unified"} 4096` + "\n"
 		answers    = `sglang:http_responses_total{endpoint="/metrics",method="GET",status_code="200"} 1` + "\n"
 		comes      = `sglang:http_requests_total{endpoint="/v1/completions",method="POST"} 1` + "\n"
-		counted    = "true, num_requests_total, but no more than were answered 2xx, aborted ones, and failures by HTTP status; "
-		notCounted = "; errors inside a stream are not counted"
+		counted    = "true, num_requests_total, aborted ones, and failures by HTTP status; "
+		notCounted = "; a request with n > 1 counts n + 1 times; errors inside a stream are not counted"
 	)
 	for _, c := range []struct{ says, page, name, want string }{
 		{

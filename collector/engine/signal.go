@@ -393,6 +393,4 @@ type Quirks struct {
 	RefusedFailed bool
 	// AbortsRepeated is true if [RequestsAborted] counts most requests that completed.
 	AbortsRepeated bool
-	// AnswersBegin is true if [AnsweredWell] counts a stream when it begins.
-	AnswersBegin bool
 }
