@@ -37,8 +37,8 @@ type Evidence struct {
 	// Deliberate is true if somebody brought that about.
 	Unserved   string
 	Deliberate bool
-	// Failing lists the entries of which only failures end, AllStill the work in flight of which nothing moves.
-	// Still is that of it that is judged, by default the first.
+	// Failing lists the entries of which only failures end, AllStill the work in flight of which nothing moves,
+	// longest first. Still is the one of them that is judged.
 	Failing  []Failures
 	AllStill []Stillness
 	Still    Stillness
@@ -214,8 +214,8 @@ func (e *Evidence) Found(f *Findings) {
 	e.Unserved, e.Deliberate, e.Unobservable = f.Unserved, f.Deliberate, f.Unobservable()
 }
 
-// worst returns the witnesses by the work that stands still which speak most against the replica, and judges that:
-// an answer for one entry does not speak for another one.
+// worst returns the gravest witnesses that any of the work that stands still leads to, and makes that Still: an
+// answer for one entry does not speak for another one.
 func (e *Evidence) worst() (worst Witnesses) {
 	if len(e.AllStill) == 0 {
 		return e.witnesses()
@@ -223,7 +223,7 @@ func (e *Evidence) worst() (worst Witnesses) {
 	judged := e.AllStill[0]
 	for i, still := range e.AllStill {
 		e.Still = still
-		if w := e.witnesses(); i == 0 || Decide(w).worse(Decide(worst)) {
+		if w := e.witnesses(); i == 0 || Decide(w).gravity() > Decide(worst).gravity() {
 			worst, judged = w, still
 		}
 	}

@@ -31,10 +31,8 @@ type Memory struct {
 	// at once when work moves that stood still when it was asked; movements and served are what had moved
 	// and ended then.
 	questions map[Entry]answer
-	// tried is when one was last sent about an entry while something is accused; void lists those of which that
-	// said nothing, as where a model takes no text.
-	tried          map[Entry]time.Time
-	void           map[Entry]bool
+	// tried holds the last try to ask about each entry while something is accused.
+	tried          map[Entry]try
 	canarySilent   time.Time
 	awaited, asked time.Time
 	about          Entry
@@ -52,27 +50,47 @@ type Memory struct {
 	answering, disputed, overruled bool
 }
 
+// try is a question that was sent. Void is true if one about that entry said nothing since the accusation began, as
+// where a model takes no text.
+type try struct {
+	sent time.Time
+	void bool
+}
+
+// baseline is what the first page showed that was requested after a moment: what later ones show beyond that
+// happened since.
+type baseline struct {
+	set              bool
+	served, inFlight float64
+	movements        int
+}
+
+// passed reports whether a page was requested after the baseline of a moment, which it becomes if there is none.
+func (b *baseline) passed(since, requested time.Time, c *derive.Conditions) bool {
+	switch {
+	case since.IsZero() || !requested.After(since):
+		return false
+	case !b.set:
+		*b = baseline{set: true, served: c.Served, inFlight: c.InFlight, movements: c.Movements}
+		return false
+	}
+	return true
+}
+
 // answer is the last answer to a question. Silent is when the first of the questions was sent that got no
-// word in a row up to this one, or zero. Succeeded is true if an earlier one was answered. Served is how many
-// requests of others had ended well on the first page that was requested after it, and refuted is true if more did
-// later: then an error was the question's own.
+// word in a row up to this one, or zero. Succeeded is true if an earlier one was answered. Refuted is true if
+// requests of others ended well after an error: then it was the question's own.
 type answer struct {
 	canary.Report
+	baseline
 
-	silent    time.Time
-	succeeded bool
-	based     bool
-	served    float64
-	refuted   bool
+	silent             time.Time
+	succeeded, refuted bool
 }
 
 // page takes a page into account that was requested at a time. It returns what is known of the answer then.
 func (a answer) page(requested time.Time, c *derive.Conditions) answer {
-	switch {
-	case !a.Result.Blames() || !requested.After(a.At):
-	case !a.based:
-		a.based, a.served = true, c.Served
-	default:
+	if a.Result.Blames() && a.passed(a.At, requested, c) {
 		a.refuted = a.refuted || c.Served > a.served
 	}
 	return a
@@ -93,11 +111,9 @@ func silentSince(before time.Time, report *canary.Report) time.Time {
 // others follows the requests of others since the canary's request was sent, or the first of those
 // that failed in a row.
 type others struct {
+	baseline
+
 	asked time.Time
-	// based is true once a page that was requested afterwards shows what ended well before.
-	based     bool
-	served    float64
-	movements int
 	// ended is how many requests ended well since then, moved is true if tokens moved. Known is true
 	// once pages have shown that, or do not come.
 	ended float64
@@ -108,22 +124,20 @@ type others struct {
 // denial is what a router serves while it says that it has no worker. Requests in flight when it said so may
 // end well without one; when more do, it got them afterwards.
 type denial struct {
-	// since is when it first said so, or zero. Based is true once a page that was requested afterwards shows
-	// what had ended well, and what was in flight.
-	since            time.Time
-	based            bool
-	served, inFlight float64
+	baseline
+
+	// since is when it first said so, or zero.
+	since time.Time
 	// refuted is when the last page was requested that shows such requests to have ended well, or zero. For a
 	// window after it what the router says is not believed.
 	refuted time.Time
 }
 
 func (d *denial) page(requested time.Time, c *derive.Conditions) {
-	switch {
-	case d.since.IsZero() || !requested.After(d.since) || !c.InFlightKnown:
-	case !d.based:
-		d.based, d.served, d.inFlight = true, c.Served, c.InFlight
-	case c.Served-d.served > d.inFlight, !d.refuted.IsZero() && c.Served > d.served:
+	if !c.InFlightKnown || !d.passed(d.since, requested, c) {
+		return
+	}
+	if c.Served-d.served > d.inFlight || !d.refuted.IsZero() && c.Served > d.served {
 		d.refuted, d.served = requested, c.Served
 	}
 }
@@ -140,11 +154,7 @@ func (m *Memory) Page(requested time.Time, c *derive.Conditions) {
 		m.questions[entry] = last.page(requested, c)
 	}
 	o := &m.others
-	switch {
-	case o.asked.IsZero() || !requested.After(o.asked):
-	case !o.based:
-		o.based, o.served, o.movements = true, c.Served, c.Movements
-	default:
+	if o.passed(o.asked, requested, c) {
 		o.known = true
 		o.ended = max(o.ended, c.Served-o.served)
 		o.moved = o.moved || c.Movements > o.movements
@@ -204,7 +214,7 @@ func (m *Memory) NewProcess() {
 	m.notReadySince, m.awaited, m.accused = time.Time{}, time.Time{}, time.Time{}
 	m.denied = nil
 	m.questions, m.canarySilent, m.again = nil, time.Time{}, false
-	m.tried, m.void = nil, nil
+	m.tried = nil
 	m.others, m.denial = others{}, denial{}
 	m.answering, m.disputed, m.overruled = false, false, false
 	m.Canary.NewProcess()
@@ -218,7 +228,7 @@ func (m *Memory) MayAsk(now time.Time, c *derive.Conditions) (since time.Time, o
 	accused := e.answerable()
 	switch {
 	case !accused:
-		m.accused, m.tried, m.void = time.Time{}, nil, nil
+		m.accused, m.tried = time.Time{}, nil
 	case m.accused.IsZero():
 		m.accused = now
 	}
@@ -245,7 +255,7 @@ func (m *Memory) About(c *derive.Conditions) Entry {
 		return Entry{}
 	}
 	return slices.MinFunc(accused, func(a, b Entry) int {
-		return m.tried[a].Compare(m.tried[b])
+		return m.tried[a].sent.Compare(m.tried[b].sent)
 	})
 }
 
@@ -253,9 +263,9 @@ func (m *Memory) About(c *derive.Conditions) Entry {
 func (m *Memory) Asked(now time.Time, entry Entry, c *derive.Conditions) {
 	m.asked, m.awaited, m.about = now, now, entry
 	if m.tried == nil {
-		m.tried, m.void = make(map[Entry]time.Time), make(map[Entry]bool)
+		m.tried = make(map[Entry]try)
 	}
-	m.tried[entry] = now
+	m.tried[entry] = try{now, m.tried[entry].void}
 	m.stood, m.movements, m.served = len(c.Still) > 0, c.Movements, c.Served
 	m.askedSteps = c.Steps
 }
@@ -265,8 +275,8 @@ func (m *Memory) Asked(now time.Time, entry Entry, c *derive.Conditions) {
 // behind others. A server that remembers that its own health check failed is asked until it succeeds.
 func (m *Memory) Answer(report canary.Report, remembered bool) {
 	m.awaited = time.Time{}
-	if report.Result == "" && m.void != nil && !m.void[m.about] {
-		m.void[m.about] = true
+	if last, ok := m.tried[m.about]; ok && report.Result == "" && !last.void {
+		m.tried[m.about] = try{last.sent, true}
 		m.asked = time.Time{} // The next one need not wait.
 	}
 	if report.Result == "" || report.Result.Silent() && m.steps > m.askedSteps {

@@ -251,19 +251,19 @@ func (r *Ruling) matches(w Witnesses) bool {
 // contains reports whether a list contains a value; an empty list contains all.
 func contains[T comparable](list []T, v T) bool { return len(list) == 0 || slices.Contains(list, v) }
 
-// worse reports whether a row says worse of a replica than another one.
-func (r *Ruling) worse(other *Ruling) bool {
-	for _, is := range []func(r *Ruling) bool{
-		func(r *Ruling) bool { return r.Live == Fail },
-		func(r *Ruling) bool { return r.Ready == Fail },
-		func(r *Ruling) bool { return r.Suspected },
-		func(r *Ruling) bool { return r.Look },
-	} {
-		if is(r) != is(other) {
-			return is(r)
-		}
+// gravity returns how much a row says against a replica, compared with other rows.
+func (r *Ruling) gravity() int {
+	switch {
+	case r.Live == Fail:
+		return 4
+	case r.Ready == Fail:
+		return 3
+	case r.Suspected:
+		return 2
+	case r.Look:
+		return 1
 	}
-	return false
+	return 0
 }
 
 // StateFor returns the state of a row for an accusation.
