@@ -23,7 +23,7 @@ type Conditions struct {
 	// Uncounted explains, for models that clients called within the window, why nobody knows how their
 	// requests end.
 	Uncounted []string
-	// Still is the work in flight of which nothing moves, for the longest time in front.
+	// Still is the work in flight of which nothing moves, longest first.
 	Still []Stillness
 	// Served counts requests that ended well, as far as the server is known to count failures
 	// too, Answered those that ended at models which call no other one. Movements counts the pages on which tokens of

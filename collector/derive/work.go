@@ -129,7 +129,7 @@ func (s *workState) stands(d *Deriver) bool {
 	return s.active && time.Duration(d.window.now-s.progressed) >= patience
 }
 
-// still returns the work that stands still, for the longest time in front.
+// still returns the work that stands still, longest first.
 func (d *Deriver) still() (all []Stillness) {
 	moves := false
 	for i := range d.index.watch.works {

@@ -136,8 +136,8 @@ func (s *Server) probedReplica(path, host string) (slot *snapshot.Slot, question
 	return slot, question, ""
 }
 
-// replicas returns the slots of the targets that are replicas, as far as is known: beside one, other programs and
-// ranks without a port are none.
+// replicas returns the slots of the targets that are replicas, as far as is known. Other programs, and ranks without
+// a port, count only if there is nothing else.
 func (s *Server) replicas() []*snapshot.Slot {
 	all := s.opts.Store.Slots()
 	replicas := slices.DeleteFunc(slices.Clone(all), func(slot *snapshot.Slot) bool {
