@@ -55,8 +55,9 @@ type Page struct {
 	Kept bool
 
 	memory reservation
-	// secrets knows what must not be shown of the page.
+	// secrets knows what must not be shown of the page, beside the query with which it was requested.
 	secrets *secret.Store
+	query   string
 }
 
 // Release frees the memory of the body, which must not be used afterwards.

@@ -86,9 +86,12 @@ func addressOf(u *url.URL) (netip.AddrPort, bool) {
 
 // lanePage converts the answer of a lane to a page, which shares its memory.
 func lanePage(answer lane.Answer, rawURL string, secrets *secret.Store) (Page, error) {
-	_, query, _ := strings.Cut(rawURL, "?")
-	secrets = knowing(secrets, query)
-	page := Page{Body: answer.Body, ContentType: secrets.Hide(answer.ContentType), Kept: answer.Kept, secrets: secrets}
+	page := Page{Body: answer.Body, ContentType: answer.ContentType, Kept: answer.Kept, secrets: secrets}
+	_, page.query, _ = strings.Cut(rawURL, "?")
+	if checkContentType(page.ContentType) == nil {
+		return page, nil
+	}
+	page.ContentType = page.known().Hide(page.ContentType) // Before a part of it is shown, in lower case.
 	if failure := checkContentType(page.ContentType); failure != nil {
 		return Page{}, failure
 	}
