@@ -118,15 +118,7 @@ func (r *Replica) evidence(failed error) assess.Evidence {
 		Now:        time.Now(),
 		StallAfter: r.pool.StallAfter,
 		Window:     r.pool.Window,
-		Previous: assess.Judgment{
-			State: assess.State(s.State),
-			Probes: assess.Probes{
-				Judged:  s.Judged,
-				Ready:   s.ProbeReady,
-				Live:    s.ProbeLive,
-				Accused: s.Accused,
-			},
-		},
+		Previous:   assess.Judgment{State: assess.State(s.State), Probes: r.probes()},
 		Scrape: assess.Scrape{
 			OK:       failed == nil,
 			Seen:     r.hadPage(),
@@ -157,6 +149,12 @@ func (r *Replica) evidence(failed error) assess.Evidence {
 	}
 	e.Found(r.published.conclusions)
 	return e
+}
+
+// probes returns what the probes answer by the last verdict.
+func (r *Replica) probes() assess.Probes {
+	s := &r.status
+	return assess.Probes{Judged: s.Judged, Ready: s.ProbeReady, Live: s.ProbeLive, Accused: s.Accused}
 }
 
 // addFailure adds why there is no page.

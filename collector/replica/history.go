@@ -33,7 +33,7 @@ func (r *Replica) History() History {
 			Reason:   s.StateReason,
 			Severity: assess.Severity(s.Severity),
 			Runbook:  s.Runbook,
-			Probes:   assess.Probes{Judged: s.Judged, Ready: s.ProbeReady, Live: s.ProbeLive, Accused: true},
+			Probes:   r.probes(),
 		}
 	}
 	return h

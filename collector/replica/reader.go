@@ -220,15 +220,10 @@ func (r *Replica) readShape(raw *exposition.Block, p *scrape.Fetched) (*expositi
 // lostAll reports whether a page has no series that its kind of server reads, while the one before it had, and
 // nothing says that the process is another one. Such a page says no more about a server than none.
 func (r *Replica) lostAll(page *engine.Page) bool {
+	// After other failures it may have restarted.
+	mayGoOn := r.status.LastReason == "" || r.status.LastReason == string(scrape.ReasonEmpty)
 	last := r.reader.last
-	if last == nil || !last.ReadsAny() || page.ReadsAny() {
-		return false
-	}
-	switch scrape.Reason(r.status.LastReason) { //nolint:exhaustive // After the others it may have restarted.
-	case "", scrape.ReasonEmpty:
-		return true
-	}
-	return false
+	return mayGoOn && last != nil && last.ReadsAny() && !page.ReadsAny()
 }
 
 func parseError(p *scrape.Page, err error) error {
