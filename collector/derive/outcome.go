@@ -224,21 +224,12 @@ func (ix *index) addAnswers(o *outcome, version *Model) {
 	o.answers = ix.allColumns(version.of.groups(engine.AnsweredWell))
 	o.sockets = ix.allColumns(version.of.groups(engine.SocketsOpened))
 	t := o.classes[engine.ClassOK]
-	if t == nil || len(o.answers) == 0 || len(ix.ranksOf(version.all(engine.RequestsFinished))) > 1 {
+	several := len(ix.ranksOf(version.all(engine.RequestsFinished))) > 1
+	if t == nil || len(t.net) > 0 || len(o.answers) == 0 || several {
 		return
 	}
-	bounded := &tally{partial: t.partial}
-	if len(t.single) > 0 {
-		bounded.net = append(bounded.net, &netCounter{plus: t.single})
-	}
-	for _, n := range t.net {
-		bounded.net = append(bounded.net, new(*n))
-		ix.addNet(version, "well", n)
-	}
-	for _, n := range bounded.net {
-		n.atMost, n.unbound = slices.Concat(n.atMost, o.answers), o.sockets
-	}
-	o.classes[engine.ClassOK] = bounded
+	bounded := &netCounter{plus: t.single, atMost: o.answers, unbound: o.sockets}
+	o.classes[engine.ClassOK] = &tally{partial: t.partial, net: []*netCounter{bounded}}
 	o.all = slices.Concat(o.all, o.answers)
 }
 
