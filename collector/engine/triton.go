@@ -138,14 +138,14 @@ func tritonHealth(ctx context.Context, k *Kind, client Client, address string) H
 func tritonReady(ctx context.Context, client Client, url string) Health {
 	status, _, body, err := client.Do(ctx, http.MethodGet, url, nil, answerLimit)
 	h := healthOf(url, status, body, err)
-	h.OfModels = h.API == APINotReady
-	if h.OfModels && !tritonDenies(status, body) {
+	if h.API == APINotReady && !tritonDenies(status, body) {
 		h.API, h.FromServer = APIFailed, false
 		h.Detail += " to " + url + ", as a proxy does and Triton does not"
 		if text := short(body); text != "" {
 			h.Detail += " (" + text + ")"
 		}
 	}
+	h.OfModels = h.API == APINotReady
 	return h
 }
 
@@ -217,7 +217,7 @@ func tritonMissing(p *Page, f *Facts, models []ModelState) []string {
 	serving := slices.Clone(llms)
 	for i := range f.get().Models {
 		if m := &f.Models[i]; m.Backend == backendPython && m.Decoupled && len(m.Calls) == 0 &&
-			!strings.HasSuffix(m.Name, "_bls") {
+			!strings.HasSuffix(m.Name, blsSuffix) {
 			serving = append(serving, m.Name) // It may be an LLM with another name.
 		}
 	}
@@ -227,7 +227,7 @@ func tritonMissing(p *Page, f *Facts, models []ModelState) []string {
 			if m.State == ModelUnavailable && m.Reason != "" && m.Reason != unloaded {
 				llms = append(llms, m.Name)
 			}
-			if m.Name != preprocessing && m.Name != postprocessing && !strings.HasSuffix(m.Name, "_bls") {
+			if m.Name != preprocessing && m.Name != postprocessing && !strings.HasSuffix(m.Name, blsSuffix) {
 				serving = append(serving, m.Name)
 			}
 		}

@@ -9,8 +9,10 @@ const (
 	// platformEnsemble is the platform in the config of an ensemble.
 	platformEnsemble = "ensemble"
 	// The other names are from TensorRT-LLM's model repositories.
-	llmName, blsName, ensembleName = "tensorrt_llm", "tensorrt_llm_bls", "ensemble"
+	llmName, blsName, ensembleName = "tensorrt_llm", llmName + blsSuffix, "ensemble"
 	preprocessing, postprocessing  = "preprocessing", "postprocessing"
+	// blsSuffix ends the name of a BLS model, after that of the model which it calls.
+	blsSuffix = "_bls"
 )
 
 // tritonArrange arranges the models. Ensembles and BLS models are entries; the models that they call
@@ -189,21 +191,33 @@ func tritonUnresolved(t *Topology, names []string, configs map[string]*ModelFact
 		if t.roles[n] == RoleSingle && configs[n] == nil {
 			t.roles[n] = RoleUnknown
 		}
-		base, ok := namesNobody(n, configs[n])
-		for _, part := range append(templateParts("", "", loaded), base) {
-			if ok && slices.Contains(loaded, part) && t.roles[part] == RoleSingle {
+		if !namesNobody(n, configs[n]) {
+			continue
+		}
+		for _, part := range fixedParts(n, loaded) {
+			if t.roles[part] == RoleSingle {
 				t.roles[n], t.roles[part] = RoleUnknown, RoleUnknown
 			}
 		}
 	}
 }
 
-// namesNobody reports whether a model is called X_bls, base is X then, and does not name in its config what it calls.
+// namesNobody reports whether a model has the name of a BLS model, and does not name in its config what it calls.
 // The template's own has fixed parts.
-func namesNobody(name string, f *ModelFacts) (base string, ok bool) {
-	base, ok = strings.CutSuffix(name, "_bls")
-	fixed := strings.Contains(name, blsName)
-	return base, ok && !fixed && f != nil && f.Platform != platformEnsemble && len(f.Calls) == 0
+func namesNobody(name string, f *ModelFacts) bool {
+	return strings.HasSuffix(name, blsSuffix) && !strings.Contains(name, blsName) &&
+		f != nil && f.Platform != platformEnsemble && len(f.Calls) == 0
+}
+
+// fixedParts returns the models that a BLS model may call without naming them: those of the template, and the one
+// after which it is called.
+func fixedParts(name string, names []string) []string {
+	parts := templateParts("", "", names)
+	base := strings.TrimSuffix(name, blsSuffix)
+	if slices.Contains(names, base) && !slices.Contains(parts, base) {
+		parts = append(parts, base)
+	}
+	return parts
 }
 
 // tritonUnasked makes the role of models unknown that are called by no known model, while the
@@ -250,14 +264,13 @@ func blsParts(name string, f *ModelFacts, names []string) []string {
 	} else if prefix, suffix, ok := strings.Cut(name, blsName); ok {
 		parts = templateParts(prefix, suffix, names)
 	}
-	base, ok := strings.CutSuffix(name, "_bls")
-	_, nobody := namesNobody(name, f)
-	if nobody || !ok || f == nil && len(parts) > 1 || f != nil && f.Platform == platformEnsemble {
+	known := f == nil && len(parts) > 1 || f != nil && f.Platform == platformEnsemble || namesNobody(name, f)
+	if known || !strings.HasSuffix(name, blsSuffix) {
 		return parts
 	}
 	// The template's parameters name only the LLM; its other parts have fixed names.
-	for _, n := range append(templateParts("", "", names), base) {
-		if !slices.Contains(parts, n) && slices.Contains(names, n) {
+	for _, n := range fixedParts(name, names) {
+		if !slices.Contains(parts, n) {
 			parts = append(parts, n)
 		}
 	}
