@@ -476,50 +476,6 @@ func TestNewWeightsAreAPause(t *testing.T) {
 	}
 }
 
-// TestCallOfAnOperatorHoldsRequestsUp has successive pages of a server whose scheduler does what somebody else
-// asks, between two steps.
-func TestCallOfAnOperatorHoldsRequestsUp(t *testing.T) {
-	page := func(step, requests, calls int) string {
-		return fmt.Sprintf(
-			"sglang:cuda_graph_passes_total{mode=\"decode_none\"} %d\n"+
-				"sglang:http_requests_active{endpoint=\"/generate\",method=\"POST\"} %d\n"+
-				"sglang:http_requests_active{endpoint=\"/load_lora_adapter\",method=\"POST\"} %d\n",
-			step, requests, calls,
-		)
-	}
-	for _, c := range []struct {
-		says  string
-		pages []string
-		want  bool
-	}{
-		{"requests wait, and nothing moves", []string{page(5, 4, 0), page(5, 4, 1)}, true},
-		{"it is answered", []string{page(5, 4, 1), page(5, 4, 1), page(5, 4, 0)}, false},
-		{"nobody waits", []string{page(5, 0, 1), page(5, 0, 1)}, false},
-		{"the engine works beside it", []string{page(5, 4, 1), page(6, 4, 1)}, false},
-		{
-			"it goes on",
-			[]string{page(5, 4, 0), page(5, 4, 1), page(5, 4, 1)},
-			true,
-		},
-		{
-			"it came after the engine stood still",
-			[]string{page(5, 4, 0), page(5, 4, 0), page(5, 4, 1), page(5, 4, 1)},
-			false,
-		},
-		{
-			"it came before the requests did",
-			[]string{page(5, 0, 1), page(5, 0, 1), page(5, 4, 1)},
-			true,
-		},
-	} {
-		t.Run(c.says, func(t *testing.T) {
-			last := readPages(t, engine.SGLang, c.pages...)
-			require.Equal(t, c.want, last.Called())
-			require.False(t, last.Updates(), "no weights are updated")
-		})
-	}
-}
-
 // TestRanksWithoutLabel reads pages of servers with data-parallel ranks, each of which has requests of its own.
 func TestRanksWithoutLabel(t *testing.T) {
 	const running, waiting, cache = "sglang:num_running_reqs", "sglang:num_queue_reqs", "sglang:token_usage"

@@ -244,8 +244,8 @@ func vllmHistory() history {
 		since("0.15.0"):                       {"nixl_num_kv_expired_reqs_total"},
 		before("0.15.0").hidden("0.12.0"):     {"time_per_output_token_seconds"},
 		since("0.16.0"):                       {"prompt_tokens_cached_total", vllmBySource},
-		since("0.20.0"):                       {"num_requests_waiting_by_reason"},
 		since("0.18.0"):                       {"websocket_connections_total"},
+		since("0.20.0"):                       {"num_requests_waiting_by_reason"},
 		since("0.32.0"): {
 			"admission_rejections_total", "prompt_tokens_cached_by_source_total",
 			"sleep_mode_operations_in_flight", "rl_weight_update_operations_in_flight",
@@ -287,9 +287,9 @@ func vllmEngine() []Meaning {
 	swapped := between(vllmSwapped, "0.6.5").decided()
 	return []Meaning{
 		// Requests. Those of disconnected clients never count as ended; each of several answers or
-		// prompts of a request counts, which [AnsweredWell] bounds. A rejected request, streamed or not, is answered with 503
-		// and also counts by status (exceptions.py, QueueOverflowError); if its stream has begun,
-		// as in a burst, the error is inside a 200 (seen in 0.32.0).
+		// prompts of a request counts, which [AnsweredWell] bounds. A rejected request, streamed or not,
+		// is answered with 503 and also counts by status (exceptions.py, QueueOverflowError); if its
+		// stream has begun, as in a burst, the error is inside a 200 (seen in 0.32.0).
 		{Name: "num_requests_running", Signal: RequestsRunning, Rank: vllmRank},
 		{Name: "num_requests_waiting", Signal: RequestsWaiting, Rank: vllmRank},
 		// With engine V0: preempted requests in the memory of the host, which neither run nor wait.

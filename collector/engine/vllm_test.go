@@ -272,31 +272,3 @@ func TestDraftsOfEngineV0AreUnknown(t *testing.T) {
 		require.Equal(t, want > 0, got["spec_decode_accepted_tokens_total"] > 0)
 	}
 }
-
-// TestOperationHoldsRequestsUp has successive pages of a vLLM that does what an operator asks of it, between two
-// steps of its engine.
-func TestOperationHoldsRequestsUp(t *testing.T) {
-	for _, family := range []string{"sleep_mode_operations_in_flight", "rl_weight_update_operations_in_flight"} {
-		page := func(tokens, running, operations int) string {
-			return fmt.Sprintf(
-				"vllm:generation_tokens_total{engine=\"0\",model_name=\"m\"} %d\n"+
-					"vllm:num_requests_running{engine=\"0\",model_name=\"m\"} %d\n"+
-					"vllm:%s{operation=\"update\"} %d\n",
-				tokens, running, family, operations,
-			)
-		}
-		for _, c := range []struct {
-			says  string
-			pages []string
-			want  bool
-		}{
-			{"requests wait, and nothing moves", []string{page(5, 4, 0), page(5, 4, 1)}, true},
-			{"it is done", []string{page(5, 4, 1), page(5, 4, 1), page(5, 4, 0)}, false},
-			{"nobody waits", []string{page(5, 0, 1), page(5, 0, 1)}, false},
-			{"tokens come beside it", []string{page(5, 4, 1), page(9, 4, 1)}, false},
-			{"the engine stood still before", []string{page(5, 4, 0), page(5, 4, 0), page(5, 4, 1)}, false},
-		} {
-			require.Equal(t, c.want, readPages(t, engine.VLLM, c.pages...).Called(), "%s: %s", family, c.says)
-		}
-	}
-}
