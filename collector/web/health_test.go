@@ -193,6 +193,32 @@ func TestWatchSendsHealthChanges(t *testing.T) {
 	require.Equal(t, healthpb.HealthCheckResponse_SERVICE_UNKNOWN, got.GetStatus(), "a name may come to be known")
 }
 
+// A call beyond the limit of a connection waits without a word, so watches are refused before.
+func TestWatchesLeaveTheConnectionToChecks(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	f.publish("a", "r0", serving(), nil)
+	_, client := healthClient(t, f.options())
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	request := &healthpb.HealthCheckRequest{Service: "replica/ready"}
+	watch := func() error {
+		stream, err := client.Watch(ctx, request)
+		require.NoError(t, err)
+		_, err = stream.Recv()
+		return err
+	}
+	for n := range 3 {
+		require.NoError(t, watch(), "watch %d", n)
+	}
+	err := watch()
+	require.Equal(t, codes.ResourceExhausted, status.Code(err), "a fourth watch: %v", err)
+	require.ErrorContains(t, err, "use Check")
+	got, err := client.Check(ctx, request)
+	require.NoError(t, err)
+	require.Equal(t, healthpb.HealthCheckResponse_SERVING, got.GetStatus())
+}
+
 func TestGRPCHealthIsOffByDefault(t *testing.T) {
 	f := newFleet(t)
 	s, err := web.New(t.Context(), f.options())

@@ -10,7 +10,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc"
@@ -18,6 +18,7 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
@@ -201,13 +202,15 @@ func (r *replica) outdated(now time.Time) string {
 	return " This was judged at the last scrape, " + age(now.Sub(r.Status.LastScrape)) + " ago."
 }
 
-// Limits of the gRPC health service; all connections together fit a sidecar of 64 MiB.
+// Limits of the gRPC health service; all connections together fit a sidecar of 64 MiB. A call beyond
+// healthStreams of a connection waits and hears nothing, so its watches leave one for checks.
 const (
-	healthStreams = 4
-	healthWatches = 200
-	healthMessage = 2 << 10
-	healthIdle    = 2 * time.Minute
-	watchInterval = time.Second
+	healthStreams     = 4
+	connectionWatches = healthStreams - 1
+	healthWatches     = 200
+	healthMessage     = 2 << 10
+	healthIdle        = 2 * time.Minute
+	watchInterval     = time.Second
 )
 
 // healthServer serves the probes over the gRPC health protocol. The service name is the path of a
@@ -219,11 +222,47 @@ type healthServer struct {
 	web      *Server
 	listener net.Listener
 	grpc     *grpc.Server
-	watches  atomic.Int64
+	watches  watches
+}
+
+// watches counts the running watches, by the address of the client's end of their connection.
+type watches struct {
+	mu    sync.Mutex
+	total int
+	of    map[string]int
+}
+
+// begin counts a watch, or returns what refuses it.
+func (w *watches) begin(client string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.total >= healthWatches:
+		return status.Error(codes.ResourceExhausted, "too many watches at once; use Check")
+	case w.of[client] >= connectionWatches:
+		return status.Errorf(
+			codes.ResourceExhausted,
+			"a connection may hold %d watches; use Check, or another connection for more",
+			connectionWatches,
+		)
+	}
+	w.total++
+	w.of[client]++
+	return nil
+}
+
+func (w *watches) end(client string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.total--
+	w.of[client]--
+	if w.of[client] == 0 {
+		delete(w.of, client)
+	}
 }
 
 func newHealthServer(s *Server, l net.Listener) *healthServer {
-	h := &healthServer{web: s, listener: listener{l, s.connections}}
+	h := &healthServer{web: s, listener: listener{l, s.connections}, watches: watches{of: map[string]int{}}}
 	h.grpc = grpc.NewServer(
 		grpc.MaxRecvMsgSize(
 			healthMessage,
@@ -270,11 +309,14 @@ func (h *healthServer) Check(
 
 // Watch implements the health service: it sends the status at once and whenever it changes.
 func (h *healthServer) Watch(r *healthpb.HealthCheckRequest, stream healthpb.Health_WatchServer) error {
-	if h.watches.Add(1) > healthWatches {
-		h.watches.Add(-1)
-		return status.Error(codes.ResourceExhausted, "too many watches at once")
+	client := ""
+	if end, ok := peer.FromContext(stream.Context()); ok {
+		client = end.Addr.String()
 	}
-	defer h.watches.Add(-1)
+	if err := h.watches.begin(client); err != nil {
+		return err
+	}
+	defer h.watches.end(client)
 	tick := time.NewTicker(watchInterval)
 	defer tick.Stop()
 	previous := healthpb.HealthCheckResponse_ServingStatus(-1)
