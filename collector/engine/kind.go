@@ -43,6 +43,9 @@ type Kind struct {
 	// wrapper is the prefix of series measured around a model, which do not show how it treats
 	// requests; inner is that of an engine inside, to which models hand over requests.
 	wrapper, inner string
+	// stage is the label of series that measure one stage of requests which pass several: each stage counts
+	// them, and none is what clients ask for. Such series have no meaning.
+	stage string
 	// noModel is the name under which it counts requests for models that it does not serve.
 	noModel string
 	quirks  Quirks

@@ -67,6 +67,8 @@ type content struct {
 	valued map[Signal][]int
 	// counts holds the series that count requests of the loaded models by name and version, if there are many.
 	counts map[[2]string][]int
+	// staged is true if series measure stages of requests.
+	staged bool
 	// pausing holds the series that show whether the server is paused.
 	pausing pauseSeries
 	// starts holds the series with the start time of the process, processIDs its names in labels.

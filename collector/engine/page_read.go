@@ -37,7 +37,11 @@ func readContent(e *Kind, shape *exposition.Shape, ranks Ranks) *content {
 	bounds := make(map[string][]string)
 	for i, lset := range all {
 		name, modelName := lset.Get(model.MetricNameLabel), modelOf(lset)
-		c.readSeries(e, duplicates.remove(meaningsWith(index[name], c.inside), i), i, modelName, noModel, lset)
+		if e.stage != "" && lset.Has(e.stage) {
+			c.staged = true
+		} else {
+			c.readSeries(e, duplicates.remove(meaningsWith(index[name], c.inside), i), i, modelName, noModel, lset)
+		}
 		if c.gone(modelName, lset) {
 			continue
 		}

@@ -30,6 +30,7 @@ func vllm() *Kind {
 			withPrefix(vllmPrefix, vllmHistory().with(slices.Concat(vllmEngine(), vllmTransfers()))),
 			inReleases(since("0.8.3"), vllmHTTP()),
 		),
+		stage:  "stage", // of vLLM-Omni (vllm_omni/metrics/stat_logger.py)
 		quirks: Quirks{CountersAppear: true},
 
 		Ready:       "/health",
@@ -163,6 +164,9 @@ func vllmJudge(name string, k *Knowledge) (c target.Check, ok bool) {
 	case name == CanOutcomes && p.HasName(vllmAnswers):
 		return no(vllmAnswers+" does not tell routes apart: clients' mistakes cannot be told from wrong paths; "+
 			"answers of 5xx still count as failures", "the release of FastAPI that this vLLM asks for"), true
+	case p.get().staged && name != CanGPU:
+		return no("this vLLM-Omni counts each request in every stage of its pipeline, and what clients ask for is "+
+			"not read", ""), true
 	case !p.HasPrefix(vllmPrefix) && name != CanGPU && k.Facts.get().EngineVersion == vllmMute:
 		return no("vLLM "+vllmMute+" shows no series of its engine while that is a process of its own "+
 			"(vllm-project/vllm#7188)", "vLLM 0.5.5 or later, or --disable-frontend-multiprocessing"), true

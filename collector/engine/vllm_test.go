@@ -232,6 +232,25 @@ vllm:time_to_first_token_seconds_bucket{engine="0",le="+Inf",model_name="m"} 30
 	}
 }
 
+// A request to vLLM-Omni passes its stages one after the other. Each counts it, with its own tokens.
+func TestStagesOfOmniAreNotAddedUp(t *testing.T) {
+	page := []byte(`vllm:num_requests_running{model_name="m",replica="0",stage="thinker"} 1
+vllm:num_requests_running{model_name="m",replica="0",stage="talker"} 1
+vllm:generation_tokens_total{model_name="m",replica="0",stage="thinker"} 67
+vllm:generation_tokens_total{model_name="m",replica="0",stage="talker"} 275
+vllm:request_success_total{finished_reason="stop",model_name="m",replica="0",stage="thinker"} 5
+vllm:request_success_total{finished_reason="stop",model_name="m",replica="0",stage="talker"} 5
+`)
+	shows(t, valuesOf(t, engine.VLLM, page), map[string]float64{
+		"requests_running": -1, "generation_tokens_total": -1, "requests_finished_total finish_reason=stop": -1,
+	}, "stages")
+	for _, name := range []string{engine.CanRunning, engine.CanTokens, engine.CanOutcomes} {
+		require.Equal(t, "false, this vLLM-Omni counts each request in every stage of its pipeline, and what "+
+			"clients ask for is not read",
+			capability(t, engine.VLLM, name, &engine.Knowledge{Page: readPage(t, engine.VLLM, page)}), name)
+	}
+}
+
 func TestRustVLLMIsDetectedByAPI(t *testing.T) {
 	server := answers{
 		"/version":   `{"version":"0.32.0"}`,
