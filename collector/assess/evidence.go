@@ -136,8 +136,8 @@ type Stillness struct {
 	// Partly is true if other work of the replica moves, which a question cannot tell apart, Left if
 	// its requests are no longer in flight and none of them ended.
 	Partly, Left bool
-	// Stepless is true if the page shows no step of its engine.
-	Stepless bool
+	// MayBeOne is true if one long request may look the same.
+	MayBeOne bool
 }
 
 // Question is what the exporter asked the server by itself.
@@ -197,7 +197,7 @@ func (e *Evidence) Pages(c *derive.Conditions, at func(time.Duration) time.Time)
 			Since:    at(still.Since),
 			Partly:   still.Partly,
 			Left:     still.Left,
-			Stepless: still.Stepless,
+			MayBeOne: still.MayBeOne,
 		})
 	}
 	e.Uncounted = c.Uncounted
@@ -314,7 +314,7 @@ func (e *Evidence) aboutFailures() Answer {
 func (e *Evidence) aboutStillness() Answer {
 	q := e.latest(e.Still.Entry)
 	said := q.since(e.Still.Since)
-	once := (e.Still.Stepless || q.Cut) && q.silentOnce(e.Still.Since)
+	once := (e.Still.MayBeOne || q.Cut) && q.silentOnce(e.Still.Since)
 	if said == Failed && (once || q.Untried) {
 		return Unheard
 	}

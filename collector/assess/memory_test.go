@@ -228,7 +228,7 @@ func TestLongRequestInFrontRestartsNothing(t *testing.T) {
 				m.Answer(canary.Report{Result: q.result, Asked: at, Reason: "no text within 10s"}, false)
 			}
 			e := changed(serving(), func(e *assess.Evidence) {
-				e.Still = assess.Stillness{InFlight: 3, Since: since, Stepless: !c.steps}
+				e.Still = assess.Stillness{InFlight: 3, Since: since, MayBeOne: !c.steps}
 				m.Recall(e)
 			})
 			v := assess.Judge(&e)

@@ -648,6 +648,42 @@ func TestClientsThatLeaveDoNotAcquit(t *testing.T) {
 	}
 }
 
+// TestClientsThatLeaveOneByOne has clients each of which gives up after a while, at a server that answers
+// none of them.
+func TestClientsThatLeaveOneByOne(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		// Before the next client comes, pages show so many requests that ended well, and ours is answered or not.
+		pages, ok int
+		ours      func(b *bench)
+		stands    bool
+	}{
+		{"one after the other", 1, 7, nil, true},
+		{"the last left long ago", 80, 7, nil, false},
+		{"one of others was served", 1, 8, nil, false},
+		{"the exporter's own request is answered", 1, 7, func(b *bench) { b.own(true) }, false},
+		{"the exporter's own request fails", 1, 7, func(b *bench) { b.own(false) }, true},
+		{"the process restarts", 1, 1, nil, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			b := newBench(t, engine.VLLM, "m")
+			for range 4 {
+				b.repeat(4, servedPage(7, 1))
+				b.page(servedPage(7, 0)...)
+				require.Zero(t, longest(b), "nothing is in flight")
+			}
+			if tc.ours != nil {
+				tc.ours(b)
+			}
+			b.repeat(tc.pages, servedPage(tc.ok, 0))
+			b.repeat(4, servedPage(tc.ok, 1))
+			still := longest(b)
+			require.Equal(t, tc.stands, still.InFlight > 0, "%+v", still)
+			require.Equal(t, tc.stands, still.MayBeOne, "none was in flight for long: %+v", still)
+		})
+	}
+}
+
 // own sends a request of the exporter's own, and ends it.
 func (b *bench) own(answered bool) {
 	b.deriver.BeginOwn(10)

@@ -47,6 +47,12 @@ func (d *Deriver) EndOwn(model string, answered bool) {
 	if !answered {
 		d.own.unanswered++
 	}
+	for i := range d.index.watch.works {
+		k := &d.index.watch.works[i]
+		if s := d.works[k.key]; k.asked == "" || k.asked == model {
+			s.answered = s.answered || answered
+		}
+	}
 	for i := range d.index.watch.entries {
 		e := &d.index.watch.entries[i]
 		if e.asked != "" && e.asked != model {

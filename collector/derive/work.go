@@ -56,11 +56,16 @@ type workState struct {
 	// since it was first seen.
 	over float64
 	seen bool
-	// active is true while requests are in flight, since began. Progressed is when something moved
-	// last since then.
-	active            bool
-	began, progressed int64
-	inFlight          float64
+	// active is true while requests are in flight, since began, and for a window after they left without any
+	// progress. Progressed is when something moved last since then, lasting since when requests have been in
+	// flight at all times, and seenAt when they were last. Waited is for how long there were some since
+	// something moved.
+	active                             bool
+	began, progressed, lasting, seenAt int64
+	waited                             time.Duration
+	inFlight                           float64
+	// answered is true if the exporter's own request was answered since something moved.
+	answered bool
 	// ours is how many of its requests may be the exporter's own: none of those that were in flight
 	// before these were sent, and of which nothing has moved since.
 	ours float64
@@ -83,26 +88,48 @@ func (d *Deriver) watchWork() {
 		// What may be an answer to the exporter's own request is no progress of work that stands still.
 		mayBeOurs := d.own.onPage && s.stands(d) && !k.endsMore(w, d.own.mayEnd)
 		progress := moved && !mayBeOurs
-		if s.active && !progress {
+		if s.inFlight > 0 && !progress {
 			s.ours = min(s.ours, d.own.inFlight)
 		} else {
 			s.ours = d.own.inFlight
 		}
 		inFlight := v - s.over - s.ours
-		gone := !ok || inFlight < k.minInFlight || !k.showsProgress(w)
-		switch s.left = gone && !moved && d.convicted && w.restarted != w.now && s.stands(d); {
+		shows := ok && k.showsProgress(w)
+		gone := !shows || inFlight < k.minInFlight
+		unmoved := gone && !moved && w.restarted != w.now && s.active
+		switch s.left = unmoved && d.convicted && s.stands(d); {
 		case s.left:
+			continue
+		case unmoved && shows && !s.answered && w.now-s.seenAt <= w.length:
+			s.inFlight, s.lasting = 0, w.now
 			continue
 		case gone:
 			*s = workState{seen: s.seen, over: s.over}
 			continue
 		case !s.active || s.began > w.now:
-			*s = workState{seen: s.seen, over: s.over, active: true, began: w.now, progressed: w.now, ours: s.ours}
+			s.begin(w.now)
+		case s.inFlight == 0:
+			s.lasting = w.now // Others left before.
+		default:
+			s.waited += time.Duration(w.now - w.previousAt)
 		}
-		s.inFlight = v - s.over
+		s.inFlight, s.seenAt = v-s.over, w.now
 		if progress {
-			s.progressed = w.now
+			s.progressed, s.lasting, s.waited, s.answered = w.now, w.now, 0, false
 		}
+	}
+}
+
+// begin begins anew with requests in flight.
+func (s *workState) begin(now int64) {
+	*s = workState{
+		seen:       s.seen,
+		over:       s.over,
+		ours:       s.ours,
+		active:     true,
+		began:      now,
+		progressed: now,
+		lasting:    now,
 	}
 }
 
@@ -123,11 +150,11 @@ func (k *work) showsProgress(w *Window) bool {
 	return k.countersAppear || slices.ContainsFunc(k.progress, w.seen) || slices.ContainsFunc(k.ends, ended)
 }
 
-// stands reports whether the work made no progress for as long as is needed to say so.
-func (s *workState) stands(d *Deriver) bool {
-	patience := cmp.Or(d.opts.StallAfter, DefaultStallAfter)
-	return s.active && time.Duration(d.window.now-s.progressed) >= patience
-}
+// stands reports whether there was work for as long as is needed to say that it makes no progress. That
+// its clients leave is none: where each gives up before, nobody is served either.
+func (s *workState) stands(d *Deriver) bool { return s.active && s.waited >= d.patience() }
+
+func (d *Deriver) patience() time.Duration { return cmp.Or(d.opts.StallAfter, DefaultStallAfter) }
 
 // still returns the work that stands still, longest first.
 func (d *Deriver) still() (all []Stillness) {
@@ -136,14 +163,15 @@ func (d *Deriver) still() (all []Stillness) {
 		k := &d.index.watch.works[i]
 		switch s := d.works[k.key]; {
 		case !s.stands(d):
-			moves = moves || k.serves && s.active && s.progressed > s.began
+			moves = moves || k.serves && s.inFlight > 0 && s.progressed > s.began
 		case s.inFlight > 0:
 			all = append(all, Stillness{
 				InFlight: s.inFlight,
 				Model:    k.asked,
 				Since:    time.Duration(s.progressed),
 				Left:     s.left,
-				Stepless: !slices.ContainsFunc(k.steps, d.window.seen),
+				MayBeOne: time.Duration(d.window.now-s.lasting) < d.patience() && !s.left ||
+					!slices.ContainsFunc(k.steps, d.window.seen),
 			})
 		}
 	}
