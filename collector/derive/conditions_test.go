@@ -170,6 +170,27 @@ func TestAnswersAcquit(t *testing.T) {
 	}
 }
 
+// TestTokensAcquitAfterSeveralCompletions has a vLLM of which one request ended four times in the engine, and was
+// answered once. One client's requests fail since, while tokens of another one's long answer move.
+func TestTokensAcquitAfterSeveralCompletions(t *testing.T) {
+	for _, before := range []int{0, 3} {
+		b := newBench(t, engine.VLLM, "m")
+		for n := range 8 {
+			first := min(n, 1)
+			b.page(
+				`vllm:num_requests_running{model_name="m"} 1`,
+				fmt.Sprintf(`vllm:request_success_total{finished_reason="stop",model_name="m"} %d`, 4*first),
+				fmt.Sprintf(`vllm:generation_tokens_total{model_name="m"} %d`, 100+20*n),
+				fmt.Sprintf(`http_requests_total{handler="/v1/completions",method="POST",status="2xx"} %d`, first),
+				fmt.Sprintf(`http_requests_total{handler="/v1/completions",method="POST",status="5xx"} %d`, 3*max(n-before, 0)),
+			)
+		}
+		for _, f := range b.deriver.Conditions().Failing {
+			require.True(t, f.Acquitted, "failures since page %d: %+v", before, f)
+		}
+	}
+}
+
 // TestAcquittal has an ensemble of which all requests fail, next to other entries.
 func TestAcquittal(t *testing.T) {
 	const bls = `nv_inference_request_success{model="tensorrt_llm_bls",version="1"} %d`

@@ -19,9 +19,6 @@ type entry struct {
 	// (trusted), and otherwise those that were accepted, whatever became of them.
 	ended   tally
 	trusted bool
-	// answers holds the answers with a status of success, if the page counts them when a request ends, sockets
-	// the connections over which requests come that have none.
-	answers, sockets []int
 	// failed are those of class server. The steps and otherEntries bound how often its doubled
 	// ones are counted, see [outcome.since].
 	failed              tally
@@ -54,9 +51,11 @@ type entryState struct {
 	disproved bool
 	// ownEnded and ownFailed are requests of the exporter that the next pages may count.
 	ownEnded, ownFailed pending
-	// unanswered are requests that ended in the engine on the newest page, and unended are answers on it: the
-	// other one may follow on the next page. Lost are those that ended before and were not answered well.
-	unanswered, unended, lost float64
+	// lost are requests that ended in the engine and failed to be answered. Beside is true if others
+	// ended well on the newest page, and erred is how many failed on it.
+	lost   float64
+	beside bool
+	erred  float64
 }
 
 // watchEntries follows the outcomes of each entry from page to page, across missed pages and idle
@@ -161,14 +160,12 @@ func (s *entryState) pardon() {
 func (d *Deriver) watchEntry(e *entry, s *entryState) (ended float64) {
 	w := d.window
 	seems := e.ended.growth(w) - s.ownEnded.n
-	ended = s.ownEnded.without(e.ended.settled(w))
-	if len(e.answers) > 0 && sumOf(w.current, e.sockets) == 0 {
-		answers := w.growth(e.answers)
-		seems = min(seems, answers+s.unended)
-		ended = s.answered(ended, answers)
-	}
+	both := e.ended.settled(w)
+	ended = s.ownEnded.without(both)
+	s.lose(e, w)
+	s.beside = both > 0
 	if ended > 0 {
-		*s = entryState{ownEnded: s.ownEnded, ownFailed: s.ownFailed, unanswered: s.unanswered, unended: s.unended}
+		*s = entryState{ownEnded: s.ownEnded, ownFailed: s.ownFailed, beside: s.beside, erred: s.erred}
 		return ended
 	}
 	s.disproved = s.disproved || s.seemed > 0
@@ -203,15 +200,25 @@ func (d *Deriver) watchEntry(e *entry, s *entryState) (ended float64) {
 	return 0
 }
 
-// answered returns how many of the requests that ended in the engine were also answered with success: the API
-// may fail on what the engine did well.
-func (s *entryState) answered(ended, answers float64) float64 {
-	both := min(ended+s.unanswered, answers+s.unended)
-	open := ended + s.unanswered - both
-	s.unanswered = min(ended, open)
-	s.lost += open - s.unanswered
-	s.unended = min(answers, answers+s.unended-both)
-	return both
+// lose counts what ended in the engine and was not answered well, as far as failed answers explain that: the API
+// may fail on what the engine did well. Beside answers, it may be further completions of the same requests.
+func (s *entryState) lose(e *entry, w *Window) {
+	erred := e.failed.growth(w)
+	if !s.beside {
+		s.lost += min(e.ended.unwitnessed(w), s.erred+erred)
+	}
+	s.erred = erred
+}
+
+// unwitnessed returns how many more requests ended up to the previous page of which the newest one knows that
+// no witness counted them.
+func (t *tally) unwitnessed(w *Window) (sum float64) {
+	for _, n := range t.net {
+		if len(n.witness) > 0 && w.growth([]int{n.column}) == 0 && w.previous[n.spare] > 0 {
+			sum += w.previous[n.spare]
+		}
+	}
+	return sum
 }
 
 // settled returns how many more requests are known to have ended than on the previous page, without those
@@ -223,6 +230,9 @@ func (t *tally) settled(w *Window) float64 {
 // growth returns how many more seem to have ended.
 func (t *tally) growth(w *Window) float64 {
 	return t.ended(w, func(n *netCounter) float64 {
+		if len(n.witness) > 0 {
+			return w.growth([]int{n.column})
+		}
 		return max(w.growth(n.plus)-w.growth(n.minus), w.growth([]int{n.column}))
 	})
 }
@@ -348,16 +358,18 @@ func (o *outcome) trusted(version *Model) bool { return version.name == "" || o.
 
 // entry returns what the conditions read of an outcome.
 func (o *outcome) entry(version *Model) entry {
+	ended := o.well
+	if o.both != nil {
+		ended = tally{net: []*netCounter{o.both}}
+	}
 	return entry{
 		key:          version.id + "\x00" + version.name + "\x00" + version.version,
 		model:        version.name,
 		version:      version.version,
-		ended:        o.well,
+		ended:        ended,
 		trusted:      o.trusted(version),
 		failed:       *o.tally(engine.ClassServer),
 		steps:        o.steps,
 		otherEntries: o.otherEntries,
-		answers:      o.answers,
-		sockets:      o.sockets,
 	}
 }

@@ -24,9 +24,14 @@ type netCounter struct {
 	// say that a request ended, and not to count it.
 	soon        int
 	plus, minus []int
-	// atLeast is a lower bound of the column, atMost an upper bound unless any of the columns in unbound is more
-	// than 0.
-	atLeast, atMost, unbound []int
+	// atLeast is a lower bound of the column, atMost an upper bound.
+	atLeast, atMost []int
+	// witness counts the same requests once more, unless any of the columns in unbound is more than 0. The
+	// column then counts what both have counted, on one page or the next: what the one alone counts is of
+	// other requests, and never one that the other counts later. Spare and early are columns with what
+	// either has counted alone on the newest page.
+	witness, unbound []int
+	spare, early     int
 	// parts holds the columns of which it is computed.
 	parts []int
 }
@@ -36,7 +41,11 @@ func (ix *index) addNet(version *Model, class string, n *netCounter) {
 	of := []string{"net", version.id, version.name, version.version, class, n.reason}
 	n.column = ix.addReplaced(n.plus[0], of...)
 	n.soon = ix.addReplaced(n.plus[0], append(of, "soon")...)
-	n.parts = slices.Concat(n.plus, n.minus, n.atLeast, n.atMost, n.unbound)
+	if len(n.witness) > 0 {
+		n.spare = ix.addReplaced(n.plus[0], append(of, "spare")...)
+		n.early = ix.addReplaced(n.plus[0], append(of, "early")...)
+	}
+	n.parts = slices.Concat(n.plus, n.minus, n.atLeast, n.atMost, n.witness, n.unbound)
 	ix.net = append(ix.net, n)
 }
 
@@ -53,9 +62,8 @@ func (w *Window) setNet(now int64, t transition, all []*netCounter, row []float6
 	for _, n := range all {
 		row[n.column], row[n.soon] = math.NaN(), math.NaN()
 		switch {
-		case len(n.minus) == 0: // Nothing later takes anything of it.
-			row[n.column] = n.value(row, row)
-			row[n.soon] = row[n.column]
+		case len(n.witness) > 0:
+			n.setBoth(w.current, row, restarted)
 			continue
 		case restarted:
 			continue
@@ -69,6 +77,34 @@ func (w *Window) setNet(now int64, t transition, all []*netCounter, row []float6
 			row[n.soon] = larger(w.current[n.soon], row[n.soon])
 		}
 	}
+}
+
+// beginBoth sets what two counters have both counted in the rows before the witness appeared.
+func (n *netCounter) beginBoth(w *Window) {
+	if len(n.witness) == 0 {
+		return
+	}
+	for _, row := range append(slices.Clone(w.rows), w.current) {
+		row[n.column], row[n.spare], row[n.early] = n.value(row, row), 0, 0
+	}
+}
+
+// setBoth sets what two counters have both counted in the row of the next page.
+func (n *netCounter) setBoth(previous, row []float64, restarted bool) {
+	grown := func(columns []int) float64 { return sumOf(row, columns) - sumOf(previous, columns) }
+	ended, witnessed := grown(n.plus), grown(n.witness)
+	both := min(ended+previous[n.spare], witnessed+previous[n.early])
+	switch {
+	case restarted, math.IsNaN(previous[n.column] + both):
+		row[n.column], row[n.spare], row[n.early] = n.value(row, row), 0, 0
+	case sumOf(row, n.unbound) > 0:
+		row[n.column], row[n.spare], row[n.early] = previous[n.column]+ended, 0, 0
+	default:
+		row[n.column] = previous[n.column] + both
+		row[n.spare] = min(ended, ended+previous[n.spare]-both)
+		row[n.early] = min(witnessed, witnessed+previous[n.early]-both)
+	}
+	row[n.soon] = row[n.column]
 }
 
 // larger returns the larger of two numbers, or the one that is not NaN.
@@ -100,6 +136,7 @@ func (w *Window) beginNet(all []*netCounter, appeared []int) {
 		if math.IsNaN(w.current[n.column]) && slices.ContainsFunc(n.parts, isNew) {
 			w.current[n.column] = n.value(w.current, w.current)
 			w.current[n.soon] = w.current[n.column]
+			n.beginBoth(w)
 		}
 	}
 }
@@ -113,8 +150,11 @@ func (n *netCounter) value(row, newer []float64) float64 {
 // compute computes the number from sums of a row, or of what has happened up to it.
 func (n *netCounter) compute(row []float64, sum func(columns []int) float64, minus float64) float64 {
 	v := max(sum(n.plus)-minus, sum(n.atLeast))
-	if len(n.atMost) > 0 && sumOf(row, n.unbound) == 0 {
+	if len(n.atMost) > 0 {
 		v = min(v, sum(n.atMost))
+	}
+	if len(n.witness) > 0 && sumOf(row, n.unbound) == 0 {
+		v = min(v, sum(n.witness))
 	}
 	return v
 }

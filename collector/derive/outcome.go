@@ -14,11 +14,10 @@ type outcome struct {
 	shown   []engine.Class
 	classes map[engine.Class]*tally
 	none    tally
-	// well holds what ended well in the engine, of which class ok has no more than was answered well.
+	// well holds what ended well in the engine, of which class ok has what was also answered well.
 	well tally
-	// answers holds the answers with a status of success, if the page counts them, sockets the connections over
-	// which requests come that have none.
-	answers, sockets []int
+	// both is what was also answered well, if the page counts that.
+	both *netCounter
 	// steps holds the failures of an ensemble's parts, otherEntries the failures of other entry models.
 	steps, otherEntries, all []int
 	// complete is true if all failures and their classes are known, ownFailures if the model
@@ -103,6 +102,10 @@ func (ix *index) outcomeOf(version *Model) *outcome {
 			t.columns = append(t.columns, n.column)
 		}
 		doubled = doubled || len(t.double) > 0
+	}
+	o.well.columns = slices.Concat(o.well.single, o.well.double)
+	for _, n := range o.well.net {
+		o.well.columns = append(o.well.columns, n.column)
 	}
 	if doubled {
 		o.addSteps(ix, version)
@@ -216,21 +219,27 @@ func (o *outcome) addStreamed(ix *index, m *Model) {
 	}
 }
 
-// addAnswers bounds the requests that ended well by the answers with a status of success. The engine counts each
-// of several prompts and completions of one request, and what the API then fails to answer; the API counts answers
-// whose client has left. So neither counts fewer than ended well. Of several engines on a page it is not known
-// whether this API answers for all, and requests over sockets have no such answer.
+// addAnswers makes those requests end well that also have an answer with a status of success. The engine counts
+// each of several prompts and completions of one request, and what the API then fails to answer; the API counts
+// answers whose client has left. Of several engines on a page it is not known whether this API answers for all,
+// and requests over sockets have no such answer.
 func (ix *index) addAnswers(o *outcome, version *Model) {
-	o.answers = ix.allColumns(version.of.groups(engine.AnsweredWell))
-	o.sockets = ix.allColumns(version.of.groups(engine.SocketsOpened))
+	answers := ix.allColumns(version.of.groups(engine.AnsweredWell))
 	t := o.classes[engine.ClassOK]
-	several := len(ix.ranksOf(version.all(engine.RequestsFinished))) > 1
-	if t == nil || len(t.net) > 0 || len(o.answers) == 0 || several {
+	if t == nil || len(t.net) > 0 || len(answers) == 0 {
 		return
 	}
-	bounded := &netCounter{plus: t.single, atMost: o.answers, unbound: o.sockets}
-	o.classes[engine.ClassOK] = &tally{partial: t.partial, net: []*netCounter{bounded}}
-	o.all = slices.Concat(o.all, o.answers)
+	o.both = &netCounter{
+		plus:    t.single,
+		witness: answers,
+		unbound: ix.allColumns(version.of.groups(engine.SocketsOpened)),
+	}
+	if len(ix.ranksOf(version.all(engine.RequestsFinished))) > 1 {
+		ix.addNet(version, "both", o.both)
+		return
+	}
+	o.classes[engine.ClassOK] = &tally{partial: t.partial, net: []*netCounter{o.both}}
+	o.all = slices.Concat(o.all, answers)
 }
 
 // recounted returns the counters of requests that other counters count again, by reason.
@@ -286,6 +295,10 @@ func (o *outcome) since(w *Window, row int, class engine.Class) float64 {
 	n := w.increaseFrom(row, t.single)
 	for _, c := range t.net {
 		increase := func(columns []int) float64 { return w.increaseFrom(row, columns) }
+		if len(c.witness) > 0 {
+			n += increase([]int{c.column})
+			continue
+		}
 		n += c.compute(w.current, increase, increase(c.minus))
 	}
 	if len(t.double) > 0 {

@@ -347,6 +347,32 @@ func TestRequestsThatEndedWellWereAnsweredWell(t *testing.T) {
 	}
 }
 
+// TestAnswersAfterCompletionsAreNoSuccess has a vLLM that hangs after requests each of which ended four times in
+// the engine. Its API counts answers to clients that leave with a status of success, as 0.32.0 does.
+func TestAnswersAfterCompletionsAreNoSuccess(t *testing.T) {
+	b := newBench(t, engine.VLLM, "m")
+	at := func(requests, left int) values {
+		return b.page(
+			fmt.Sprintf(`vllm:num_requests_running{engine="0",model_name="m"} %d`, 4*min(left, 1)),
+			fmt.Sprintf(`vllm:generation_tokens_total{engine="0",model_name="m"} %d`, 40*requests),
+			fmt.Sprintf(`vllm:request_success_total{engine="0",finished_reason="stop",model_name="m"} %d`, 4*requests),
+			fmt.Sprintf(
+				`http_requests_total{handler="/v1/completions",method="POST",status="2xx"} %d`, requests+left,
+			),
+		)
+	}
+	at(0, 0)
+	for n := range 4 {
+		at(5*(n+1), 0)
+	}
+	var got values
+	for n := range 10 {
+		got = at(20, 3*n)
+	}
+	require.Equal(t, 20.0, got.get(t, `requests_total{class="ok", model_id="m"}`))
+	require.Positive(t, longest(b).InFlight, "it is suspected")
+}
+
 // TestRequestsOverSocketsEndWell uses a vLLM whose clients keep connections open over which they ask, and one whose
 // calls of the API all fail.
 func TestRequestsOverSocketsEndWell(t *testing.T) {
