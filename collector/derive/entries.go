@@ -210,12 +210,16 @@ func (s *entryState) lose(e *entry, w *Window) {
 	s.erred = erred
 }
 
-// unwitnessed returns how many more requests ended up to the previous page of which the newest one knows that
-// no witness counted them.
+// unwitnessed returns how many requests ended of which the newest page knows that they did not end well: nothing
+// else counted them, or it was an error that did.
 func (t *tally) unwitnessed(w *Window) (sum float64) {
 	for _, n := range t.net {
-		if len(n.witness) > 0 && w.growth([]int{n.column}) == 0 && w.previous[n.spare] > 0 {
+		switch {
+		case w.growth([]int{n.soon}) > 0:
+		case len(n.witness) > 0 && w.previous[n.spare] > 0:
 			sum += w.previous[n.spare]
+		case len(n.erred) > 0 && sumOf(w.current, n.atLeast) > 0:
+			sum += max(w.growth(n.plus)-w.growth(n.minus), 0)
 		}
 	}
 	return sum
@@ -233,7 +237,7 @@ func (t *tally) growth(w *Window) float64 {
 		if len(n.witness) > 0 {
 			return w.growth([]int{n.column})
 		}
-		return max(w.growth(n.plus)-w.growth(n.minus), w.growth([]int{n.column}))
+		return max(w.growth(n.plus)-n.off(w.current, w.growth), w.growth([]int{n.column}))
 	})
 }
 

@@ -26,6 +26,9 @@ type netCounter struct {
 	plus, minus []int
 	// atLeast is a lower bound of the column, atMost an upper bound.
 	atLeast, atMost []int
+	// erred counts answers with an error. Once the lower bound is more than 0, so that it shows which requests
+	// ended well, it is taken off too: an engine may end a request that it answers with an error.
+	erred []int
 	// witness counts the same requests once more, unless any of the columns in unbound is more than 0. The
 	// column then counts what both have counted, on one page or the next: what the one alone counts is of
 	// other requests, and never one that the other counts later. Spare and early are columns with what
@@ -45,7 +48,7 @@ func (ix *index) addNet(version *Model, class string, n *netCounter) {
 		n.spare = ix.addReplaced(n.plus[0], append(of, "spare")...)
 		n.early = ix.addReplaced(n.plus[0], append(of, "early")...)
 	}
-	n.parts = slices.Concat(n.plus, n.minus, n.atLeast, n.atMost, n.witness, n.unbound)
+	n.parts = slices.Concat(n.plus, n.minus, n.erred, n.atLeast, n.atMost, n.witness, n.unbound)
 	ix.net = append(ix.net, n)
 }
 
@@ -144,7 +147,17 @@ func (w *Window) beginNet(all []*netCounter, appeared []int) {
 // value returns the count of a row minus what the others count in a row that is not older. It is
 // NaN if a counter is absent.
 func (n *netCounter) value(row, newer []float64) float64 {
-	return n.compute(row, func(columns []int) float64 { return sumOf(row, columns) }, sumOf(newer, n.minus))
+	off := n.off(row, func(columns []int) float64 { return sumOf(newer, columns) })
+	return n.compute(row, func(columns []int) float64 { return sumOf(row, columns) }, off)
+}
+
+// off returns what the others count of the same requests. The sum is that of a newer row, or of what happened.
+func (n *netCounter) off(row []float64, sum func(columns []int) float64) float64 {
+	off := sum(n.minus)
+	if sumOf(row, n.atLeast) > 0 {
+		off += sum(n.erred)
+	}
+	return off
 }
 
 // compute computes the number from sums of a row, or of what has happened up to it.

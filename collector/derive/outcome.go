@@ -178,20 +178,27 @@ func (o *outcome) addSteps(ix *index, version *Model) {
 }
 
 // addAborted subtracts aborted requests, most of which the server also counts as finished, from
-// the successful ones. At least the requests that were measured completely succeeded.
+// the successful ones, and those that it answered with an error. At least the requests that were measured
+// completely succeeded.
 func (o *outcome) addAborted(ix *index, m *Model) {
 	aborted := ix.allColumns(m.groups(engine.RequestsAborted))
-	if len(aborted) == 0 || ix.quirks.AbortsRepeated {
+	complete := ix.allColumns(m.groups(engine.RequestsUnaborted))
+	n := &netCounter{minus: aborted, atLeast: complete}
+	if t := o.classes[engine.ClassServer]; t != nil && len(complete) > 0 {
+		n.erred = t.single
+	}
+	if len(aborted)+len(n.erred) == 0 || ix.quirks.AbortsRepeated {
 		return
 	}
-	complete := ix.allColumns(m.groups(engine.RequestsUnaborted))
 	if t := o.classes[engine.ClassOK]; t != nil {
-		t.net = []*netCounter{{plus: t.single, minus: aborted, atLeast: complete}}
-		t.single = nil
+		n.plus = t.single
+		t.net, t.single = []*netCounter{n}, nil
 	}
-	o.classes[engine.ClassCanceled] = &tally{single: aborted}
 	o.all = slices.Concat(o.all, aborted, complete)
-	o.addStreamed(ix, m)
+	if len(aborted) > 0 {
+		o.classes[engine.ClassCanceled] = &tally{single: aborted}
+		o.addStreamed(ix, m)
+	}
 }
 
 // addStreamed excludes aborted streams from the aborted requests that are counted twice, since
@@ -299,7 +306,7 @@ func (o *outcome) since(w *Window, row int, class engine.Class) float64 {
 			n += increase([]int{c.column})
 			continue
 		}
-		n += c.compute(w.current, increase, increase(c.minus))
+		n += c.compute(w.current, increase, c.off(w.current, increase))
 	}
 	if len(t.double) > 0 {
 		n += once(w.increaseFrom(row, t.double), w.increaseFrom(row, o.steps), w.increaseFrom(row, o.otherEntries))

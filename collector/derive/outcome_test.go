@@ -291,6 +291,58 @@ func TestSGLangAborts(t *testing.T) {
 	}
 }
 
+// TestErrorsOfTheEngineDidNotEndWell uses an SGLang whose engine ends requests of several tokens that the API
+// answers 500, as it does those with a grammar that it cannot follow (seen in 0.5.23).
+func TestErrorsOfTheEngineDidNotEndWell(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		// whole requests of several tokens, short ones of one, and failed ones end on each page.
+		before, whole, short, failed int
+		ok                           float64
+		failing                      bool
+	}{
+		{"all of one token, some fail elsewhere", 0, 0, 9, 3, 9, false},
+		{"others are completed", 7, 5, 0, 3, 5, false},
+		{"all fail", 7, 0, 0, 3, 0, true},
+	} {
+		b := newBench(t, engine.SGLang, "m")
+		inEngine := c.failed
+		if c.short > 0 {
+			inEngine = 0
+		}
+		at := func(n int) values {
+			return b.page(
+				fmt.Sprintf(`sglang:num_requests_total{is_streaming="false",model_name="m"} %d`,
+					c.before+n*(c.whole+c.short+inEngine)),
+				"# TYPE sglang:request_time_per_output_token_seconds histogram",
+				fmt.Sprintf(`sglang:request_time_per_output_token_seconds_count{is_streaming="false",model_name="m"} %d`,
+					c.before+n*c.whole),
+				fmt.Sprintf(`sglang:realtime_tokens_total{mode="decode",model_name="m"} %d`, 50*n),
+				fmt.Sprintf(`sglang:http_responses_total{endpoint="/generate",method="POST",status_code="200"} %d`,
+					c.before+n*(c.whole+c.short)),
+				fmt.Sprintf(`sglang:http_responses_total{endpoint="/generate",method="POST",status_code="500"} %d`, n*c.failed),
+			)
+		}
+		at(0)
+		var got values
+		for range 4 {
+			got = at(0)
+		}
+		const ended = `requests_total{class="ok", model_id="m"}`
+		before := got.get(t, ended)
+		for n := range 6 {
+			got = at(n + 1)
+		}
+		require.Equal(t, c.failing, slices.ContainsFunc(b.deriver.Conditions().Failing, func(f derive.FailingEntry) bool {
+			return !f.Acquitted
+		}), c.name)
+		for range 4 {
+			got = at(6)
+		}
+		require.Equal(t, 6*c.ok, got.get(t, ended)-before, c.name)
+	}
+}
+
 // TestSGLangAbortsWithSeveralTokenizerWorkers uses a page of a release that
 // counts its answers unless there are several.
 func TestSGLangAbortsWithSeveralTokenizerWorkers(t *testing.T) {
