@@ -258,7 +258,10 @@ func (e *Evidence) entries() string {
 
 // allFail says which requests fail.
 func (e *Evidence) allFail() string {
-	if part := e.part(); part != "" {
+	switch part := e.part(); {
+	case part != "" && part == e.entries():
+		return "all requests to " + part + " are failing, which clients call: no model that calls it counted any since"
+	case part != "":
 		return "all requests to " + part + " are failing, a part of " + e.entries() +
 			", which does not count how its own end"
 	}

@@ -42,7 +42,8 @@ type FailingEntry struct {
 	// the page shows several of the model.
 	Model, Version string
 	// Part is set if only the requests to this part of the model are known to fail, because the
-	// model does not count how its own end, and may do without that part.
+	// model does not count how its own end, and may do without that part. It is the model itself if clients
+	// call the part: no model that calls it counted any request since.
 	Part     string
 	Requests float64
 	// Since is the time of the page before the first failure, Last that of the page with the latest.
@@ -152,9 +153,8 @@ func (ix *index) watchConditions() {
 // callsNobody reports whether a group is of a model that calls no other one, as far as is known.
 func (g *group) callsNobody() bool { return g.role != engine.RoleEntry }
 
-// entriesOf returns the entries of a public model, and, if not all count how their requests end, its parts.
+// entriesOf returns the entries of a public model, and its parts, which clients may call by themselves.
 func (ix *index) entriesOf(m *Model) (all []entry) {
-	trusted := true
 	for _, version := range m.versions {
 		if version.outcome == nil {
 			continue
@@ -166,12 +166,8 @@ func (ix *index) entriesOf(m *Model) (all []entry) {
 		}
 		e.why = ix.topology.Uncounted(version.name, ix.naming.EngineVersion)
 		all = append(all, e)
-		trusted = trusted && e.trusted
 	}
-	if !trusted {
-		all = append(all, ix.failingBeside(m, engine.RolePart)...)
-	}
-	return all
+	return append(all, ix.failingBeside(m, engine.RolePart)...)
 }
 
 // openEntries returns the models that clients may call, as far as is known.

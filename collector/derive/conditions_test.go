@@ -1,7 +1,6 @@
 package derive_test
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -188,6 +187,39 @@ func TestTokensAcquitAfterSeveralCompletions(t *testing.T) {
 		for _, f := range b.deriver.Conditions().Failing {
 			require.True(t, f.Acquitted, "failures since page %d: %+v", before, f)
 		}
+	}
+}
+
+// TestPartsThatClientsCall has an ensemble whose LLM fails all requests, of which clients may have sent some to it
+// and not to the ensemble.
+func TestPartsThatClientsCall(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		// Each page shows so many more requests to the ensemble, and failures of it and of the LLM.
+		succeeded, failed, ofLLM int
+		accused                  bool
+	}{
+		{"clients call the LLM", 0, 0, 3, true},
+		{"clients call the ensemble, which fails too", 0, 3, 3, false},
+		{"clients call the ensemble, and it does without", 3, 0, 3, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			ensemble := configured("ensemble", "", false)
+			ensemble.Platform, ensemble.Steps = "ensemble", []string{"preprocessing", "tensorrt_llm"}
+			b := newBench(t, engine.Triton).facts(
+				ensemble, configured("preprocessing", "python", false), configured("tensorrt_llm", "tensorrtllm", false),
+			)
+			for n := range 4 {
+				b.page(append(
+					ensemblePage(7+n*tc.succeeded, n*tc.failed, 0, 1),
+					fmt.Sprintf(`nv_inference_request_failure{model="tensorrt_llm",reason="BACKEND",version="1"} %d`, n*tc.ofLLM),
+				)...)
+			}
+			accused := slices.ContainsFunc(b.deriver.Conditions().Failing, func(f derive.FailingEntry) bool {
+				return f.Model == "tensorrt_llm" && f.Part == "tensorrt_llm" && !f.Acquitted
+			})
+			require.Equal(t, tc.accused, accused, "%+v", b.deriver.Conditions().Failing)
+		})
 	}
 }
 
@@ -437,14 +469,14 @@ func TestPartsOfModelsThatCountNoFailures(t *testing.T) {
 		{
 			"requests are accepted, and a part only fails",
 			func(n int) counts { return counts{bls: 3 * n, partFailed: 3 * n} },
-			"postprocessing",
+			"postprocessing of tensorrt_llm_bls",
 		},
 		{"a part fails sometimes", func(n int) counts { return counts{bls: 3 * n, part: n, partFailed: 2 * n} }, ""},
 		{"a part fails rarely", func(n int) counts { return counts{bls: 3 * n, partFailed: n} }, ""},
 		{
-			"nothing is accepted, as when another calls the part",
+			"nothing is accepted: clients call the part",
 			func(n int) counts { return counts{partFailed: 3 * n} },
-			"",
+			"postprocessing of postprocessing",
 		},
 		{
 			"the ensemble counts its own failures",
@@ -459,7 +491,7 @@ func TestPartsOfModelsThatCountNoFailures(t *testing.T) {
 		{
 			"another model serves, which speaks for the replica",
 			func(n int) counts { return counts{bls: 3 * n, ranker: n, partFailed: 3 * n} },
-			"postprocessing, acquitted",
+			"postprocessing of tensorrt_llm_bls, acquitted",
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -498,10 +530,8 @@ func TestPartsOfModelsThatCountNoFailures(t *testing.T) {
 			}
 			var got []string
 			for _, f := range b.deriver.Conditions().Failing {
-				got = append(got, cmp.Or(f.Part, "of "+f.Model)+map[bool]string{true: ", acquitted"}[f.Acquitted])
-				if f.Part != "" {
-					require.Equal(t, "tensorrt_llm_bls", f.Model, "the model that a question goes to")
-				}
+				about := strings.TrimSpace(f.Part + " of " + f.Model)
+				got = append(got, about+map[bool]string{true: ", acquitted"}[f.Acquitted])
 			}
 			require.Equal(t, tc.want, strings.Join(got, ", "))
 		})

@@ -68,8 +68,9 @@ type Deriver struct {
 	answered                      float64
 	movements, steps              int
 	servedAt, acceptedAt, movedAt int64
-	// acceptedBy is the model that accepted it.
+	// acceptedBy is the model that accepted it. CalledAt is when a model that clients call counted a request.
 	acceptedBy string
+	calledAt   int64
 	own        ownRequests
 	// convicted is true if a question has proven that the work stands still.
 	convicted bool

@@ -85,7 +85,11 @@ func (d *Deriver) watchEntries() {
 	for i := range by.entries {
 		e := &by.entries[i]
 		s := d.entries[e.key]
+		failures := s.failures()
 		ended := d.watchEntry(e, s)
+		if !e.part && (ended+s.seemed > 0 || s.failures() > failures) {
+			d.calledAt = w.now
+		}
 		switch {
 		case e.part || ended+s.seemed <= 0:
 		case e.trusted:
@@ -309,6 +313,9 @@ func (d *Deriver) failing() (all []FailingEntry) {
 			all = append(all, f)
 		case d.acceptedAt > s.since:
 			f.Model, f.Version, f.Part = d.acceptedBy, "", e.model
+			parts = append(parts, f)
+		case d.calledAt <= s.since:
+			f.Model, f.Version, f.Part = e.model, "", e.model
 			parts = append(parts, f)
 		}
 	}

@@ -18,8 +18,9 @@ type outcome struct {
 	well tally
 	// both is what was also answered well, if the page counts that.
 	both *netCounter
-	// steps holds the failures of an ensemble's parts, otherEntries the failures of other entry models.
-	steps, otherEntries, all []int
+	// steps holds the failures of an ensemble's parts, otherEntries the failures of other entry models. LLM
+	// holds the requests of a part that ends a moment before the entry that calls it.
+	steps, otherEntries, llm, all []int
 	// complete is true if all failures and their classes are known, ownFailures if the model
 	// itself counts them.
 	complete, ownFailures bool
@@ -110,9 +111,23 @@ func (ix *index) outcomeOf(version *Model) *outcome {
 	if doubled {
 		o.addSteps(ix, version)
 	}
+	o.llm = ix.llmOf(version)
 	o.n, o.shown = len(ix.outcomes), ix.classes(o)
 	ix.outcomes = append(ix.outcomes, o)
 	return o
+}
+
+// llmOf returns the counters of requests to parts of a version that ends with them.
+func (ix *index) llmOf(version *Model) (columns []int) {
+	for _, signal := range []engine.Signal{engine.ModelSuccess, engine.ModelFailed} {
+		for _, g := range version.of.groups(signal) {
+			endsLast := ix.topology.InFlight(g.name) && ix.topology.HandsOver(g.name) == engine.No
+			if g.role == engine.RolePart && endsLast && version.name != g.name {
+				columns = append(columns, ix.columnsOf(&g.value)...)
+			}
+		}
+	}
+	return columns
 }
 
 // countsOutcomes reports whether a model counts all its failures, so that its successes are successes.

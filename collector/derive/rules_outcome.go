@@ -24,10 +24,12 @@ func byOutcome(needs inputs, set func(v *View, version *Model, out *Out)) Rule {
 
 func requestRateRule() Rule { return byOutcome(ended(), requestRate).because(whyOnce) }
 
-// requestRate exposes how many requests ended per second.
+// requestRate exposes how many requests ended per second. It is not 0 for an entry that nobody calls while clients
+// call its LLM.
 func requestRate(v *View, version *Model, out *Out) {
 	if o := v.outcome(version); o != nil {
 		ended, ok := v.endedOf(o)
+		ok = ok && (ended.total > 0 || v.window.increaseFrom(ended.row, o.llm) == 0)
 		out.Set(version, ended.total/ended.seconds, ok && v.Trust(version, frozenCounters))
 	}
 }
