@@ -185,11 +185,14 @@ func TestOneRequestDistinguishesHangFromStaleGauge(t *testing.T) {
 
 // TestQuestionGoesToTheModelThatFails has a Triton with several models, all requests to one of which fail.
 func TestQuestionGoesToTheModelThatFails(t *testing.T) {
-	ask := func(t *testing.T, configured, inputs string) *stepped {
+	ask := func(t *testing.T, configured, inputs string, others ...string) *stepped {
 		t.Helper()
 		now := tritonAnswers()
 		now.api["/v2/repository/index"] = `[{"name":"a","version":"1","state":"READY"},{"name":"b",` +
 			`"version":"1","state":"READY"}]`
+		if len(others) > 0 {
+			now.api["/v2/repository/index"] = `[{"name":"b","version":"2","state":"READY"}]`
+		}
 		now.stream = inputs
 		s := step(t, now, func(_ *target.Target, p *Pool) {
 			p.Canary = canary.DefaultConfig
@@ -200,7 +203,8 @@ func TestQuestionGoesToTheModelThatFails(t *testing.T) {
 				now.page = "nv_inference_request_success{model=\"a\",version=\"1\"} 5\n" +
 					"nv_inference_request_success{model=\"b\",version=\"1\"} 5\n" +
 					"nv_inference_request_failure{model=\"a\",version=\"1\"} 0\n" +
-					fmt.Sprintf("nv_inference_request_failure{model=\"b\",version=\"1\"} %d\n", 3*failures)
+					fmt.Sprintf("nv_inference_request_failure{model=\"b\",version=\"1\"} %d\n", 3*failures) +
+					strings.Join(others, "\n")
 			})
 			s.due()
 			s.after(5 * time.Second)
@@ -214,6 +218,13 @@ func TestQuestionGoesToTheModelThatFails(t *testing.T) {
 		require.Zero(t, s.count("/v2/models/a/generate_stream"))
 		require.Equal(t, "failing", s.after(0).State)
 		require.False(t, s.after(0).ProbeLive, "not live, %s", s.after(0).StateReason)
+	}))
+	t.Run("its version is not loaded, as of an ensemble", bubble(func(t *testing.T) {
+		s := ask(
+			t, "", text, `nv_inference_request_success{model="b",version="2"} 0`,
+			`nv_inference_request_failure{model="b",version="2"} 0`, "",
+		)
+		require.Equal(t, 1, s.count("/v2/models/b/generate_stream"), "the server chooses the version")
 	}))
 	t.Run("it takes no text", bubble(func(t *testing.T) {
 		s := ask(t, "", `{"inputs":[{"name":"image"}]}`)

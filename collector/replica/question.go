@@ -2,10 +2,12 @@ package replica
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
@@ -101,12 +103,22 @@ func (r *Replica) question(order *canary.Order) (ask func(context.Context) canar
 	return request, false
 }
 
+// listsReady reports whether the server lists the version of an entry as ready.
+func (r *Replica) listsReady(entry assess.Entry) bool {
+	return r.answers.Health != nil && slices.ContainsFunc(r.answers.Health.Models, func(m engine.ModelState) bool {
+		return m.Name == entry.Model && m.Version == entry.Version && m.State == engine.ModelReady
+	})
+}
+
 // questionOrder returns the order for a question about an entry, which goes to that model: another one
 // cannot answer for it. If the configuration names the canary's model, or the server does not list the
 // entry, it goes to the canary's, and is about the server as a whole.
 func (r *Replica) questionOrder(entry assess.Entry) (order *canary.Order, about assess.Entry) {
 	if r.pool.Canary.Model == "" && r.answers.Facts.Model(entry.Model) != nil {
 		order = r.canaryOrder(entry.Model)
+		if !r.listsReady(entry) { // The counts of an ensemble are those of a version that it may not have.
+			entry.Version = ""
+		}
 		order.Question.Version = entry.Version
 		return order, entry
 	}
