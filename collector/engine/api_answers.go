@@ -206,6 +206,9 @@ func (a *Answers) reconcileHealth(p *Endpoint, page *Page) {
 	}
 	switch {
 	case h.API != APIReady:
+	case h.Unwell && !previous.WasReady && page != nil && !page.ended():
+		h.API, h.Starting, h.FromServer = APINotReady, true, true
+		h.Detail = "it says that it is neither ready nor healthy, and no request has ended yet: it warms up"
 	case h.PausedByPage && page.Paused():
 		h.pause(commanded)
 	case page.MemoryTaken():
@@ -216,7 +219,7 @@ func (a *Answers) reconcileHealth(p *Endpoint, page *Page) {
 	h.Found = previous.Found || h.API == APIReady || h.API == APINotReady && h.FromServer ||
 		a.agreement == Yes && h.Status != 0
 	h.WasLive = h.Live || previous.WasLive
-	h.WasReady = h.API == APIReady && !h.Paused || previous.WasReady && h.API != APIRefused
+	h.WasReady = h.API == APIReady && !h.Paused && !h.Unwell || previous.WasReady && h.API != APIRefused
 	h.conclude(p.engine.SamePort())
 	a.Health = &h
 }

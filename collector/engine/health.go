@@ -81,6 +81,8 @@ type Health struct {
 	Paused   bool
 	// PausedByPage is true if the API does not say whether the server is paused, and its page may.
 	PausedByPage bool
+	// Unwell is true if the server says that it is neither ready nor healthy, which it may only remember.
+	Unwell bool
 	// NoEndpoint is true for a worker that has nothing to send requests to. It may be starting, or
 	// be a follower, whose requests go to its leader.
 	NoEndpoint bool

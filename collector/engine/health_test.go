@@ -483,6 +483,32 @@ func TestWords(t *testing.T) {
 	require.Equal(t, engine.WordDraining, word, "a Triton that exits")
 }
 
+// TestSGLangWarmsUp has an SGLang that lists its models and says that it is neither ready nor healthy, as it does
+// while it warms up, and long after a failed request for /health.
+func TestSGLangWarmsUp(t *testing.T) {
+	list := `{"data":[{"id":"m","owned_by":"sglang"}]}`
+	well := answers{"/v1/models": list, "/ready": "", "/ping": ""}
+	unwell := answers{"/v1/models": list, "/ready": notReady, "/ping": notReady}
+	const idle = "sglang:num_running_reqs{model_name=\"m\"} 0\n"
+	for _, c := range []struct {
+		name    string
+		page    string
+		servers []engine.Client
+		want    engine.Word
+	}{
+		{"it never was ready, and no request ended", idle, []engine.Client{unwell, unwell}, engine.WordStarting},
+		{
+			"requests have ended", idle + "sglang:num_requests_total{model_name=\"m\"} 3\n",
+			[]engine.Client{unwell}, engine.WordReady,
+		},
+		{"it was ready before", idle, []engine.Client{well, unwell}, engine.WordReady},
+		{"it is ready since", idle, []engine.Client{unwell, well}, engine.WordReady},
+	} {
+		word, h := wordBeside(t, readPage(t, engine.SGLang, []byte(c.page)), engine.SGLang, c.servers...)
+		require.Equal(t, c.want, word, "%s: %s", c.name, h.Detail)
+	}
+}
+
 // TestRestartedWorkerStartsAgain has a worker that was ready, and another process in its place.
 func TestRestartedWorkerStartsAgain(t *testing.T) {
 	ready, none := answers{
@@ -548,6 +574,17 @@ func TestFirstWords(t *testing.T) {
 // wordOf returns the word after each of the servers in turn was asked at a given address.
 func wordOf(t *testing.T, kind engine.Name, servers ...engine.Client) (engine.Word, *engine.Health) {
 	t.Helper()
+	return wordBeside(t, nil, kind, servers...)
+}
+
+// wordBeside is wordOf beside a page.
+func wordBeside(
+	t *testing.T,
+	page *engine.Page,
+	kind engine.Name,
+	servers ...engine.Client,
+) (engine.Word, *engine.Health) {
+	t.Helper()
 	var a engine.Answers
 	for _, server := range servers {
 		e := engineOf(t, kind)
@@ -556,7 +593,7 @@ func wordOf(t *testing.T, kind engine.Name, servers ...engine.Client) (engine.Wo
 		a.Reconcile(l.Locate(nil, &target.Target{
 			MetricsURL: "http://10.0.0.1:8002/metrics",
 			APIURL:     "http://10.0.0.1:8000",
-		}, e, false), nil)
+		}, e, false), page)
 	}
 	return a.Health.Word(), a.Health
 }

@@ -129,9 +129,9 @@ func sglangHealth(ctx context.Context, _ *Kind, client Client, address string) H
 	h, _ := readiness(ctx, client, address+"/v1/models")
 	if h.API == APIReady {
 		h.Detail = "the API lists its models"
-		paused, said := sglangPaused(ctx, client, address)
-		h.PausedByPage = !said
-		if paused {
+		ready, healthy, said := sglangSays(ctx, client, address)
+		h.PausedByPage, h.Unwell = !said, said && !ready && !healthy
+		if said && !ready && healthy {
 			h.pause(commanded)
 		}
 	}
@@ -143,19 +143,19 @@ func sglangHealth(ctx context.Context, _ *Kind, client Client, address string) H
 	return h
 }
 
-// sglangPaused reports whether the server is healthy and yet not ready, which since 0.5.20 is how it
-// tells that it is paused (http_server.py, /ready; earlier releases lack that path, so that nothing is
+// sglangSays reports whether the server says that it is ready and healthy. Since 0.5.20 it tells so that it is
+// paused: healthy, and yet not ready (http_server.py, /ready; earlier releases lack that path, so that nothing is
 // said). If it is neither, it starts, or exits, or somebody's last request for /health failed, which it
 // remembers until the next one: that says nothing about now.
-func sglangPaused(ctx context.Context, client Client, address string) (paused, said bool) {
-	switch ready, _ := readiness(ctx, client, address+"/ready"); ready.API { //nolint:exhaustive // Others say nothing.
+func sglangSays(ctx context.Context, client Client, address string) (ready, healthy, said bool) {
+	switch h, _ := readiness(ctx, client, address+"/ready"); h.API { //nolint:exhaustive // Others say nothing.
 	case APIReady:
-		return false, true
+		return true, true, true
 	case APINotReady:
-		healthy, _ := readiness(ctx, client, address+"/ping")
-		return healthy.API == APIReady, true
+		h, _ := readiness(ctx, client, address+"/ping")
+		return false, h.API != APINotReady, h.API == APIReady || h.API == APINotReady
 	}
-	return false, false
+	return false, false, false
 }
 
 // sglangFollows reports whether a server without models is healthy, as a follower node answers whatever
