@@ -74,8 +74,8 @@ type Stillness struct {
 type watch struct {
 	entries []entry
 	works   []work
-	// tokens holds the counters of tokens and iterations, outputs those of tokens alone, and generated those of
-	// generated tokens by signal.
+	// tokens holds the counters of tokens and iterations, outputs those of tokens of answers alone, and generated
+	// those of generated tokens by signal.
 	// Cache holds what shows the use of the KV cache, which changes with the steps of the engine only.
 	tokens    []int
 	outputs   []int
@@ -135,7 +135,7 @@ func (ix *index) watchConditions() {
 	for _, n := range stepsOf(ix.replica.groups) {
 		w.tokens = append(w.tokens, ix.columnsOf(n)...)
 	}
-	for _, n := range stepsOf(ix.replica.tokenGroups) {
+	for _, n := range stepsOf(ix.replica.answerGroups) {
 		w.outputs = append(w.outputs, ix.columnsOf(n)...)
 	}
 	for _, signal := range []engine.Signal{engine.GenerationTokensLive, engine.GenerationTokens} {

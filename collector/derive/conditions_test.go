@@ -190,6 +190,25 @@ func TestTokensAcquitAfterSeveralCompletions(t *testing.T) {
 	}
 }
 
+// TestPromptsAcquitNobody has an SGLang all of whose requests are answered 500, while tokens of prompts move, as
+// those of a kubelet's checks do, or tokens of answers.
+func TestPromptsAcquitNobody(t *testing.T) {
+	for mode, accused := range map[string]bool{"prefill_compute": true, "decode": false} {
+		b := newBench(t, engine.SGLang, "m")
+		for n := range 6 {
+			b.page(
+				`sglang:num_requests_total{is_streaming="false",model_name="m"} 7`,
+				`sglang:realtime_tokens_total{mode="decode",model_name="m"} 7`,
+				fmt.Sprintf(`sglang:realtime_tokens_total{dp_rank="1",mode=%q,model_name="m"} %d`, mode, 7+n),
+				fmt.Sprintf(`sglang:http_responses_total{endpoint="/generate",method="POST",status_code="500"} %d`, 3*n),
+			)
+		}
+		require.Equal(t, accused, slices.ContainsFunc(b.deriver.Conditions().Failing, func(f derive.FailingEntry) bool {
+			return !f.Acquitted
+		}), "%+v", b.deriver.Conditions().Failing)
+	}
+}
+
 // TestPartsThatClientsCall has an ensemble whose LLM fails all requests, of which clients may have sent some to it
 // and not to the ensemble.
 func TestPartsThatClientsCall(t *testing.T) {

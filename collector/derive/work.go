@@ -304,9 +304,11 @@ func stepsOf(groups func(engine.Signal) []*group) (all []*numbers) {
 	return all
 }
 
-// tokenGroups returns the groups of a signal other than iterations.
-func (m *Model) tokenGroups(signal engine.Signal) []*group {
-	if signal == engine.EngineIterations {
+// answerGroups returns the groups of a signal that counts tokens of answers. A prompt is computed for a check of
+// somebody's health as well, which answers nobody.
+func (m *Model) answerGroups(signal engine.Signal) []*group {
+	switch signal { //nolint:exhaustive // The others count tokens.
+	case engine.EngineIterations, engine.PromptTokens, engine.PromptTokensLive:
 		return nil
 	}
 	return m.groups(signal)
