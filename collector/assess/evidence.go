@@ -136,8 +136,9 @@ type Stillness struct {
 	// Partly is true if other work of the replica moves, which a question cannot tell apart, Left if
 	// its requests are no longer in flight and none of them ended.
 	Partly, Left bool
-	// MayBeOne is true if one long request may look the same.
-	MayBeOne bool
+	// Stepless is true if the page shows no step of its engine. Pieced is true if none of its requests has
+	// been in flight for long, since the clients of others left before.
+	Stepless, Pieced bool
 }
 
 // Question is what the exporter asked the server by itself.
@@ -197,7 +198,8 @@ func (e *Evidence) Pages(c *derive.Conditions, at func(time.Duration) time.Time)
 			Since:    at(still.Since),
 			Partly:   still.Partly,
 			Left:     still.Left,
-			MayBeOne: still.MayBeOne,
+			Stepless: still.Stepless,
+			Pieced:   still.Pieced,
 		})
 	}
 	e.Uncounted = c.Uncounted
@@ -314,8 +316,11 @@ func (e *Evidence) aboutFailures() Answer {
 func (e *Evidence) aboutStillness() Answer {
 	q := e.latest(e.Still.Entry)
 	said := q.since(e.Still.Since)
-	once := (e.Still.MayBeOne || q.Cut) && q.silentOnce(e.Still.Since)
-	if said == Failed && (once || q.Untried) {
+	once := q.silentOnce(e.Still.Since)
+	switch {
+	case said == Failed && once && e.Still.Pieced: // It may have waited for one that takes long and came just now.
+		return NotAsked
+	case said == Failed && (once && (e.Still.Stepless || q.Cut) || q.Untried):
 		return Unheard
 	}
 	return said

@@ -228,12 +228,31 @@ func TestLongRequestInFrontRestartsNothing(t *testing.T) {
 				m.Answer(canary.Report{Result: q.result, Asked: at, Reason: "no text within 10s"}, false)
 			}
 			e := changed(serving(), func(e *assess.Evidence) {
-				e.Still = assess.Stillness{InFlight: 3, Since: since, MayBeOne: !c.steps}
+				e.Still = assess.Stillness{InFlight: 3, Since: since, Stepless: !c.steps}
 				m.Recall(e)
 			})
 			v := assess.Judge(&e)
 			require.Equal(t, [2]bool{c.ready, c.live}, [2]bool{v.Probes.Ready, v.Probes.Live}, v.Reason)
 		})
+	}
+}
+
+// TestSilenceBehindNewWork has clients that left one by one, and work that came just now. One question may have
+// waited for that, two in a row did not.
+func TestSilenceBehindNewWork(t *testing.T) {
+	var m assess.Memory
+	since := time.Unix(1_000_000, 0)
+	for n, passes := range []bool{true, false} {
+		at := since.Add(time.Duration(31+61*n) * time.Second)
+		m.Asked(at, assess.Entry{}, &derive.Conditions{})
+		m.Answer(canary.Report{Result: canary.NoFirstToken, Asked: at, Reason: "no text within 10s"}, false)
+		e := changed(serving(), func(e *assess.Evidence) {
+			e.Still = assess.Stillness{InFlight: 1, Since: since, Pieced: true}
+			m.Recall(e)
+		})
+		v := assess.Judge(&e)
+		require.Equal(t, [2]bool{passes, passes}, [2]bool{v.Probes.Ready, v.Probes.Live}, "question %d: %s", n, v.Reason)
+		require.Equal(t, passes, v.Suspected, "question %d", n)
 	}
 }
 

@@ -65,9 +65,9 @@ type Stillness struct {
 	// Partly is true if other work of the replica moves, Left if the requests are no longer in flight
 	// and none of them ended, see [Deriver.Convict].
 	Partly, Left bool
-	// MayBeOne is true if one long request looks the same: the page shows no step of the engine, or none of
-	// the requests has been in flight for as long, since the clients of others left before.
-	MayBeOne bool
+	// Stepless is true if the page shows no step of its engine, so that one long request looks the same. Pieced
+	// is true if none of the requests has been in flight for as long, since the clients of others left before.
+	Stepless, Pieced bool
 }
 
 // watch lists what the conditions are based on.

@@ -40,8 +40,8 @@ type entryState struct {
 	// Accepted is when a request ended of which nobody knows how.
 	since, last, accepted int64
 	// pardoned failures, on pardonedPages, count no more: the pages spoke for the replica since.
-	// Accused is the time of the page before the first one that counts, acquitted when a request to
-	// another entry ended well while any did.
+	// Accused is the time of the page before the first one that counts, acquitted when a request ended well
+	// while any did: for a window it speaks for the entry.
 	pardoned           float64
 	pardonedPages      int
 	accused, acquitted int64
@@ -75,7 +75,7 @@ func (d *Deriver) watchEntries() {
 	}
 	if moved && (!d.own.onPage || slices.ContainsFunc(by.generated, d.generatesMore)) {
 		d.movements++
-		if len(by.outputs) == 0 || slices.ContainsFunc(by.outputs, w.moved) {
+		if len(by.outputs) == 0 || slices.ContainsFunc(by.outputs, w.moved) || d.inFlightBefore() {
 			d.movedAt = w.now // Beside tokens, steps speak for no request: an engine may make them without work.
 		}
 	}
@@ -105,6 +105,12 @@ func (d *Deriver) watchEntries() {
 	if d.acquitted() > before {
 		d.acquit(served)
 	}
+}
+
+// inFlightBefore reports whether the previous page showed requests of others in flight: a prompt whose tokens move
+// is that of one of them, and not that of a check of somebody's health.
+func (d *Deriver) inFlightBefore() bool {
+	return slices.ContainsFunc(d.index.watch.works, func(k work) bool { return d.works[k.key].inFlight > 0 })
 }
 
 // acquit ends the accusations of all entries. If a request is known to have ended well, which is true if
@@ -169,7 +175,13 @@ func (d *Deriver) watchEntry(e *entry, s *entryState) (ended float64) {
 	s.lose(e, w)
 	s.beside = both > 0
 	if ended > 0 {
-		*s = entryState{ownEnded: s.ownEnded, ownFailed: s.ownFailed, beside: s.beside, erred: s.erred}
+		*s = entryState{
+			ownEnded:  s.ownEnded,
+			ownFailed: s.ownFailed,
+			beside:    s.beside,
+			erred:     s.erred,
+			acquitted: d.refuted(s),
+		}
 		return ended
 	}
 	s.disproved = s.disproved || s.seemed > 0
@@ -202,6 +214,16 @@ func (d *Deriver) watchEntry(e *entry, s *entryState) (ended float64) {
 	s.single += single
 	s.double += double
 	return 0
+}
+
+// refuted returns when an accusation of the entry was refuted, given that a request has ended well: now, if it was
+// accused, or had been within the window and something failed again. Zero is never.
+func (d *Deriver) refuted(s *entryState) int64 {
+	again := s.failures() > 0 && s.acquitted > 0 && d.window.now-s.acquitted <= d.window.length
+	if again || s.failures() >= d.failingMin() && s.failedPages() >= failingPages {
+		return d.window.now
+	}
+	return s.acquitted
 }
 
 // lose counts what ended in the engine and was not answered well, as far as failed answers explain that: the API
@@ -289,9 +311,11 @@ func (s *entryState) failures() float64 {
 // failedPages returns how many pages showed them.
 func (s *entryState) failedPages() int { return max(s.pages, s.unsettledPages) }
 
+func (d *Deriver) failingMin() float64 { return float64(cmp.Or(d.opts.FailingMin, DefaultFailingMin)) }
+
 func (d *Deriver) failing() (all []FailingEntry) {
 	var parts []FailingEntry
-	minimum := float64(cmp.Or(d.opts.FailingMin, DefaultFailingMin))
+	minimum := d.failingMin()
 	for i := range d.index.watch.entries {
 		e := &d.index.watch.entries[i]
 		s := d.entries[e.key]

@@ -31,9 +31,10 @@ type netCounter struct {
 	erred []int
 	// witness counts the same requests once more, unless any of the columns in unbound is more than 0. The
 	// column then counts what both have counted, on one page or the next: what the one alone counts is of
-	// other requests, and never one that the other counts later. Spare and early are columns with what
-	// either has counted alone on the newest page.
+	// other requests, and never one that the other counts later. The witness may be earlier by as many as are
+	// open now. Spare and early are columns with what either has counted alone.
 	witness, unbound []int
+	open             []int
 	spare, early     int
 	// parts holds the columns of which it is computed.
 	parts []int
@@ -103,9 +104,10 @@ func (n *netCounter) setBoth(previous, row []float64, restarted bool) {
 	case sumOf(row, n.unbound) > 0:
 		row[n.column], row[n.spare], row[n.early] = previous[n.column]+ended, 0, 0
 	default:
+		alone := witnessed + previous[n.early] - both
 		row[n.column] = previous[n.column] + both
 		row[n.spare] = min(ended, ended+previous[n.spare]-both)
-		row[n.early] = min(witnessed, witnessed+previous[n.early]-both)
+		row[n.early] = min(alone, larger(witnessed, sumOf(row, n.open)))
 	}
 	row[n.soon] = row[n.column]
 }

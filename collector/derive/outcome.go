@@ -255,6 +255,7 @@ func (ix *index) addAnswers(o *outcome, version *Model) {
 		plus:    t.single,
 		witness: answers,
 		unbound: ix.allColumns(version.of.groups(engine.SocketsOpened)),
+		open:    ix.allColumns(version.of.all(engine.RequestsRunning, engine.RequestsWaiting)),
 	}
 	if len(ix.ranksOf(version.all(engine.RequestsFinished))) > 1 {
 		ix.addNet(version, "both", o.both)

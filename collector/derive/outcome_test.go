@@ -425,6 +425,27 @@ func TestAnswersAfterCompletionsAreNoSuccess(t *testing.T) {
 	require.Positive(t, longest(b).InFlight, "it is suspected")
 }
 
+// TestAnswersBeforeTheEnd has a vLLM that answers requests at once, as those in the background, and computes them
+// three pages later, while one client's requests fail.
+func TestAnswersBeforeTheEnd(t *testing.T) {
+	b := newBench(t, engine.VLLM, "m")
+	var got values
+	for n := range 12 {
+		answered, ended := n, max(n-3, 0)
+		got = b.page(
+			fmt.Sprintf(`vllm:num_requests_running{engine="0",model_name="m"} %d`, answered-ended),
+			fmt.Sprintf(`vllm:generation_tokens_total{engine="0",model_name="m"} %d`, 10*n),
+			fmt.Sprintf(`vllm:request_success_total{engine="0",finished_reason="stop",model_name="m"} %d`, ended),
+			fmt.Sprintf(`http_requests_total{handler="/v1/responses",method="POST",status="2xx"} %d`, answered),
+			fmt.Sprintf(`http_requests_total{handler="/v1/responses",method="POST",status="5xx"} %d`, 2*n),
+		)
+		for _, f := range b.deriver.Conditions().Failing {
+			require.True(t, n < 6 || f.Acquitted, "page %d: %+v", n, f)
+		}
+	}
+	require.Equal(t, 8.0, got.get(t, `requests_total{class="ok", model_id="m"}`))
+}
+
 // TestRequestsOverSocketsEndWell uses a vLLM whose clients keep connections open over which they ask, and one whose
 // calls of the API all fail.
 func TestRequestsOverSocketsEndWell(t *testing.T) {

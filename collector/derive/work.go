@@ -56,14 +56,13 @@ type workState struct {
 	// since it was first seen.
 	over float64
 	seen bool
-	// active is true while requests are in flight, since began, and for a window after they left without any
-	// progress. Progressed is when something moved last since then, lasting since when requests have been in
-	// flight at all times, and seenAt when they were last. Waited is for how long there were some since
-	// something moved.
-	active                             bool
-	began, progressed, lasting, seenAt int64
-	waited                             time.Duration
-	inFlight                           float64
+	// active is true while requests are in flight, since began, and after they left without any progress.
+	// Progressed is when something moved last since then, and lasting since when requests have been in flight
+	// at all times. Waited is for how long there were some since something moved.
+	active                     bool
+	began, progressed, lasting int64
+	waited                     time.Duration
+	inFlight                   float64
 	// answered is true if the exporter's own request was answered since something moved.
 	answered bool
 	// ours is how many of its requests may be the exporter's own: none of those that were in flight
@@ -100,7 +99,7 @@ func (d *Deriver) watchWork() {
 		switch s.left = unmoved && d.convicted && s.stands(d); {
 		case s.left:
 			continue
-		case unmoved && shows && !s.answered && w.now-s.seenAt <= w.length:
+		case unmoved && shows && !s.answered:
 			s.inFlight, s.lasting = 0, w.now
 			continue
 		case gone:
@@ -113,7 +112,7 @@ func (d *Deriver) watchWork() {
 		default:
 			s.waited += time.Duration(w.now - w.previousAt)
 		}
-		s.inFlight, s.seenAt = v-s.over, w.now
+		s.inFlight = v - s.over
 		if progress {
 			s.progressed, s.lasting, s.waited, s.answered = w.now, w.now, 0, false
 		}
@@ -170,8 +169,8 @@ func (d *Deriver) still() (all []Stillness) {
 				Model:    k.asked,
 				Since:    time.Duration(s.progressed),
 				Left:     s.left,
-				MayBeOne: time.Duration(d.window.now-s.lasting) < d.patience() && !s.left ||
-					!slices.ContainsFunc(k.steps, d.window.seen),
+				Stepless: !slices.ContainsFunc(k.steps, d.window.seen),
+				Pieced:   time.Duration(d.window.now-s.lasting) < d.patience() && !d.convicted,
 			})
 		}
 	}

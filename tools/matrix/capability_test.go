@@ -135,4 +135,4 @@ func TestRequestDurationMatchesCapability(t *testing.T) {
 }
 
 // stepless reports whether the page shows no step of the engine whose work stands still.
-func stepless(still []derive.Stillness) bool { return len(still) > 0 && still[0].MayBeOne }
+func stepless(still []derive.Stillness) bool { return len(still) > 0 && still[0].Stepless }
