@@ -147,7 +147,8 @@ func TestAnswersAcquit(t *testing.T) {
 		{"others are answered", [5]int{0, 5, 10, 15, 20}, [5]int{0, 5, 10, 15, 20}, false},
 		{"their answers are on the next page", [5]int{0, 5, 5, 10, 10}, [5]int{0, 0, 5, 5, 10}, false},
 		{"each ends eight times in the engine", [5]int{0, 8, 16, 24, 32}, [5]int{0, 1, 2, 3, 4}, false},
-		{"the API fails on what the engine did", [5]int{0, 5, 10, 15, 20}, [5]int{}, true},
+		{"the API fails on what the engine did", [5]int{0, 3, 6, 9, 12}, [5]int{}, true},
+		{"others end over gRPC", [5]int{0, 10, 20, 30, 40}, [5]int{}, false},
 		{"nothing ends well", [5]int{}, [5]int{}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -171,8 +171,7 @@ func (d *Deriver) watchEntry(e *entry, s *entryState) (ended float64) {
 	w := d.window
 	seems := e.ended.growth(w) - s.ownEnded.n
 	both := e.ended.settled(w)
-	ended = s.ownEnded.without(both)
-	s.lose(e, w)
+	ended = s.ownEnded.without(both) + s.lose(e, w)
 	s.beside = both > 0
 	if ended > 0 {
 		*s = entryState{
@@ -227,13 +226,25 @@ func (d *Deriver) refuted(s *entryState) int64 {
 }
 
 // lose counts what ended in the engine and was not answered well, as far as failed answers explain that: the API
-// may fail on what the engine did well. Beside answers, it may be further completions of the same requests.
-func (s *entryState) lose(e *entry, w *Window) {
+// may fail on what the engine did well. Beside answers, it may be further completions of the same requests. What
+// neither explains came by another way, as over gRPC, and is returned.
+func (s *entryState) lose(e *entry, w *Window) (elsewhere float64) {
 	erred := e.failed.growth(w)
 	if !s.beside {
-		s.lost += min(e.ended.unwitnessed(w), s.erred+erred)
+		alone := e.ended.unwitnessed(w)
+		lost := min(alone, s.erred+erred)
+		s.lost += lost
+		if e.ended.hasWitness() { // Its answers were waited for.
+			elsewhere = alone - lost
+		}
 	}
 	s.erred = erred
+	return elsewhere
+}
+
+// hasWitness reports whether something else counts the same requests.
+func (t *tally) hasWitness() bool {
+	return slices.ContainsFunc(t.net, func(n *netCounter) bool { return len(n.witness) > 0 })
 }
 
 // unwitnessed returns how many requests ended of which the newest page knows that they did not end well: nothing
