@@ -212,14 +212,14 @@ func TestSuccessRefutesForAWindow(t *testing.T) {
 	require.False(t, b.deriver.Conditions().Failing[0].Acquitted, "none ended well for a window")
 }
 
-// TestPromptsAcquitNobody has an SGLang all of whose requests are answered 500, while tokens of prompts move, as
-// those of a kubelet's checks do, those of a request in flight, or tokens of answers.
-func TestPromptsAcquitNobody(t *testing.T) {
+// TestTokensOfNobodyInFlightAcquitNobody has an SGLang all of whose requests are answered 500, while tokens of prompts or answers
+// move: those of a kubelet's checks, those that the failed requests had, or those of a request in flight.
+func TestTokensOfNobodyInFlightAcquitNobody(t *testing.T) {
 	for _, c := range []struct {
 		mode    string
 		running int
 		accused bool
-	}{{"prefill_compute", 0, true}, {"prefill_compute", 1, false}, {"decode", 0, false}} {
+	}{{"prefill_compute", 0, true}, {"prefill_compute", 1, false}, {"decode", 0, true}, {"decode", 1, false}} {
 		b := newBench(t, engine.SGLang, "m")
 		for n := range 6 {
 			b.page(

@@ -75,7 +75,7 @@ func (d *Deriver) watchEntries() {
 	}
 	if moved && (!d.own.onPage || slices.ContainsFunc(by.generated, d.generatesMore)) {
 		d.movements++
-		if len(by.outputs) == 0 || slices.ContainsFunc(by.outputs, w.moved) || d.inFlightBefore() {
+		if d.movesForOthers() {
 			d.movedAt = w.now // Beside tokens, steps speak for no request: an engine may make them without work.
 		}
 	}
@@ -107,10 +107,32 @@ func (d *Deriver) watchEntries() {
 	}
 }
 
-// inFlightBefore reports whether the previous page showed requests of others in flight: a prompt whose tokens move
-// is that of one of them, and not that of a check of somebody's health.
-func (d *Deriver) inFlightBefore() bool {
-	return slices.ContainsFunc(d.index.watch.works, func(k work) bool { return d.works[k.key].inFlight > 0 })
+// movesForOthers reports whether tokens that moved are those of somebody who is served: of requests that are in
+// flight on this page and the one before, if the pages show that. Others have ended since, well or not, or were
+// somebody's checks of the server's health.
+func (d *Deriver) movesForOthers() bool {
+	if before, now, known := d.othersInFlight(); known {
+		return before && now
+	}
+	outputs := d.index.watch.outputs
+	return len(outputs) == 0 || slices.ContainsFunc(outputs, d.window.moved)
+}
+
+// othersInFlight reports whether the newest page and the one before show requests of others in flight. It is not
+// known where gauges are set only when a request ends.
+func (d *Deriver) othersInFlight() (before, now, known bool) {
+	if d.index.quirks.GaugesWhenRequestsEnd {
+		return false, false, false
+	}
+	for i := range d.index.watch.works {
+		k := &d.index.watch.works[i]
+		s := d.works[k.key]
+		v, ok := k.inFlight.now(d.window)
+		known = known || ok
+		before = before || s.inFlight > 0
+		now = now || ok && v-s.over-d.own.inFlight >= k.minInFlight
+	}
+	return before, now, known
 }
 
 // acquit ends the accusations of all entries. If a request is known to have ended well, which is true if
