@@ -36,6 +36,9 @@ type netCounter struct {
 	witness, unbound []int
 	open             []int
 	spare, early     int
+	// shown is the column to expose: with a witness the smaller of both totals, which every exporter shows
+	// alike, whenever it started.
+	shown int
 	// parts holds the columns of which it is computed.
 	parts []int
 }
@@ -45,9 +48,11 @@ func (ix *index) addNet(version *Model, class string, n *netCounter) {
 	of := []string{"net", version.id, version.name, version.version, class, n.reason}
 	n.column = ix.addReplaced(n.plus[0], of...)
 	n.soon = ix.addReplaced(n.plus[0], append(of, "soon")...)
+	n.shown = n.column
 	if len(n.witness) > 0 {
 		n.spare = ix.addReplaced(n.plus[0], append(of, "spare")...)
 		n.early = ix.addReplaced(n.plus[0], append(of, "early")...)
+		n.shown = ix.addReplaced(n.plus[0], append(of, "shown")...)
 	}
 	n.parts = slices.Concat(n.plus, n.minus, n.erred, n.atLeast, n.atMost, n.witness, n.unbound)
 	ix.net = append(ix.net, n)
@@ -89,18 +94,20 @@ func (n *netCounter) beginBoth(w *Window) {
 		return
 	}
 	for _, row := range append(slices.Clone(w.rows), w.current) {
-		row[n.column], row[n.spare], row[n.early] = n.value(row, row), 0, 0
+		row[n.shown] = n.value(row, row)
+		row[n.column], row[n.spare], row[n.early] = row[n.shown], 0, 0
 	}
 }
 
 // setBoth sets what two counters have both counted in the row of the next page.
 func (n *netCounter) setBoth(previous, row []float64, restarted bool) {
+	row[n.shown] = n.value(row, row)
 	grown := func(columns []int) float64 { return sumOf(row, columns) - sumOf(previous, columns) }
 	ended, witnessed := grown(n.plus), grown(n.witness)
 	both := min(ended+previous[n.spare], witnessed+previous[n.early])
 	switch {
 	case restarted, math.IsNaN(previous[n.column] + both):
-		row[n.column], row[n.spare], row[n.early] = n.value(row, row), 0, 0
+		row[n.column], row[n.spare], row[n.early] = row[n.shown], 0, 0
 	case sumOf(row, n.unbound) > 0:
 		row[n.column], row[n.spare], row[n.early] = previous[n.column]+ended, 0, 0
 	default:

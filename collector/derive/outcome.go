@@ -100,7 +100,7 @@ func (ix *index) outcomeOf(version *Model) *outcome {
 		t.columns = slices.Concat(t.single, t.double)
 		for _, n := range t.net {
 			ix.addNet(version, string(class), n)
-			t.columns = append(t.columns, n.column)
+			t.columns = append(t.columns, n.shown)
 		}
 		doubled = doubled || len(t.double) > 0
 	}
