@@ -371,7 +371,7 @@ func dynamoOutcomes(p *Page) target.Check {
 			"count together", "Dynamo 0.8 or later")
 	case p.HasName(dynamoFront(p) + "failures_total"):
 		return yes("requests_total by type of error, and failures_total for what could not be read or routed; " +
-			"unknown models and paths are not counted")
+			"unknown paths, and requests while no worker serves, are not counted") // Seen in 1.6.1.
 	case !dynamoTyped(p):
 		return no("early releases count mistakes of clients and failures together, and the page does not show yet "+
 			"whether this is one of them", "")
