@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptrace"
+	"slices"
 	"sync/atomic"
 	"time"
 )
@@ -83,9 +84,11 @@ func (p *Endpoint) SelfTest(ctx context.Context) (SelfTestAnswer, bool) {
 }
 
 // MayTest reports whether the server may be asked to test itself: it is one, since a follower node of
-// SGLang answers 200 whatever happens, and does not say that it could not answer.
-func (a *Answers) MayTest() bool {
-	if a.Unconfirmed || !a.Facts.get().Confirmed || a.Health == nil {
+// SGLang answers 200 whatever happens, and does not say that it could not answer. Shown is true if a page on the
+// same port shows that too, as beside an API that requires a key for its models.
+func (a *Answers) MayTest(shown bool) bool {
+	restricted := shown && slices.ContainsFunc(a.Facts.get().Problems, func(p Problem) bool { return p.Restricted })
+	if a.Health == nil || a.Unconfirmed && !restricted || !a.Facts.get().Confirmed && !restricted {
 		return false
 	}
 	switch a.Health.Word() {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptrace"
+	"slices"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -207,13 +208,15 @@ func TestWhoIsAskedToTestItself(t *testing.T) {
 	} {
 		var l engine.Locator
 		var a engine.Answers
-		require.False(t, a.MayTest(), "nothing was answered yet")
+		require.False(t, a.MayTest(true), "nothing was answered yet")
 		a.AddFacts(c.facts, time.Minute)
 		a.AddHealth(c.health)
 		a.Reconcile(
 			l.Locate(nil, &target.Target{MetricsURL: "http://h:8000/metrics"}, engineOf(t, engine.SGLang), false),
 			page,
 		)
-		require.Equal(t, c.want, a.MayTest(), c.says)
+		require.Equal(t, c.want, a.MayTest(false), c.says)
+		restricted := slices.ContainsFunc(c.facts.Problems, func(p engine.Problem) bool { return p.Restricted })
+		require.Equal(t, c.want || restricted, a.MayTest(true), "%s, beside its page", c.says)
 	}
 }

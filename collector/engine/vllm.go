@@ -480,7 +480,7 @@ func vllmAsksNoModel() []string {
 		"/v1/chat/completions/render", "/v1/completions/render", "/v1/messages/render",
 		"/v1/responses/render", "/cohere/v2/chat/render",
 		"/v1/chat/completions/derender", "/v1/completions/derender",
-		"/v1/responses/{response_id}/cancel", "/abort_requests",
+		"/v1/responses/{response_id}/cancel", "/abort_requests", "/inference/v1/abort_requests",
 		"/v1/load_lora_adapter", "/v1/unload_lora_adapter",
 		"/sleep", "/wake_up", "/release_kv_cache_memory", "/pause", "/resume",
 		"/reset_prefix_cache", "/reset_mm_cache", "/reset_encoder_cache",

@@ -40,7 +40,8 @@ func (r *Replica) History() History {
 }
 
 // keepConviction keeps the verdict of the replica before a change of configuration, which showed nothing about
-// the server, until its pages have had time to show as much as they had then, or others are served.
+// the server, until others are served, or its pages have had time to show as much as they had then. If they do, a
+// question was answered before, and is only being asked.
 func (r *Replica) keepConviction(v *assess.Verdict) {
 	past := &r.history.convicted
 	if past.State == "" {
@@ -48,7 +49,8 @@ func (r *Replica) keepConviction(v *assess.Verdict) {
 	}
 	c := r.deriver.Conditions()
 	acquitted := c.Served > 0 || c.Movements > 0
-	if acquitted || v.State != assess.Ready || time.Since(r.history.inherited) > r.pool.StallAfter+2*r.target.Interval {
+	cleared := time.Since(r.history.inherited) > r.pool.StallAfter+2*r.target.Interval && !v.Suspected
+	if acquitted || v.State != assess.Ready || cleared {
 		*past = assess.Verdict{}
 		return
 	}

@@ -3,11 +3,13 @@ package replica
 import (
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
@@ -58,4 +60,34 @@ func TestReloadAcquitsNobody(t *testing.T) {
 			require.Equal(t, "ready", status.State, "its own pages have shown nothing")
 		}))
 	}
+}
+
+// TestReloadKeepsConvictionWhileItIsAskedAgain has a server that hung, and did not answer, before the reload.
+func TestReloadKeepsConvictionWhileItIsAskedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := step(t, answering{
+			page: "sglang:num_running_reqs{model_name=\"m\"} 3\n" +
+				"sglang:realtime_tokens_total{mode=\"decode\",model_name=\"m\"} 9\n",
+			api: map[string]string{
+				"/v1/models": `{"object":"list","data":[{"id":"m","object":"model","owned_by":"sglang"}]}`,
+			},
+		}, func(tgt *target.Target, p *Pool) {
+			tgt.Engine, tgt.MetricsURL = "sglang", "http://10.0.0.1:8000/metrics"
+			p.StallAfter = 5 * time.Second
+			p.Canary = canary.DefaultConfig
+			p.Canary.Confirm = true
+		})
+		s.slow = map[string]time.Duration{"/health_generate": never}
+		s.Inherit(History{hadPage: true, convicted: assess.Verdict{
+			State:    assess.Stalled,
+			Severity: assess.Broken,
+			Probes:   assess.Probes{Judged: true, Accused: true},
+		}})
+		for n := range 20 {
+			s.due()
+			status := s.after(5 * time.Second)
+			require.Equal(t, "stalled", status.State, "page %d: %s", n, status.StateReason)
+			require.False(t, status.ProbeLive, "page %d: %s", n, status.StateReason)
+		}
+	})
 }

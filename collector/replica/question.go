@@ -87,7 +87,7 @@ func (r *Replica) question(order *canary.Order) (ask func(context.Context) canar
 		return report
 	}
 	test := r.server.Engine.SelfTest
-	if test.Path != "" && r.answers.MayTest() {
+	if test.Path != "" && r.answers.MayTest(r.pageIsAPI()) {
 		server := r.api()
 		return func(ctx context.Context) canary.Report {
 			report := canary.SelfTest(ctx, server, time.Duration(cfg.Timeout))
@@ -108,6 +108,11 @@ func (r *Replica) listsReady(entry assess.Entry) bool {
 	return r.answers.Health != nil && slices.ContainsFunc(r.answers.Health.Models, func(m engine.ModelState) bool {
 		return m.Name == entry.Model && m.Version == entry.Version && m.State == engine.ModelReady
 	})
+}
+
+// pageIsAPI reports whether the page shows the kind of server and has its port with the API.
+func (r *Replica) pageIsAPI() bool {
+	return r.server.Engine.SamePort() && r.target.APIURL == "" && r.reader.last != nil && r.reader.last.ReadsAny()
 }
 
 // questionOrder returns the order for a question about an entry, which goes to that model: another one
