@@ -47,6 +47,8 @@ type Evidence struct {
 	Canary    Canary
 	// Declared is true if a file declares the kind of server, and what counts as a failure.
 	Declared bool
+	// ShowsSelfTest is true if the page shows a step for each of the server's own checks.
+	ShowsSelfTest bool
 	// Called is true if a call of an operator is open that may hold up everything else.
 	Called bool
 	// RefusedFailed is true if the page counts rejected requests as failed.
@@ -157,6 +159,9 @@ type Question struct {
 	// this one; zero if this one got one. Cut is true if its connection was cut off.
 	SilentSince time.Time
 	Cut         bool
+	// Unshown is true for an answer without a token, as of a server's own check, of which no page has shown a step
+	// of the engine yet.
+	Unshown bool
 	// Untried is true for an error in answer to a request that was never answered by this process.
 	Untried bool
 	// AwaitedSince is when the question was sent that has no answer yet, or zero.
@@ -213,6 +218,7 @@ func (e *Evidence) Found(f *Findings) {
 	e.UnroutedModels = f.Page.UnroutedModels()
 	e.Unrouted, e.RefusedFailed = f.Page.Unrouted(), f.Engine.Quirks(f.Page).RefusedFailed
 	e.Declared, e.Called = f.Engine.Declared, f.Page.Called()
+	e.ShowsSelfTest = f.Engine.SelfTest.Shown
 	e.Unserved, e.Deliberate, e.Unobservable = f.Unserved, f.Deliberate, f.Unobservable()
 }
 
@@ -318,6 +324,8 @@ func (e *Evidence) aboutStillness() Answer {
 	said := q.since(e.Still.Since)
 	once := q.silentOnce(e.Still.Since)
 	switch {
+	case said == Answered && q.Unshown && e.ShowsSelfTest && !e.Still.Stepless:
+		return NotAsked
 	case said == Failed && once && e.Still.Pieced: // It may have waited for one that takes long and came just now.
 		return NotAsked
 	case said == Failed && (once && (e.Still.Stepless || q.Cut) || q.Untried):

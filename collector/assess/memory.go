@@ -86,6 +86,8 @@ type answer struct {
 
 	silent             time.Time
 	succeeded, refuted bool
+	// steps is how many pages had shown steps of the engine when it was sent.
+	steps int
 }
 
 // page takes a page into account that was requested at a time. It returns what is known of the answer then.
@@ -291,6 +293,7 @@ func (m *Memory) Answer(report canary.Report, remembered bool) {
 		silent:    silentSince(last.silent, &report),
 		succeeded: last.succeeded || report.Answered(),
 		refuted:   last.refuted && !report.Answered(),
+		steps:     m.askedSteps,
 	}
 	m.again = remembered && !report.Answered()
 }
@@ -349,7 +352,8 @@ func (m *Memory) recall(entry Entry, last answer) Question {
 	case last.Result.Blames() && (last.refuted || m.Canary.Refuted() || m.Canary.NeverSucceeded()):
 		return Question{} // The server gave such answers while requests of others ended well, or always.
 	case last.Answered():
-		return Question{Entry: entry, Asked: last.Asked, Answer: Answered}
+		unshown := last.Frames == 0 && m.steps <= last.steps
+		return Question{Entry: entry, Asked: last.Asked, Answer: Answered, Unshown: unshown}
 	}
 	return Question{
 		Entry:       entry,

@@ -237,6 +237,36 @@ func TestLongRequestInFrontRestartsNothing(t *testing.T) {
 	}
 }
 
+// TestAnswerThatPagesContradict has a server whose own check answers 200, of which its page shows no step, or one.
+func TestAnswerThatPagesContradict(t *testing.T) {
+	since := time.Unix(1_000_000, 0)
+	for _, c := range []struct {
+		name                string
+		frames, steps       int
+		stepless, suspected bool
+	}{
+		{"its page shows nothing of it", 0, 7, false, true},
+		{"its page shows a step", 0, 8, false, false},
+		{"its page never shows steps", 0, 7, true, false},
+		{"a token came", 1, 7, false, false},
+	} {
+		var m assess.Memory
+		asked := since.Add(31 * time.Second)
+		m.Page(asked, &derive.Conditions{Steps: 7})
+		m.Asked(asked, assess.Entry{}, &derive.Conditions{Steps: 7})
+		m.Answer(canary.Report{Result: canary.OK, Asked: asked, Frames: c.frames}, false)
+		m.Page(asked.Add(5*time.Second), &derive.Conditions{Steps: c.steps})
+		e := changed(serving(), func(e *assess.Evidence) {
+			e.Still = assess.Stillness{InFlight: 3, Since: since, Stepless: c.stepless}
+			e.ShowsSelfTest = true
+			m.Recall(e)
+		})
+		v := assess.Judge(&e)
+		require.Equal(t, c.suspected, v.Suspected, "%s: %s", c.name, v.Reason)
+		require.True(t, v.Probes.Ready && v.Probes.Live, c.name)
+	}
+}
+
 // TestSilenceBehindNewWork has clients that left one by one, and work that came just now. One question may have
 // waited for that, two in a row did not.
 func TestSilenceBehindNewWork(t *testing.T) {

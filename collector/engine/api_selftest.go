@@ -25,6 +25,9 @@ type SelfTest struct {
 	Remembered bool
 	// Counted is true if the token counts as a request of a client.
 	Counted bool
+	// Shown is true if pages that show steps of the engine show one for each test: a released SGLang answers 200
+	// long after its scheduler has died (sgl-project/sglang#6624).
+	Shown bool
 }
 
 // SelfTestResult is what the answer to a [SelfTest] shows.

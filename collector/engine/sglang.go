@@ -37,7 +37,7 @@ func sglang() *Kind {
 		Copied:   1,
 		quirks:   Quirks{CountersAppear: true},
 
-		SelfTest: SelfTest{Path: "/health_generate", Patience: 20 * time.Second, Remembered: true},
+		SelfTest: SelfTest{Path: "/health_generate", Patience: 20 * time.Second, Remembered: true, Shown: true},
 		owners:   sglangOwners(),
 		stream:   Stream{Usage: true, Seed: true, IgnoreEOS: true},
 		healthNote: "the API lists its models, whatever the engine does; /health costs a request each time and " +
