@@ -24,14 +24,26 @@ func byOutcome(needs inputs, set func(v *View, version *Model, out *Out)) Rule {
 
 func requestRateRule() Rule { return byOutcome(ended(), requestRate).because(whyOnce) }
 
-// requestRate exposes how many requests ended per second. It is not 0 for an entry that nobody calls while clients
-// call its LLM.
+// requestRate exposes how many requests ended per second. It is not 0 for entries that nobody calls while clients
+// call their LLM.
 func requestRate(v *View, version *Model, out *Out) {
 	if o := v.outcome(version); o != nil {
 		ended, ok := v.endedOf(o)
-		ok = ok && (ended.total > 0 || v.window.increaseFrom(ended.row, o.llm) == 0)
+		ok = ok && !v.bypassed(version.of, ended.row)
 		out.Set(version, ended.total/ended.seconds, ok && v.Trust(version, frozenCounters))
 	}
+}
+
+// bypassed reports whether clients call the LLM behind the entries of a model since a row, and none of these.
+func (v *View) bypassed(m *Model, row int) bool {
+	var llm, ended float64
+	for _, version := range m.versions {
+		if o := version.outcome; o != nil {
+			llm += v.window.increaseFrom(row, o.llm)
+			ended += o.total(v.window, row)
+		}
+	}
+	return llm > 0 && ended == 0
 }
 
 func errorRatioRule() Rule {
