@@ -422,7 +422,7 @@ func TestDetectionOrder(t *testing.T) {
 			answers{"/metrics": page, "/v1/models": `{"data":[]}`},
 			others, engine.TritonOpenAI, "/metrics",
 		},
-		{"Dynamo", answers{"/metrics": "dynamo_x 1\n", "/v1/models": models}, others, engine.Dynamo, "/metrics"},
+		{"Dynamo", answers{"/metrics": "dynamo_component_x 1\n", "/v1/models": models}, others, engine.Dynamo, "/metrics"},
 		{
 			"NIM without a page",
 			answers{"/v1/metadata": `{"assetInfo":[]}`},
@@ -472,7 +472,8 @@ func TestSharedPageIsRecognizedByAPI(t *testing.T) {
 	models := answers{"/v1/models": `{"data":[{"id":"m"}]}`}
 	require.Equal(t, engine.TritonOpenAI, recognised(models, page))
 	require.Equal(t, engine.Triton, recognised(answers{}, page))
-	require.Equal(t, engine.Dynamo, recognised(models, "dynamo_x 1\n"))
+	require.Equal(t, engine.Dynamo, recognised(models, "dynamo_component_x 1\n"))
+	require.Equal(t, engine.Unknown, recognised(models, "dynamo_operator_reconcile_total 1\ncontroller_runtime_x 1\n"))
 	require.Equal(t, engine.Unknown, recognised(models, "x 1\n"))
 }
 
@@ -485,7 +486,7 @@ var marksByWeight = [][]struct {
 	{{"dynamo_frontend_x 1", engine.Dynamo}, {"nv_llm_http_service_x 1", engine.Dynamo}},
 	{{"dynamo_component_router_x 1", engine.Unknown}, {`x{dynamo_component="router"} 1`, engine.Unknown}},
 	{{`x{engine_type="trtllm"} 1`, engine.Dynamo}},
-	{{"dynamo_x 1", engine.Dynamo}},
+	{{"dynamo_component_x 1", engine.Dynamo}},
 	{{"num_request_max 1", engine.NIM}, {"request_finish_total 1", engine.NIM}},
 	{{"nv_x 1", engine.Triton}},
 	{
