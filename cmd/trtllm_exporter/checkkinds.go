@@ -176,7 +176,8 @@ func unreadOf(k *engine.Kind, families []exposition.Family) (names []string) {
 	for _, f := range families {
 		begins := func(mark string) bool { return strings.HasPrefix(f.Name, mark) }
 		read := watch(f.Name) || watch(f.Name+"_bucket") || watch(f.Name+"_sum") || watch(f.Name+"_count")
-		if slices.ContainsFunc(k.Marks(), begins) && !read {
+		born := strings.HasSuffix(f.Name, "_created") // When another family began, as clients of Prometheus add it.
+		if slices.ContainsFunc(k.Marks(), begins) && !read && !born {
 			names = append(names, f.Name)
 		}
 	}
