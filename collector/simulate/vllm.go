@@ -205,7 +205,11 @@ func vllmWritten() written {
 		since("0.20.0"):   {"num_requests_waiting_by_reason"},
 		since("0.30.0"):   {"request_num_preemptions"},
 		since(vllmLimits): {"admission_rejections_total", "prompt_tokens_cached_by_source_total"},
-		inNone():          {"num_requests_swapped"},
+		since("0.33.0"): {
+			"mooncake_xfer_time_seconds", "mooncake_bytes_transferred", "mooncake_num_failed_transfers_total",
+			"mooncake_num_failed_recvs_total", "mooncake_num_kv_expired_reqs_total",
+		},
+		inNone(): {"num_requests_swapped"},
 	}
 }
 
@@ -232,6 +236,8 @@ func vllmWrittenV0() written {
 			"prompt_tokens_cached_by_source_total", "{engine}", "spec_decode_num_drafts_total",
 			"spec_decode_num_accepted_tokens_per_pos_total", "nixl_xfer_time_seconds", "nixl_bytes_transferred",
 			"nixl_num_failed_transfers_total", "nixl_num_failed_notifications_total", "nixl_num_kv_expired_reqs_total",
+			"mooncake_xfer_time_seconds", "mooncake_bytes_transferred", "mooncake_num_failed_transfers_total",
+			"mooncake_num_failed_recvs_total", "mooncake_num_kv_expired_reqs_total",
 		},
 	}
 }

@@ -73,7 +73,7 @@ func (p *vllmWriter) transfers() {
 	t := &p.s.transfers
 	switch {
 	case p.s.w.spec.Transfers:
-		t = transfersOf(p.s.requests)
+		t = transfersOf(p.s.requests - p.mooncake())
 	case p.s.w.spec.Stage == "":
 		return
 	}
@@ -82,4 +82,21 @@ func (p *vllmWriter) transfers() {
 	p.count("nixl_num_failed_transfers", "Number of failed NIXL KV Cache transfers.", t.lost)
 	p.count("nixl_num_failed_notifications", "Number of failed NIXL KV Cache notifications.", 0)
 	p.count("nixl_num_kv_expired_reqs", "Number of requests that had their KV expire.", 0)
+}
+
+// mooncake writes what a vLLM shows whose other connector is one to Mooncake, which sends caches as well as it
+// receives them, and returns how many: half of all, in releases that count them.
+func (p *vllmWriter) mooncake() uint64 {
+	const times = "mooncake_xfer_time_seconds"
+	if !p.written.in(p.release, times) {
+		return 0
+	}
+	n := p.s.requests / 2
+	t := transfersOf(n)
+	p.each(times, "Histogram of transfer duration for Mooncake KV Cache transfers.", t.times)
+	p.each("mooncake_bytes_transferred", "Histogram of bytes transferred per Mooncake KV Cache transfer.", t.bytes)
+	p.count("mooncake_num_failed_transfers", "Number of failed Mooncake KV Cache transfers.", t.lost)
+	p.count("mooncake_num_failed_recvs", "Number of failed Mooncake KV Cache receives.", 2)
+	p.count("mooncake_num_kv_expired_reqs", "Number of requests that had their KV expire.", 3)
+	return n
 }

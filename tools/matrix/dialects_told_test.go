@@ -39,6 +39,10 @@ func toldByVLLM(_ *matrix.Server, page string) []told {
 	if on(page, "vllm:admission_rejections_total") {
 		failed /= 2 // Half of the rejected requests are answered with 503, and all are subtracted.
 	}
+	mooncake := 0. // Connectors to Mooncake, beside that of NIXL.
+	if on(page, "vllm:mooncake_xfer_time_seconds") {
+		mooncake = 1
+	}
 	const http = "http_requests_total"
 	drafts := func(name string) []string {
 		if on(page, "vllm:spec_decode_num_emitted_tokens_total") {
@@ -83,13 +87,14 @@ func toldByVLLM(_ *matrix.Server, page string) []told {
 		{"adapters_info", []string{"running", "a", "waiting", "b"}, 1, []string{"vllm:lora_requests_info"}},
 		tell("kv_cache_transfer_seconds_total", 1./64*wellEnded, "vllm:nixl_xfer_time_seconds"),
 		tell("kv_cache_transfer_bytes_total", (1<<20)*wellEnded, "vllm:nixl_bytes_transferred"),
-		{
-			"kv_cache_transfer_failures_total",
-			[]string{"reason", "transfer"},
-			1,
-			[]string{"vllm:nixl_num_failed_transfers_total"},
-		},
+		lostTransfers("transfer", 1+mooncake, "vllm:nixl_num_failed_transfers_total"),
+		lostTransfers("receive", 2, "vllm:mooncake_num_failed_recvs_total"),
+		lostTransfers("expired", 3*mooncake, "vllm:nixl_num_kv_expired_reqs_total"),
 	}
+}
+
+func lostTransfers(reason string, want float64, by string) told {
+	return told{"kv_cache_transfer_failures_total", []string{"reason", reason}, want, []string{by}}
 }
 
 // toldBySGLang has requests whose clients left among those that ended.
