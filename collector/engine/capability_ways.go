@@ -132,7 +132,7 @@ func (k *Kind) capability(name string, known *Knowledge) target.Check {
 // noPage is the judgment on a server whose page is not there.
 func (k *Kind) noPage() target.Check { return no(k.Path+" answers 404"+k.NoPage.Why, k.NoPage.Cure) }
 
-const hidesConfig = "this kind of server does not expose its config"
+const hidesConfig = "no series of its settings is read from this kind of server"
 
 // config judges a config that is neither of models nor of the engine as a whole.
 func (k *Kind) config(known *Knowledge) target.Check {

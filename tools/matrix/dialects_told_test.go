@@ -425,7 +425,7 @@ func sentences() []sentence {
 		{engine.Triton, "the page has no nv_gpu_*", lacks("nv_gpu_utilization")},
 
 		{"", "this kind of server does not expose it", always},
-		{"", "this kind of server does not expose its config", always},
+		{"", "no series of its settings is read from this kind of server", always},
 		{"", "requests have ended, and it is still not on the page: this release may not expose it", always},
 	}
 }
