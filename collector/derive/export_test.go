@@ -17,11 +17,11 @@ func TestMain(m *testing.M) {
 
 // Derive returns the derived series of one page.
 func (d *Deriver) Derive(now time.Duration, block *exposition.Block, over Connection) *exposition.Block {
-	return d.DeriveLate(now, 0, block, over)
+	return d.DeriveLate(now, 0, 0, block, over)
 }
 
-// DeriveLate is Derive for a page that took some time.
-func (d *Deriver) DeriveLate(now, took time.Duration, block *exposition.Block, over Connection) *exposition.Block {
+// DeriveLate is Derive for a page that took some time, and was in a cache for some.
+func (d *Deriver) DeriveLate(now, took, age time.Duration, block *exposition.Block, over Connection) *exposition.Block {
 	page := d.page
 	if page == nil || page.Shape() != block.Shape() {
 		page = engine.ReadNext(d.opts.Engine, block, page)
@@ -29,7 +29,7 @@ func (d *Deriver) DeriveLate(now, took time.Duration, block *exposition.Block, o
 		page.Refresh(block)
 	}
 	seen := d.Sight(now, block, page, over)
-	seen.Took = took
+	seen.Took, seen.Age = took, age
 	d.Observe(seen)
 	return d.Render(block)
 }

@@ -27,8 +27,8 @@ type bench struct {
 	label      *exposition.Labeler
 	opts       derive.Options
 	deriver    *derive.Deriver
-	// now is when the next page comes, and took how long it takes.
-	now, took time.Duration
+	// now is when the next page comes, took how long it takes, age how long a cache had it.
+	now, took, age time.Duration
 	// out holds the series of the newest page, shape and names the names of series.
 	out   *exposition.Block
 	shape *exposition.Shape
@@ -101,8 +101,8 @@ func (b *bench) read(page []byte) values {
 	b.tb.Helper()
 	raw, err := b.cache.Parse(page, "", b.label)
 	require.NoError(b.tb, err)
-	b.out = b.deriver.DeriveLate(b.now, b.took, raw, b.connection)
-	b.connection, b.took = derive.Kept, 0
+	b.out = b.deriver.DeriveLate(b.now-b.age, b.took, b.age, raw, b.connection)
+	b.connection, b.took, b.age = derive.Kept, 0, 0
 	b.now += scrapeEvery
 	return b.values()
 }

@@ -21,6 +21,10 @@ type latePage struct{ asked, counted, arrived time.Duration }
 // rateOf returns what the newest page shows, 0 if it shows none. Its server started at a time.
 func (s latePage) rateOf(b *bench, started time.Duration) float64 {
 	b.now, b.took = s.asked+s.arrived, s.arrived
+	if s.counted < 0 { // A cache tells whole seconds.
+		b.age = (-s.counted).Truncate(time.Second)
+		b.took += time.Second
+	}
 	total := int(perSecond * (s.asked + s.counted - started).Seconds())
 	return b.page(fmt.Sprintf("vllm:generation_tokens_total{model_name=\"m\",engine=\"0\"} %d\n", total))[tokensRate]
 }
@@ -113,4 +117,22 @@ func FuzzNoRateExceedsWhatHappened(f *testing.F) {
 		}
 		checkLate(t, moves)
 	})
+}
+
+// A cache between exporter and server gives its page for a while, and says in whole seconds for how long it
+// has stored it.
+func TestCachedPagesShowNoMoreThanHappened(t *testing.T) {
+	t.Parallel()
+	for keeps := time.Second; keeps <= 20*time.Second; keeps += 700 * time.Millisecond {
+		t.Run(keeps.String(), func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, engine.VLLM, "m")
+			highest := 0.0
+			for asked := time.Duration(0); asked < 2*time.Minute; asked += scrapeEvery {
+				highest = max(highest, latePage{asked: asked, counted: asked.Truncate(keeps) - asked}.rateOf(b, 0))
+			}
+			require.LessOrEqual(t, highest, perSecond+1.0)
+			require.GreaterOrEqual(t, highest, 0.8*perSecond)
+		})
+	}
 }

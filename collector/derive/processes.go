@@ -109,8 +109,9 @@ type named struct {
 
 // Sighting is a page and what it shows about its process.
 type Sighting struct {
-	// Took is the time from the request to the last byte of the page.
-	Took time.Duration
+	// Took is the time in which the server made the page, at some moment: from the request to the last byte,
+	// unless a cache had stored it, Age before it came.
+	Took, Age time.Duration
 
 	now        int64
 	block      *exposition.Block

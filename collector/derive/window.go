@@ -15,14 +15,15 @@ type Window struct {
 	counter     []bool
 
 	// times and rows hold the stored pages, the oldest first. A page is counted at some moment between
-	// asked, when it was requested, and times, when its last byte came. Since nothing tells at which, a
-	// span reaches from when its first page was asked for to when its last one had come, so that no rate
-	// exceeds what happened.
+	// asked, when it was requested, and times, when its last byte came, both as much earlier as it was
+	// in a cache. Since nothing tells at which, a span reaches from when its first page was asked for to
+	// when its last one had come, so that no rate exceeds what happened.
 	times, asked []int64
 	rows         [][]float64
 
-	now     int64
-	current []float64
+	// now is the time of the newest page, arrived when the last one came, which may be the same again.
+	now, arrived int64
+	current      []float64
 	// previous holds the values of the page before the newest, which was at previousAt.
 	previous   []float64
 	previousAt int64
@@ -85,7 +86,7 @@ func (w *Window) addColumn(counter bool) {
 
 // adopt copies the columns of an older window; from holds the old columns, -1 for new ones.
 func (w *Window) adopt(old *Window, from []int) {
-	w.times, w.asked, w.now, w.unbroken = old.times, old.asked, old.now, old.unbroken
+	w.times, w.asked, w.now, w.arrived, w.unbroken = old.times, old.asked, old.now, old.arrived, old.unbroken
 	for range old.rows {
 		w.rows = append(w.rows, slices.Clone(w.current))
 	}
@@ -117,12 +118,22 @@ func (w *Window) startAtZero(columns []int) {
 // push adds a copy of the values of a page that was asked for before now, when its last byte came. It
 // returns false if the page is not newer than the last.
 func (w *Window) push(asked, now int64, row []float64, t transition) bool {
-	first := len(w.rows) == 0
-	if !first && now <= w.now {
-		w.stats.ClockJumps++
+	return w.pushOld(asked, now, 0, row, t)
+}
+
+// pushOld is push for a page that a cache had stored for some time. The same one may come again.
+func (w *Window) pushOld(asked, now, age int64, row []float64, t transition) bool {
+	first, arrived := len(w.rows) == 0, now+age
+	isNew, contiguous := first || now > w.now, !first && arrived-w.arrived <= w.gap
+	if isNew || contiguous {
+		w.arrived = max(w.arrived, arrived)
+	}
+	if !isNew {
+		if age == 0 {
+			w.stats.ClockJumps++
+		}
 		return false
 	}
-	contiguous := !first && now-w.now <= w.gap
 	if !first && !contiguous {
 		w.stats.Gaps++
 	}

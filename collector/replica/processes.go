@@ -78,6 +78,9 @@ func (run jobRun) requestOne(ctx context.Context, url string) (again bool) {
 // labels nor shapes.
 func (r *Replica) addFresh(p *scrape.Fetched, late bool) bool {
 	reader := &r.reader
+	if p.Page.Cached { // The connection leads to a cache, which shows nothing of processes.
+		return false
+	}
 	page, err := r.readText(&p.Page)
 	if err != nil || reader.last == nil {
 		return false

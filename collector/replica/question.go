@@ -12,9 +12,10 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// instant returns when a page was received, as the deriver counts time.
+// instant returns when a page was made at the latest, as the deriver counts time.
 func (r *Replica) instant(p *scrape.Fetched) time.Duration {
-	return p.Received.Sub(r.pool.Origin) + r.slot.Suspended()
+	_, made := p.Made()
+	return made.Sub(r.pool.Origin) + r.slot.Suspended()
 }
 
 // at returns the time of an instant that was passed to the deriver.

@@ -148,7 +148,8 @@ func (r *Replica) parse(p *scrape.Fetched) (raw *exposition.Block, seen derive.S
 	}
 	r.status.Samples = raw.Shape().Lines() + raw.Shape().LeftOut().Series
 	seen = r.deriver.Sight(r.instant(p), raw, r.reader.last, r.connection(p))
-	seen.Took = p.Duration
+	from, to := p.Made()
+	seen.Took, seen.Age = to.Sub(from), p.Page.Age
 	return raw, seen, nil
 }
 

@@ -53,6 +53,10 @@ type Page struct {
 	// Kept is true if the page came over a connection that was open before, and that leads to
 	// the server unless there is a proxy nobody told of.
 	Kept bool
+	// Cached is true if a cache says that it stored the page, Age how long ago the server made it, in
+	// whole seconds.
+	Cached bool
+	Age    time.Duration
 
 	memory reservation
 	// secrets knows what must not be shown of the page, beside the query with which it was requested.
@@ -237,6 +241,7 @@ func (c *Client) begin(ctx context.Context) (s *scope, end func()) {
 
 func (c *Client) readPage(s *scope, resp *http.Response, page *Page) (failure *Error) {
 	page.ContentType = resp.Header.Get("Content-Type")
+	page.Age, page.Cached = ageOf(resp)
 	if failure := checkStatus(s, resp); failure != nil {
 		return failure
 	}

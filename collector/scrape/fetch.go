@@ -41,6 +41,16 @@ func (p *Fetched) Release() {
 	}
 }
 
+// Made returns between which moments the server made the page: from when it was requested, or as much
+// earlier as a cache says, until its last byte came.
+func (p *Fetched) Made() (from, to time.Time) {
+	from, to = p.Received.Add(-p.Duration), p.Received
+	if p.Page.Cached {
+		from, to = from.Add(-p.Page.Age-time.Second), to.Add(-p.Page.Age)
+	}
+	return from, to
+}
+
 // Fetcher requests one page of a server, after it located the page and detected the kind of
 // server.
 type Fetcher struct {

@@ -100,6 +100,7 @@ func TestLaneAcceptsPlainAnswersOnly(t *testing.T) {
 		{"headers in any case", "HTTP/1.1 200\r\ncontent-LENGTH:2\r\n\r\na\n", true},
 		{"an empty page", answer("200 OK", "", ""), true},
 		{"another status", answer("503 Service Unavailable", "", page), false},
+		{"a page of a cache", answer("200 OK", "Age: 3\r\n", page), false},
 		{"a redirect", answer("302 Found", "Location: /other\r\n", ""), false},
 		{"HTTP/1.0", "HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n", false},
 		{"chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n", false},

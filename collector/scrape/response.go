@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/secret"
 )
@@ -38,6 +39,13 @@ func statusAdvice(code int) string {
 		return "check the log of the server"
 	}
 	return "a page has status 200; check metrics_path and port"
+}
+
+// ageOf returns how long ago a server made a response, if a cache says so: none other sends the header.
+func ageOf(resp *http.Response) (age time.Duration, cached bool) {
+	const bits = 31 // As in RFC 9111.
+	seconds, err := strconv.ParseUint(resp.Header.Get("Age"), 10, bits)
+	return time.Duration(seconds) * time.Second, err == nil
 }
 
 // titleOf matches the title of an HTML page, which says more than the markup that the page begins with.

@@ -90,6 +90,7 @@ func (h *head) field(line []byte) bool {
 			return false
 		}
 	case bytes.EqualFold(name, []byte("transfer-encoding")),
+		bytes.EqualFold(name, []byte("age")),
 		bytes.EqualFold(name, []byte("content-encoding")),
 		bytes.EqualFold(name, []byte("content-range")),
 		bytes.EqualFold(name, []byte("trailer")),
