@@ -57,9 +57,8 @@ func run(args []string, stdout, stderr io.Writer) int {
 	app.Terminate(func(int) { terminated = true })
 	chosen, err := app.Parse(args)
 	if terminated {
-		return exitOK
-	}
-	if err != nil {
+		err = out.help.err
+	} else if err != nil {
 		err = exitError{fmt.Errorf("%w%s (see --help)", err, suggestion(app.Model(), args, err)), exitUsage}
 	} else if err = engine.Check(); err == nil {
 		err = actions[chosen]()
@@ -78,8 +77,23 @@ func run(args []string, stdout, stderr io.Writer) int {
 	return exitFailure
 }
 
+// helpWriter writes help. It remembers why it could not, since kingpin panics then.
+type helpWriter struct {
+	io.Writer
+
+	err error
+}
+
+func (w *helpWriter) Write(text []byte) (int, error) {
+	if _, err := w.Writer.Write(text); w.err == nil {
+		w.err = err
+	}
+	return len(text), nil
+}
+
 type output struct {
 	stdout, stderr io.Writer
+	help           helpWriter
 	log            promslog.Config
 	// secrets are hidden in all that is logged or printed about servers.
 	secrets *secret.Store
@@ -92,10 +106,10 @@ func commandLine(stdout, stderr io.Writer) (*kingpin.Application, map[string]fun
 	kinds := strings.Join(engine.BuiltIn().Names(), ", ")
 	app := kingpin.New(program, fmt.Sprintf("Metrics of LLM servers (%s), many replicas on one /metrics "+
 		"for Prometheus.", kinds))
-	app.UsageWriter(stdout).ErrorWriter(stderr)
 	app.HelpFlag.Short('h')
 	app.Version(version.Print(program)).VersionFlag.Help("Show the version.")
-	out := &output{stdout: stdout, stderr: stderr, secrets: new(secret.Store)}
+	out := &output{stdout: stdout, stderr: stderr, help: helpWriter{Writer: stdout}, secrets: new(secret.Store)}
+	app.UsageWriter(&out.help).ErrorWriter(stderr)
 	promslogflag.AddFlags(app, &out.log)
 
 	actions := make(map[string]func() error)

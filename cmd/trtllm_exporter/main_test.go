@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"encoding/pem"
@@ -290,6 +291,19 @@ func send(ts *testscript.TestScript, _ bool, args []string) {
 	}
 	for _, cmd := range ts.BackgroundCmds() {
 		ts.Check(cmd.Process.Signal(sig))
+	}
+}
+
+// full is a file on a full disk.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+func TestHelpThatCannotBeWrittenFails(t *testing.T) {
+	for _, args := range [][]string{{"help"}, {"--help"}, {"help", "serve"}, {"serve", "--help"}, {"--version"}} {
+		var stderr bytes.Buffer
+		require.Equal(t, exitFailure, run(args, full{}, &stderr), "%q", args)
+		require.Contains(t, stderr.String(), "no space left on device", "%q", args)
 	}
 }
 
