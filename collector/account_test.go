@@ -358,6 +358,52 @@ func TestAccountsNameServersThatComeLate(t *testing.T) {
 	})
 }
 
+// TestAccountsNameServersThatComeALittleLate has a server that begins seconds after the other: what it did before
+// its first page is not known.
+func TestAccountsNameServersThatComeALittleLate(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := simulatedServer(t, simulate.Spec{Kind: simulate.KindVLLM, Workload: simulate.Workload{Rate: 2}})
+		late := simulatedServer(t, simulate.Spec{
+			Kind: simulate.KindVLLM, Workload: simulate.Workload{Rate: 2}, LoadDuration: 3 * time.Second,
+		})
+		r := startRecording(t, account.Options{}, server, late)
+		r.pass(time.Minute)
+		a := r.recorder.Account()
+		require.Equal(t, map[account.Cause]string{account.NoPage: "p/r1"}, causesOf(a))
+		require.True(t, a.Sum.AtLeast, "what it counted before its first page nobody knows")
+		require.Nil(t, a.Sum.RequestSpeed)
+	})
+}
+
+// TestAccountsOfModelsThatComeAndGo has a page without a model at first, and later: nothing of it runs then.
+func TestAccountsOfModelsThatComeAndGo(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := simulatedServer(t, simulate.Spec{Kind: simulate.KindVLLM})
+		r := startRecording(t, account.Options{}, server)
+		begin := time.Now()
+		r.scraper.changePages(func(string) (string, error) {
+			seconds := time.Since(begin).Seconds()
+			page := fmt.Sprintf("# TYPE vllm:generation_tokens_total counter\nvllm:generation_tokens_total"+
+				"{model_name=\"stays\"} %f\n# TYPE vllm:num_requests_running gauge\nvllm:num_requests_running"+
+				"{model_name=\"stays\"} 1\n", seconds)
+			if seconds > 40 && seconds <= 70 {
+				page += "vllm:num_requests_running{model_name=\"goes\"} 4\n"
+			}
+			return page, nil
+		})
+		r.pass(100 * time.Second)
+		a := r.recorder.Account()
+		require.Len(t, a.Models, 2)
+		require.Equal(t, "goes", a.Models[0].ModelID)
+		require.NotNil(t, a.Models[0].Running, "%v, %v", a.Interrupted, a.Models[0].Absent)
+		require.InDelta(t, 4*0.3, a.Models[0].Running.Mean, 0.1)
+		require.Zero(t, *a.Models[0].Running.Last)
+		require.InDelta(t, 1+4*0.3, a.Sum.Running.Mean, 0.1)
+	})
+}
+
 // TestAccountsNameSeveralProcesses has two servers behind one address, which answer in turn.
 func TestAccountsNameSeveralProcesses(t *testing.T) {
 	t.Parallel()

@@ -271,10 +271,31 @@ func (r *recording) stretch(ctx context.Context) error {
 	}
 	r.until(ctx, 1<<62, ended)
 	if ctx.Err() != nil {
-		passOn(ctx, cmd.Process)
-		r.until(context.WithoutCancel(ctx), 1<<62, ended)
+		if left := r.passSignals(ctx, cmd.Process, ended); left != nil {
+			return left
+		}
 	}
 	return codeOf(r.command[0], err)
+}
+
+// passSignals passes on the signal that ended ctx, and waits for the command. A second one no longer waits: many
+// programs end at once only then, and others not at all.
+func (r *recording) passSignals(ctx context.Context, p *os.Process, ended func() bool) error {
+	again, stop := untilAnotherSignal(ctx)
+	defer stop()
+	passOn(ctx, p)
+	r.until(again, 1<<62, ended)
+	if again.Err() == nil || ended() {
+		return nil
+	}
+	passOn(again, p)
+	code := exitFailure
+	if s, ok := errors.AsType[signaled](context.Cause(again)); ok {
+		if number, ok := s.Signal.(syscall.Signal); ok {
+			code = 128 + int(number)
+		}
+	}
+	return exitError{fmt.Errorf("%s still runs after the second signal; this is the account so far", r.command[0]), code}
 }
 
 // passOn sends the signal that ended ctx to a process. That of a Ctrl-C comes from the terminal to both.

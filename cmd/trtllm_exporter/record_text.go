@@ -66,13 +66,9 @@ func writeReplica(p *textTable, r *account.Replica) {
 
 // writeFigures writes a line for each figure, and one for each reason why others are absent.
 func writeFigures(p *textTable, f *account.Figures) {
-	atLeast := ""
-	if f.AtLeast {
-		atLeast = "at least "
-	}
-	p.row("  requests", atLeast+classes(f.Requests), aSecond(f.RequestSpeed))
-	p.row("  prompt tokens", atLeast+wholeNumber(f.Prompt), aSecond(f.PromptSpeed))
-	p.row("  generated tokens", atLeast+wholeNumber(f.Generated), aSecond(f.GenerationSpeed))
+	p.row("  requests", atLeast(f, classes(f.Requests)), aSecond(f.RequestSpeed))
+	p.row("  prompt tokens", atLeast(f, wholeNumber(f.Prompt)), aSecond(f.PromptSpeed))
+	p.row("  generated tokens", atLeast(f, wholeNumber(f.Generated)), aSecond(f.GenerationSpeed))
 	for _, l := range []struct {
 		name  string
 		level *account.Level
@@ -118,6 +114,17 @@ func writeFigures(p *textTable, f *account.Figures) {
 		}
 	}
 	writeAbsent(p, f.Absent)
+}
+
+// unknownCount stands for a number that is not known.
+const unknownCount = "-"
+
+// atLeast says of a known count whether it is a lower bound.
+func atLeast(f *account.Figures, n string) string {
+	if f.AtLeast && n != unknownCount {
+		return "at least " + n
+	}
+	return n
 }
 
 // steadiness returns a sentence about whether the queue was still growing.
@@ -181,14 +188,14 @@ func classes(requests map[engine.Class]float64) string {
 		}
 	}
 	if all == nil {
-		return "-"
+		return unknownCount
 	}
 	return strings.Join(all, ", ")
 }
 
 func wholeNumber(v *float64) string {
 	if v == nil {
-		return "-"
+		return unknownCount
 	}
 	return strconv.FormatFloat(*v, 'f', 0, 64)
 }

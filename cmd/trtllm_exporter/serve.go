@@ -310,6 +310,31 @@ func withSignals() (context.Context, func()) {
 	}
 }
 
+// untilAnotherSignal returns a context that the next SIGINT or SIGTERM ends after the one that ended ctx.
+func untilAnotherSignal(ctx context.Context) (context.Context, func()) {
+	again, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		defer signal.Stop(signals)
+		same := time.After(sameSignal)
+		for {
+			select {
+			case s := <-signals:
+				select {
+				case <-same:
+					cancel(signaled{s})
+					return
+				default:
+				}
+			case <-again.Done():
+				return
+			}
+		}
+	}()
+	return again, func() { cancel(nil) }
+}
+
 // stopTimeout is a second longer than the web server waits for running requests.
 const stopTimeout = 10 * time.Second
 

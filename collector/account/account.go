@@ -119,8 +119,8 @@ type Interruption struct {
 	To        time.Time `json:"to"`
 	Reason    string    `json:"reason"`
 
-	// final is true if nothing was read of the replica any more: what it counted since is lost.
-	final bool
+	// lossy is true if nothing was read of the replica before or after: what it counted meanwhile is lost.
+	lossy bool
 }
 
 // Cause is what interrupted an account.

@@ -108,7 +108,7 @@ func (s *summary) view(models []subject) *view {
 					continue
 				}
 				v.why = cmp.Or(v.why, i.sentence())
-				v.lost = v.lost || i.final || i.Kind.loses()
+				v.lost = v.lost || i.lossy || i.Kind.loses()
 				if i.Kind == Processes {
 					bad, several = true, i.sentence()
 				}

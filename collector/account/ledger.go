@@ -22,10 +22,14 @@ type ledger struct {
 	// base is the page from which everything is counted, last the newest one, worked the last one that
 	// shows work. All are zero before there is one. Tried is the last scrape, with or without a page.
 	base, last, worked, tried time.Time
-	restarts                  int
+	// first is the first page. Awaited is true if scrapes before it failed.
+	first    time.Time
+	awaited  bool
+	restarts int
 	// fromZero is true if a counter that has not been seen was 0 before.
 	fromZero bool
-	// points are what the gauges of each model were on each page.
+	// pages are the times of all pages, points what the gauges of each model were on those that have it.
+	pages  []time.Time
 	points map[string][]point
 	// ended are interruptions that are over, open the others by cause.
 	ended []Interruption
@@ -53,6 +57,7 @@ func (l *ledger) add(p *Page) (worked bool) {
 	l.State, l.Reason = p.State, p.Reason
 	if p.Failed != "" {
 		l.Failed++
+		l.awaited = l.awaited || l.last.IsZero()
 		l.interrupt(NoPage, true, p.At, "no page: "+p.Failed)
 		return false
 	}
@@ -70,6 +75,9 @@ func (l *ledger) add(p *Page) (worked bool) {
 		return false
 	}
 	worked = l.read(p)
+	if l.last.IsZero() {
+		l.first = p.At
+	}
 	if l.last = p.At; worked {
 		l.worked = p.At
 	}
@@ -124,10 +132,6 @@ func (l *ledger) read(p *Page) (worked bool) {
 	}
 	now := make(map[string]*[gauges]float64)
 	for _, at := range l.columns.gauges {
-		v, ok := block.Value(at.line)
-		if !ok {
-			continue
-		}
 		values := now[at.model]
 		if values == nil {
 			values = &[gauges]float64{}
@@ -136,9 +140,14 @@ func (l *ledger) read(p *Page) (worked bool) {
 			}
 			now[at.model] = values
 		}
+		v, ok := block.Value(at.line)
+		if !ok {
+			continue
+		}
 		values[at.gauge] = combined(at.gauge, values[at.gauge], v)
 		worked = worked || v > 0 && (at.gauge == running || at.gauge == active || at.gauge == queue)
 	}
+	l.pages = append(l.pages, p.At)
 	for model, values := range now {
 		l.points[model] = append(l.points[model], point{p.At, *values})
 	}
@@ -180,6 +189,7 @@ func (l *ledger) rebase() {
 	for _, c := range l.counters {
 		c.grown = 0
 	}
+	l.pages = l.pages[len(l.pages)-1:]
 	for model, points := range l.points {
 		l.points[model] = points[len(points)-1:]
 	}

@@ -22,15 +22,7 @@ func (v *view) tracks(without engine.Tier, number func(p *point) float64) (all [
 		m := &v.models[i]
 		of := make(map[*ledger]track)
 		for _, l := range m.ledgers {
-			var t track
-			for _, p := range l.points[m.id] {
-				n := number(&p)
-				if p.at.Before(v.from) || p.at.After(v.to) || math.IsNaN(n) {
-					continue
-				}
-				t.times, t.values = append(t.times, p.at), append(t.values, n)
-			}
-			of[l] = t
+			of[l] = v.track(l, m.id, number)
 		}
 		counted := m.counting(without, func(l *ledger) bool { return len(of[l].times) > 0 })
 		if len(counted) == 0 {
@@ -41,6 +33,33 @@ func (v *view) tracks(without engine.Tier, number func(p *point) float64) (all [
 		}
 	}
 	return all
+}
+
+// withoutModel are the gauges of a model that a server does not have: nothing of it runs or waits.
+//
+//nolint:gochecknoglobals // constant data.
+var withoutModel = [gauges]float64{running: 0, active: 0, queue: 0, cache: math.NaN(), wholeKnown: math.NaN()}
+
+// track returns what a number of a model was on the pages of the stretch that tell it. What runs or waits is 0 on
+// a page without the model: servers load and unload models, and some show one only once it is used.
+func (v *view) track(l *ledger, model string, number func(p *point) float64) (t track) {
+	points, shown := l.points[model], false
+	for _, at := range l.pages {
+		p := point{at: at, values: withoutModel}
+		if len(points) > 0 && points[0].at.Equal(at) {
+			p, points = points[0], points[1:]
+			shown = shown || !math.IsNaN(number(&p))
+		}
+		n := number(&p)
+		if at.Before(v.from) || at.After(v.to) || math.IsNaN(n) {
+			continue
+		}
+		t.times, t.values = append(t.times, at), append(t.values, n)
+	}
+	if !shown {
+		return track{}
+	}
+	return t
 }
 
 // mean returns the mean over the time that the pages cover, which lie evenly.
@@ -157,6 +176,9 @@ func (b *builder) openByDuration(inServers []track) {
 		return
 	}
 	f.Open.Mean = seconds / b.seconds()
+	if f.Open.Highest != nil && *f.Open.Highest < f.Open.Mean { // Pages came when less was open.
+		f.Open.Highest = nil
+	}
 }
 
 // batch sets the mean size of batches while there were any, or of those that the core of a server makes.

@@ -123,22 +123,30 @@ func (r *Recorder) interruptions(l *ledger, from, to time.Time) (all []Interrupt
 	found := slices.Clone(l.ended)
 	for _, cause := range slices.Sorted(maps.Keys(l.open)) {
 		i := *l.open[cause]
-		i.To, i.final = later(i.To, l.tried), cause == NoPage
+		i.To, i.lossy = later(i.To, l.tried), cause == NoPage
 		found = append(found, i)
 	}
 	if silent := later(l.tried, l.last); l.open[NoPage] == nil && !silent.IsZero() && to.Sub(silent) > r.tolerance() {
 		gone := l.interruption(NoPage, silent, to, "it was read no more: it is no target any more")
-		gone.final = true
+		gone.lossy = true
 		found = append(found, *gone)
 	}
-	if !l.base.IsZero() && l.base.Sub(from) > r.tolerance() {
-		found = append(found, *l.interruption(NoPage, from, l.base, "it had no page before, or was no target"))
+	if r.isLate(l, from) {
+		late := l.interruption(NoPage, from, l.first, "it had no page before, or was no target")
+		late.lossy = true
+		found = append(found, *late)
 	}
 	for _, i := range found {
-		short := i.Kind == NoPage && i.To.Sub(i.From) < r.tolerance() && !l.last.IsZero()
+		short := i.Kind == NoPage && i.To.Sub(i.From) < r.tolerance() && !i.lossy && !l.last.IsZero()
 		if !short && !i.To.Before(from) && (!i.From.After(to) || i.Kind == Processes) {
 			all = append(all, i)
 		}
 	}
 	return all
+}
+
+// isLate reports whether the first page of a replica came when others were counted already: what it did before is
+// not known, however short that was. Without a scrape that failed, pages of others may only have been due earlier.
+func (r *Recorder) isLate(l *ledger, from time.Time) bool {
+	return l.first.After(from) && (l.awaited || l.first.Sub(from) > r.tolerance())
 }
