@@ -5,16 +5,21 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/alecthomas/kingpin/v2"
 	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
 	"gopkg.in/yaml.v3"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/discovery"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
 
 func declareCheckConfig(app *kingpin.Application, out *output) (string, func() error) {
@@ -126,6 +131,10 @@ func warnings(file string, text []byte, f *config.File) []string {
 		for _, text := range pool.Discovery.Unmatched() {
 			all = append(all, fmt.Sprintf("%s: pools[%d].%s; targets appear when one does", file, i, text))
 		}
+		if dropsState(pool) {
+			all = append(all, fmt.Sprintf("%s: pools[%d].metric_relabel_configs drop %s, so that no alert and no dashboard "+
+				"knows its replicas; let llm_server_.* and trtllm_exporter_.* pass", file, i, stateFamily))
+		}
 		for j, g := range pool.Discovery.StaticConfigs {
 			for k, t := range g.Targets {
 				key := fmt.Sprintf("pools[%d].static_configs[%d].targets[%d]", i, j, k)
@@ -141,6 +150,26 @@ func warnings(file string, text []byte, f *config.File) []string {
 		}
 	}
 	return all
+}
+
+// stateFamily is what every alert about a replica begins with.
+const stateFamily = "llm_server_state"
+
+// dropsState reports whether the rules of a pool drop the states of its replicas, whatever kind of server they are.
+func dropsState(pool *config.Pool) bool {
+	if len(pool.MetricRelabelConfigs) == 0 {
+		return false
+	}
+	series := labels.FromStrings(
+		model.MetricNameLabel, stateFamily,
+		relabel.LabelPoolID, pool.PoolID,
+		relabel.LabelReplicaID, relabel.Unknown,
+		"state", string(assess.Ready),
+	)
+	return !slices.ContainsFunc(engine.All(), func(k *engine.Kind) bool {
+		target := relabel.TargetLabels{PoolID: pool.PoolID, Engine: string(k.Name)}
+		return relabel.New(pool.MetricRelabelConfigs, target).Series(series).Keep
+	})
 }
 
 // variables warns about values that look like environment variables, which are not expanded. In

@@ -48,6 +48,13 @@ func TestCheckConfigReportsErrorsAndWarnings(t *testing.T) {
 			"warning: config.yml: line 4: ${MODEL} is not expanded: environment variables are not supported",
 		},
 		{
+			"rules that keep only the servers' own series",
+			good + "\n    metric_relabel_configs: [ { source_labels: [__name__], regex: \"nv_.*\", action: keep } ]",
+			"", exitOK,
+			"warning: config.yml: pools[0].metric_relabel_configs drop llm_server_state, so that no alert and no dashboard " +
+				"knows its replicas; let llm_server_.* and trtllm_exporter_.* pass",
+		},
+		{
 			"a pattern without a file",
 			`file_sd_configs: [ { files: ["nothing/*.yml"] } ]`,
 			"", exitOK,

@@ -15,6 +15,24 @@ import (
 // unexpected matches kingpin's errors about unknown words.
 var unexpected = regexp.MustCompile(`^(?:unknown (?:long|short) flag '|unexpected )([^']+)`)
 
+// noDuration matches errors about durations, which do not name the flag.
+var noDuration = regexp.MustCompile(`^time: .*duration "([^"]*)"$`)
+
+// durationAdvice names the flag that has a value, and tells how durations are written.
+func durationAdvice(args []string, value string) string {
+	const like = ": a duration like 30s or 5m"
+	for i, arg := range args {
+		name, own, ok := strings.Cut(arg, "=")
+		if !ok && i+1 < len(args) {
+			own = args[i+1]
+		}
+		if own == value && strings.HasPrefix(name, "--") {
+			return "; write " + name + like
+		}
+	}
+	return ""
+}
+
 // usualNames maps what other programs call a flag to our name for it.
 //
 //nolint:gochecknoglobals // constant data.
@@ -35,6 +53,9 @@ var usualNames = map[string]string{
 // suggestion returns a hint at the flag or command that was probably meant, empty if there is
 // none.
 func suggestion(app *kingpin.ApplicationModel, args []string, err error) string {
+	if found := noDuration.FindStringSubmatch(err.Error()); found != nil {
+		return durationAdvice(args, found[1])
+	}
 	found := unexpected.FindStringSubmatch(err.Error())
 	if found == nil {
 		return ""

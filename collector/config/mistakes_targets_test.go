@@ -9,6 +9,18 @@ var targetMistakes = []mistake{
 			"write an IPv6 address like [::1]:8002",
 	},
 	{
+		name: "a target with two ports",
+		text: `"10.0.0.1:8002:8003"`,
+		want: `line 4: pools[0].static_configs[0].targets[0]: "10.0.0.1:8002:8003" has two ports; ` +
+			"write it like 10.0.0.1:8002",
+	},
+	{
+		name: "a target with an environment variable",
+		text: `"$HOST:8002"`,
+		want: `line 4: pools[0].static_configs[0].targets[0]: "$HOST:8002" is not host:port; ` +
+			"environment variables are not expanded: write the value",
+	},
+	{
 		name: "a target without host",
 		text: `":8002"`,
 		want: `line 4: pools[0].static_configs[0].targets[0]: ":8002" has no host; write it like localhost:8002`,

@@ -88,6 +88,8 @@ func CheckAddress(address string) error {
 		return errors.New("has a user name or password; write host:port and use basic_auth")
 	case strings.ContainsAny(address, "?#"):
 		return errors.New("has a query or fragment; leave out everything from ? or # on")
+	case strings.Contains(address, "$"):
+		return fmt.Errorf("%q is not host:port; environment variables are not expanded: write the value", address)
 	case strings.ContainsAny(address, " \t"):
 		return fmt.Errorf("%q is not host:port; write it like 10.0.0.1:8002", address)
 	}
@@ -99,6 +101,8 @@ func CheckAddress(address string) error {
 	}
 	host, port, err := net.SplitHostPort(address)
 	switch number, notNumber := strconv.Atoi(port); {
+	case err != nil && strings.Count(address, ":") == 2 && strings.Contains(address, "."):
+		return fmt.Errorf("%q has two ports; write it like 10.0.0.1:8002", address)
 	case err != nil && strings.Count(address, ":") > 1:
 		return fmt.Errorf("%q is not host:port; write an IPv6 address like [::1]:8002", address)
 	case err != nil:

@@ -230,6 +230,10 @@ func TestGRPCHealthIsOffByDefault(t *testing.T) {
 	_, err = web.New(t.Context(), opts)
 	require.ErrorContains(t, err, `cannot listen on "127.0.0.1:no"`)
 	require.ErrorContains(t, err, "; see --web.grpc-health-address")
+	opts = f.options()
+	opts.GRPCHealthAddress = "9803"
+	_, err = web.New(t.Context(), opts)
+	require.ErrorContains(t, err, `cannot listen on "9803": it is not host:port; write it like 127.0.0.1:9802 or :9802`)
 }
 
 func TestProbesMayIgnoreCanary(t *testing.T) {

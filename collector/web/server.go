@@ -141,6 +141,9 @@ func listen(ctx context.Context, address, flag string) (net.Listener, error) {
 	if op, ok := errors.AsType[*net.OpError](err); ok {
 		err = op.Err
 	}
+	if _, _, notAddress := net.SplitHostPort(address); notAddress != nil {
+		err = errors.New("it is not host:port; write it like 127.0.0.1:9802 or :9802")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen on %q: %w; see %s", address, err, flag)
 	}
