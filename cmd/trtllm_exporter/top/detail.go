@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
 )
@@ -35,7 +36,7 @@ func (m *model) pressInDetail(name string) tea.Cmd {
 
 func (m *model) detailScreen() []string {
 	d := m.detail
-	lines := d.lines(m.width)
+	lines := wrapped(d.lines(m.width), m.width)
 	available := max(m.height-1, 1)
 	last := max(len(lines)-available, 0)
 	if d.atEnd || d.offset > last {
@@ -47,6 +48,14 @@ func (m *model) detailScreen() []string {
 		lines = append(lines, "")
 	}
 	return append(lines, style(faint, "Esc back  ↑↓ scroll  q quit"))
+}
+
+// wrapped breaks lines that are too long, within words: an address that is cut cannot be copied at all.
+func wrapped(lines []string, width int) (all []string) {
+	for _, l := range lines {
+		all = append(all, strings.Split(ansi.Hardwrap(l, max(width, 1), true), "\n")...)
+	}
+	return all
 }
 
 func (d *detailView) lines(width int) []string {

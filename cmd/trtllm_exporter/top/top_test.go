@@ -225,6 +225,17 @@ func TestEndOfGrowingDetailsStaysVisible(t *testing.T) {
 	}
 }
 
+func TestCommandsOfDetailsAreWhole(t *testing.T) {
+	const address = "'http://exporter.example.com:9802/metrics?target=llama-70b-prod/llama-70b-2&name[]=llm_server_state'"
+	m := seated(60, 40)
+	keys(m, "enter")
+	m.Update(detailAnswer{
+		key:    m.selected,
+		detail: &web.Detail{Replica: incident().Replicas[0], Steps: []string{"failing: curl -s " + address}},
+	})
+	require.Contains(t, strings.Join(strings.Fields(shown(m)), ""), address, shown(m))
+}
+
 func TestCursorFollowsItsReplica(t *testing.T) {
 	m := seated(80, 24)
 	keys(m, "down", "down")
