@@ -278,7 +278,10 @@ func relabelText(s *target.PoolDiscovery) string {
 
 // advice returns what to do about a pool without targets.
 func advice(s *target.PoolDiscovery) string {
+	remote := func(source target.Source) bool { return !strings.HasPrefix(source.Key, "file_sd_configs") }
 	switch {
+	case s.Waiting() != "" && !slices.ContainsFunc(s.Sources, remote):
+		return "correct the file, or its name in files"
 	case s.Waiting() != "":
 		return "check that the source can be reached from here, and its credentials"
 	case s.Dropped > 0:
