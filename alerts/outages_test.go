@@ -143,6 +143,20 @@ func rollouts() []scenario {
 			e.named("old", "p", 1, ready.becomes(0, "draining").becomes(1, ""))
 			e.named("new", "p", 1, stays("").becomes(31, "unknown").becomes(37, "ready"))
 		}, tickets: []string{"LLMPoolGone"}},
+		{name: "a pool is scaled to zero for half an hour, and then loads for fifteen minutes", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.has("p", between(1, 31, 0, up))
+			e.named("old", "p", 1, ready.becomes(0, "draining").becomes(1, ""))
+			e.named("new", "p", 1, stays("").becomes(31, "unknown").becomes(46, "ready"))
+		}, tickets: []string{"LLMPoolGone"}},
+		{name: "all replicas are down for half a minute of each three", build: func(f *fleet) {
+			f.exporter("e", up).pool("p", 3, func(step int) string {
+				if step >= 0 && step/2%6 == 0 {
+					return "down"
+				}
+				return "ready"
+			})
+		}, pages: map[string]int{"LLMPoolDown": 13}},
 		{name: "a pool of one is recreated, which takes six minutes", build: func(f *fleet) {
 			e := f.exporter("e", up)
 			e.has("p", always(1))
@@ -163,6 +177,21 @@ func rollouts() []scenario {
 			e.pool("p", 3, ready)
 			e.allows("p", 1800)
 			e.sees(&server{pool: "p", replica: "new"}, stays("").becomes(0, "starting"))
+		}, tickets: []string{"LLMReplicaNotUp"}},
+		{name: "a new replica crashes again and again while it loads, once a minute", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.pool("p", 3, ready)
+			e.allows("p", 900)
+			e.sees(&server{pool: "p", replica: "new"}, func(step int) string {
+				switch {
+				case step < 0:
+					return ""
+				case step/(minute/2)%2 == 0:
+					return "starting"
+				default:
+					return "down"
+				}
+			})
 		}, tickets: []string{"LLMReplicaNotUp"}},
 		{name: "three new replicas do not load, and are removed", build: func(f *fleet) {
 			e := f.exporter("e", up)
@@ -238,6 +267,32 @@ func rollouts() []scenario {
 			e.pool("p", 4, ready)
 			e.named("next-gen-", "p", 1, ready.becomes(0, "down"))
 		}, tickets: []string{"LLMReplicaDown"}},
+		{name: "all servers of a disaggregated pool get names that tell no roles", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.has("p", always(5))
+			e.sees(&server{pool: "p", replica: "front", tier: "frontend"}, ready)
+			for i, name := range []string{"prefill-0", "prefill-1", "decode-0", "decode-1"} {
+				e.sees(&server{pool: "p", replica: name}, ready.becomes(0, ""))
+				e.sees(&server{pool: "p", replica: fmt.Sprint("node-", i)}, stays("").becomes(0, "ready"))
+			}
+		}},
+		{name: "all servers of a disaggregated pool vanish but its routers, whose tier is not known", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.has("p", always(4))
+			e.named("router-", "p", 2, ready)
+			for _, name := range []string{"prefill-0", "decode-0"} {
+				e.sees(&server{pool: "p", replica: name}, ready.becomes(0, ""))
+			}
+		}, pages: map[string]int{"LLMPoolDown": 2}},
+		{name: "the exporter is rolled back to a release that sees no prefill, no decode and no frontends", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.has("p", always(6))
+			for i, tiers := range [][2]string{{"frontend", ""}, {"prefill", "worker"}, {"decode", "worker"}} {
+				name := fmt.Sprint(i)
+				e.sees(&server{pool: "p", replica: name, tier: tiers[0]}, ready.becomes(0, ""))
+				e.sees(&server{pool: "p", replica: name, tier: tiers[1]}, stays("").becomes(0, "ready"))
+			}
+		}},
 		{name: "one of two decode workers dies", build: func(f *fleet) {
 			e := f.exporter("e", up)
 			e.has("p", always(5))
@@ -462,6 +517,20 @@ func unseen() []scenario {
 				}
 			}
 		}, pages: map[string]int{"LLMExporterBlind": 6}},
+		{name: "an exporter restarts each three minutes", build: func(f *fleet) {
+			restarts := func(step int) float64 {
+				if step >= 0 && step%(3*minute) == 0 {
+					return 0
+				}
+				return 1
+			}
+			f.exporter("e", restarts).pool("p", 3, func(step int) string {
+				if step >= 0 && step%(3*minute) == 1 {
+					return "unknown"
+				}
+				return "ready"
+			})
+		}, tickets: []string{"LLMExporterUnhealthy"}},
 		{name: "an exporter that is cut off restarts", build: func(f *fleet) {
 			e := f.exporter("e", between(10, 11, 0, up))
 			for i := range 4 {
