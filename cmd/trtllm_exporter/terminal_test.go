@@ -67,15 +67,17 @@ func (x *terminal) typed(text string)    { x.tmux("send-keys", "-l", text) }
 
 func (x *terminal) screen() string { return x.tmux("capture-pane", "-p") }
 
+// shows waits until the screen shows a pattern, on a busy machine for as long as tests may run.
 func (x *terminal) shows(pattern string) string {
 	x.t.Helper()
 	want := regexp.MustCompile("(?m)" + pattern)
-	for end := time.Now().Add(60 * time.Second); ; {
+	end, ends := x.t.Deadline()
+	for {
 		seen := x.screen()
 		if want.MatchString(seen) {
 			return seen
 		}
-		require.True(x.t, time.Now().Before(end), "%s is not on the screen:\n%s", pattern, seen)
+		require.True(x.t, !ends || time.Until(end) > time.Minute, "%s is not on the screen:\n%s", pattern, seen)
 		wait(x.t.Context(), 100*time.Millisecond)
 	}
 }
