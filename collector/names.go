@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/replica"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
@@ -13,7 +14,8 @@ import (
 // contest is a name that several targets of a pool claim, such as the ports of one pod. All of
 // them are scraped, and nothing is shown of any until all were read. The target with the strongest
 // evidence has the name, the first of those with the same, as long as none has stronger evidence; what is
-// no server yields it, and only a second server is refused.
+// no server yields it, and only a second server is refused. A router and a worker, such as two containers of a
+// pod, are no two servers of one name: the second one is a replica that is named after its port.
 type contest struct {
 	// pool is the configured pool whose discovery found the targets.
 	pool string
@@ -21,6 +23,8 @@ type contest struct {
 	// by page.
 	holder string
 	shown  map[string]replica.Evidence
+	// tiers holds those of the servers.
+	tiers map[string]engine.Tier
 	// settled is true once all were read that claimed the name at some time.
 	settled bool
 }
@@ -57,10 +61,14 @@ func (all contests) settle(pool string, found []*target.Target) (kept, refused [
 			switch {
 			case t.MetricsURL == x.holder:
 				kept = append(kept, t)
-			case x.shown[t.MetricsURL] == replica.ShowsServer && x.shown[x.holder] == replica.ShowsServer:
+			case x.shown[t.MetricsURL] != replica.ShowsServer || x.shown[x.holder] != replica.ShowsServer:
+				kept = append(kept, beside(t, taken))
+			case x.tiers[t.MetricsURL] == x.tiers[x.holder]:
 				refused = append(refused, t)
 			default:
-				kept = append(kept, beside(t, taken))
+				own := beside(t, taken)
+				own.Beside = ""
+				kept = append(kept, own)
 			}
 		}
 	}
@@ -71,7 +79,7 @@ func (all contests) settle(pool string, found []*target.Target) (kept, refused [
 func (all contests) of(pool, name string) *contest {
 	x := all[name]
 	if x == nil {
-		x = &contest{shown: map[string]replica.Evidence{}}
+		x = &contest{shown: map[string]replica.Evidence{}, tiers: map[string]engine.Tier{}}
 		all[name] = x
 	}
 	x.pool = pool
@@ -161,7 +169,7 @@ func (c *Collector) poolsWithNews() (pools []*pool) {
 			continue
 		}
 		if now := r.Shows(); now != replica.ShowsNothing && now != x.shown[t.MetricsURL] {
-			x.shown[t.MetricsURL], news[x.pool] = now, true
+			x.shown[t.MetricsURL], x.tiers[t.MetricsURL], news[x.pool] = now, r.Tier(), true
 		}
 	}
 	for id := range news {

@@ -23,6 +23,8 @@ const (
 	latePort   = "10.0.0.1:2222"
 	endsPort   = "10.0.0.1:3333"
 	secondPort = "10.0.0.2:9090"
+	frontPort  = "10.0.0.1:8000"
+	dynamoPort = "10.0.0.1:8081"
 )
 
 // portsOfPod answers like the ports above: a server that starts after a minute is at latePort, one
@@ -38,6 +40,8 @@ func portsOfPod(start time.Time) *fakeScraper {
 		secondPort: tritonPage,
 		latePort:   tritonPage,
 		endsPort:   tritonPage,
+		frontPort:  "dynamo_frontend_requests_total{error_type=\"\",model=\"m\",status=\"success\"} 3\n",
+		dynamoPort: "dynamo_component_requests_total{dynamo_component=\"backend\",dynamo_endpoint=\"generate\"} 3\n",
 	}
 	return &fakeScraper{page: func(page string) (string, error) {
 		u, _ := url.Parse(page)
@@ -103,6 +107,35 @@ func TestNameBelongsToServerOfPod(t *testing.T) {
 						)
 					}
 				}
+			})
+		})
+	}
+}
+
+// TestRouterAndWorkerOfPod has a worker and its frontend in one pod: neither is lost, and both are judged.
+func TestRouterAndWorkerOfPod(t *testing.T) {
+	t.Parallel()
+	for _, ports := range [][]string{{dynamoPort, frontPort}, {frontPort, dynamoPort}, {kvbmPort, frontPort, dynamoPort}} {
+		t.Run(strings.Join(ports, " "), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var targets []string
+				for _, port := range ports {
+					targets = append(targets, "pod="+port)
+				}
+				tc := startWithScraper(t, portsOfPod(time.Now()), everySeconds("p", 5, targets...))
+				time.Sleep(time.Minute)
+				ready := make(map[string]bool)
+				for _, slot := range tc.store.Slots() {
+					if slot.Status().State == "ready" {
+						ready[slot.Target().MetricsURL] = true
+					}
+				}
+				require.Equal(t, map[string]bool{
+					"http://" + frontPort + "/metrics":  true,
+					"http://" + dynamoPort + "/metrics": true,
+				}, ready)
+				require.Contains(t, tc.ownMetrics(), `trtllm_exporter_targets_refused{pool_id="p"} 0`)
 			})
 		})
 	}

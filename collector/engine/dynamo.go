@@ -35,7 +35,7 @@ func dynamo() *Kind {
 		marks: []mark{
 			{text: `{engine_type="trtllm"`, anywhere: true, weight: 9},
 			{text: `,engine_type="trtllm"`, anywhere: true, weight: 9},
-			{text: dynamoComponent, weight: 8}, // The planner and the operator have names of their own.
+			{text: dynamoComponent, weight: 8},    // The planner and the operator have names of their own.
 			{text: dynamoFronts()[0], weight: 11}, // It shows its router too.
 			{text: dynamoFronts()[1], weight: 11},
 			{

@@ -43,6 +43,16 @@ func (r *Replica) Shows() Evidence {
 	return ShowsNothing
 }
 
+// Tier returns the position in a pool with a router of the server that the target has shown, if any.
+func (r *Replica) Tier() engine.Tier {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.reader.last == nil {
+		return ""
+	}
+	return r.server.Engine.Tier(r.reader.last)
+}
+
 // unconfirmed reports whether neither the page nor an API shows the configured kind of server.
 func (r *Replica) unconfirmed() bool {
 	return !r.target.Auto() && r.target.Engine != string(engine.Unknown) && r.server.Unrecognized() &&
