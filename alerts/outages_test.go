@@ -288,7 +288,7 @@ func rollouts() []scenario {
 			e := f.exporter("e", up)
 			e.has("p", always(6))
 			for i, tiers := range [][2]string{{"frontend", ""}, {"prefill", "worker"}, {"decode", "worker"}} {
-				name := fmt.Sprint(i)
+				name := strconv.Itoa(i)
 				e.sees(&server{pool: "p", replica: name, tier: tiers[0]}, ready.becomes(0, ""))
 				e.sees(&server{pool: "p", replica: name, tier: tiers[1]}, stays("").becomes(0, "ready"))
 			}

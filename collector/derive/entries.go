@@ -69,16 +69,7 @@ func (d *Deriver) watchEntries() {
 		return
 	}
 	before := d.acquitted()
-	moved := slices.ContainsFunc(by.tokens, w.moved)
-	if moved || slices.ContainsFunc(by.cache, w.moved) {
-		d.steps++
-	}
-	if moved && (!d.own.onPage || slices.ContainsFunc(by.generated, d.generatesMore)) {
-		d.movements++
-		if d.movesForOthers() {
-			d.movedAt = w.now // Beside tokens, steps speak for no request: an engine may make them without work.
-		}
-	}
+	d.watchMovements()
 	d.answered += w.growth(by.answers)
 	d.seemed = 0
 	served := false
@@ -104,6 +95,21 @@ func (d *Deriver) watchEntries() {
 	}
 	if d.acquitted() > before {
 		d.acquit(served)
+	}
+}
+
+// watchMovements counts pages on which the engine works, and on which tokens of others move.
+func (d *Deriver) watchMovements() {
+	w, by := d.window, &d.index.watch
+	moved := slices.ContainsFunc(by.tokens, w.moved)
+	if moved || slices.ContainsFunc(by.cache, w.moved) {
+		d.steps++
+	}
+	if moved && (!d.own.onPage || slices.ContainsFunc(by.generated, d.generatesMore)) {
+		d.movements++
+		if d.movesForOthers() {
+			d.movedAt = w.now // Beside tokens, steps speak for no request: an engine may make them without work.
+		}
 	}
 }
 

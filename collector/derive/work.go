@@ -73,49 +73,67 @@ type workState struct {
 }
 
 func (d *Deriver) watchWork() {
-	w := d.window
 	for i := range d.index.watch.works {
 		k := &d.index.watch.works[i]
-		s := d.works[k.key]
-		moved := k.moves(w)
-		v, ok := k.inFlight.now(w)
-		if ok && k.counted && (moved || v < s.over || !s.seen) {
-			s.seen, s.over = true, v
-		} else if k.counted {
-			s.over += d.own.dropped
-		}
-		// What may be an answer to the exporter's own request is no progress of work that stands still.
-		mayBeOurs := d.own.onPage && s.stands(d) && !k.endsMore(w, d.own.mayEnd)
-		progress := moved && !mayBeOurs
-		if s.inFlight > 0 && !progress {
-			s.ours = min(s.ours, d.own.inFlight)
-		} else {
-			s.ours = d.own.inFlight
-		}
-		inFlight := v - s.over - s.ours
-		shows := ok && k.showsProgress(w)
-		gone := !shows || inFlight < k.minInFlight
-		unmoved := gone && !moved && w.restarted != w.now && s.active
-		switch s.left = unmoved && d.convicted && s.stands(d); {
-		case s.left:
-			continue
-		case unmoved && shows && !s.answered:
-			s.inFlight, s.lasting = 0, w.now
-			continue
-		case gone:
-			*s = workState{seen: s.seen, over: s.over}
-			continue
-		case !s.active || s.began > w.now:
-			s.begin(w.now)
-		case s.inFlight == 0:
-			s.lasting = w.now // Others left before.
-		default:
-			s.waited += time.Duration(w.now - w.previousAt)
-		}
-		s.inFlight = v - s.over
-		if progress {
-			s.progressed, s.lasting, s.waited, s.answered = w.now, w.now, 0, false
-		}
+		d.watchOne(k, d.works[k.key])
+	}
+}
+
+// watchOne follows one work.
+func (d *Deriver) watchOne(k *work, s *workState) {
+	w := d.window
+	moved := k.moves(w)
+	v, ok := k.inFlight.now(w)
+	if ok && k.counted && (moved || v < s.over || !s.seen) {
+		s.seen, s.over = true, v
+	} else if k.counted {
+		s.over += d.own.dropped
+	}
+	// What may be an answer to the exporter's own request is no progress of work that stands still.
+	mayBeOurs := d.own.onPage && s.stands(d) && !k.endsMore(w, d.own.mayEnd)
+	progress := moved && !mayBeOurs
+	if s.inFlight > 0 && !progress {
+		s.ours = min(s.ours, d.own.inFlight)
+	} else {
+		s.ours = d.own.inFlight
+	}
+	shows := ok && k.showsProgress(w)
+	if shows && v-s.over-s.ours >= k.minInFlight {
+		s.left = false
+		s.goesOn(w, v-s.over, progress)
+	} else {
+		s.goes(d, shows, moved)
+	}
+}
+
+// goes takes into account that no requests of others are in flight, as far as the page shows that. The work ends
+// with them, unless nothing has moved: then its clients have left, and nobody was served.
+func (s *workState) goes(d *Deriver, shows, moved bool) {
+	w := d.window
+	unmoved := !moved && w.restarted != w.now && s.active
+	s.left = unmoved && d.convicted && s.stands(d)
+	switch {
+	case s.left:
+	case unmoved && shows && !s.answered:
+		s.inFlight, s.lasting = 0, w.now
+	default:
+		*s = workState{seen: s.seen, over: s.over}
+	}
+}
+
+// goesOn takes into account that requests are in flight.
+func (s *workState) goesOn(w *Window, inFlight float64, progress bool) {
+	switch {
+	case !s.active || s.began > w.now:
+		s.begin(w.now)
+	case s.inFlight == 0:
+		s.lasting = w.now // Others left before.
+	default:
+		s.waited += time.Duration(w.now - w.previousAt)
+	}
+	s.inFlight = inFlight
+	if progress {
+		s.progressed, s.lasting, s.waited, s.answered = w.now, w.now, 0, false
 	}
 }
 

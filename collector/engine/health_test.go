@@ -498,8 +498,10 @@ func TestSGLangWarmsUp(t *testing.T) {
 	}{
 		{"it never was ready, and no request ended", idle, []engine.Client{unwell, unwell}, engine.WordStarting},
 		{
-			"requests have ended", idle + "sglang:num_requests_total{model_name=\"m\"} 3\n",
-			[]engine.Client{unwell}, engine.WordReady,
+			"requests have ended",
+			idle + "sglang:num_requests_total{model_name=\"m\"} 3\n",
+			[]engine.Client{unwell},
+			engine.WordReady,
 		},
 		{"it was ready before", idle, []engine.Client{well, unwell}, engine.WordReady},
 		{"it is ready since", idle, []engine.Client{unwell, well}, engine.WordReady},

@@ -30,7 +30,7 @@ func vllm() *Kind {
 			withPrefix(vllmPrefix, vllmHistory().with(slices.Concat(vllmEngine(), vllmTransfers()))),
 			inReleases(since("0.8.3"), vllmHTTP()),
 		),
-		stage:  "stage", // of vLLM-Omni (vllm_omni/metrics/stat_logger.py)
+		stage:  "stage", // Of vLLM-Omni (vllm_omni/metrics/stat_logger.py).
 		quirks: Quirks{CountersAppear: true},
 
 		Ready:       "/health",
