@@ -250,21 +250,24 @@ func (t *processTracker) fellBefore(now int64, c *changes) bool {
 	return len(t.fell) > 0 && slices.ContainsFunc(c.fell, again) && !t.reloads(now, c)
 }
 
-// reloads reports whether nothing but counters of one model fell within a window, while those of another one
-// grow: those of another process would be lower than some of that model, too, now or on the way back.
+// reloads reports whether nothing but counters of some models fell within a window, while those of another one
+// grow, which never fell: those of another process would be lower than some of that model, too, now or on the way
+// back.
 func (t *processTracker) reloads(now int64, c *changes) bool {
-	model := t.base.model(c.fell[0])
-	ofOther := func(i int) bool { return t.base.model(i) != model }
-	if model == "" || slices.ContainsFunc(c.fell, ofOther) {
-		return false
+	fell := make(map[string]bool)
+	for _, i := range c.fell {
+		fell[t.base.model(i)] = true
 	}
 	for _, before := range t.fell {
-		if before.model != model && now-before.at <= t.window {
-			return false
+		if now-before.at <= t.window {
+			fell[before.model] = true
 		}
 	}
+	if fell[""] {
+		return false
+	}
 	for i, v := range t.row {
-		if v > t.previous()[i] && ofOther(i) && t.base.model(i) != "" {
+		if model := t.base.model(i); v > t.previous()[i] && model != "" && !fell[model] {
 			return true
 		}
 	}

@@ -667,3 +667,27 @@ func TestFirstCountsOverAnotherConnection(t *testing.T) {
 		})
 	}
 }
+
+// TestModelsThatAreLoadedTogether has two of three models loaded again, twice, while the third one goes on, or is
+// lower on some pages as in another process.
+func TestModelsThatAreLoadedTogether(t *testing.T) {
+	for third, several := range map[string]bool{"goes on": false, "is lower": true} {
+		b := newBench(t, engine.Triton, "a", "b", "c").with(func(o *derive.Options) { o.Interval = time.Second })
+		for n := range 14 {
+			since, c := n, 1000+10*n
+			if n >= 5 {
+				since = (n - 5) % 4
+			}
+			if third == "is lower" && n >= 5 && since == 0 {
+				c = 700
+			}
+			b.connection = derive.Kept
+			b.page(
+				fmt.Sprintf(`nv_inference_request_success{model="a"} %d`, 100*since),
+				fmt.Sprintf(`nv_inference_request_success{model="b"} %d`, 50*since),
+				fmt.Sprintf(`nv_inference_request_success{model="c"} %d`, c),
+			)
+		}
+		require.Equal(t, several, b.deriver.Processes() > 0, third)
+	}
+}
