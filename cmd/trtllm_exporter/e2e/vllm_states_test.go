@@ -113,7 +113,7 @@ func TestSGLang(t *testing.T) {
 			{name: "its canary succeeds and leaves", does: acts{sglangCanary}},
 		},
 		// If the scheduler was killed, the page fails before the API.
-		states: []string{"unknown", "ready", "stalled", "blind", "down"},
+		states: []string{"unknown", "starting", "ready", "stalled", "blind", "down"},
 	}).lives(t)
 }
 
