@@ -478,6 +478,10 @@ func (p *Page) Paused() bool { return p != nil && p.pause.said() }
 // back since.
 func (p *Page) MemoryTaken() bool { return p != nil && p.pause.memoryTaken() }
 
+// MemoryUnsure reports whether somebody took it away before the first page, and nothing shows yet whether all of it
+// was given back. A request may break the server then.
+func (p *Page) MemoryUnsure() bool { return p != nil && p.pause.memoryUnsure() }
+
 // Updates reports whether the pages say that requests wait until somebody has replaced the weights.
 func (p *Page) Updates() bool { return p != nil && p.pause.updating }
 

@@ -41,15 +41,15 @@ type stopWatch struct {
 // Who stops the server, starts it again: it is stopped once the stops grow by more than the starts, and works
 // once they grow by less. If they grow alike, it was started and stopped again, or the reverse, and is as it was.
 // At first sight it is stopped if nobody ever started it. More stops than starts may be one that was
-// stopped twice, until it works. An engine that works is not stopped, whoever started it; but its last step may be
+// stopped twice, until it works, and if several is true, one stop may take several starts, so that no count tells. An engine that works is not stopped, whoever started it; but its last step may be
 // on the page after the one with the stop.
-func (w *stopWatch) watch(stopped, started float64, seen, works bool) {
+func (w *stopWatch) watch(stopped, started float64, seen, works, several bool) {
 	previous := *w
 	w.stopped, w.started = stopped, started
 	switch more := w.balance() - previous.balance(); {
 	case !seen || w.fell(&previous):
 		w.commanded = w.stopped > 0 && w.started == 0
-		w.unsure = !w.commanded && w.balance() > 0
+		w.unsure = !w.commanded && (w.balance() > 0 || several && w.stopped > 0)
 	case more != 0:
 		w.commanded, w.unsure = more > 0, false
 	case w.stopped == previous.stopped && works:
@@ -82,7 +82,8 @@ func (w *pauseWatch) watch(s *pauseSeries, b *exposition.Block) (changed bool) {
 	still := previous.seen && len(s.steps) > 0 && w.steps == previous.steps && open > 0
 	for i := range w.stops {
 		stop := &w.stops[i]
-		stop.watch(sum(b, s.stopped[i]), sum(b, s.started[i]), previous.seen, w.steps > previous.steps)
+		works, several := w.steps > previous.steps, i == stopMemory // Its weights and its cache come back one by one.
+		stop.watch(sum(b, s.stopped[i]), sum(b, s.started[i]), previous.seen, works, several)
 		still = still && !stop.fell(&previous.stops[i])
 	}
 	w.holding = still && (w.stops[stopPause].unsure || sum(b, s.held) > 0)
@@ -91,6 +92,7 @@ func (w *pauseWatch) watch(s *pauseSeries, b *exposition.Block) (changed bool) {
 	called := sum(b, s.calls) > open || sum(b, s.operations) > 0
 	w.called = still && called && (previous.called || !previous.still)
 	return w.said() != previous.said() || w.memoryTaken() != previous.memoryTaken() ||
+		w.memoryUnsure() != previous.memoryUnsure() ||
 		w.updating != previous.updating || w.called != previous.called
 }
 
@@ -100,6 +102,9 @@ func (w *pauseWatch) said() bool { return w.stops[stopPause].commanded || w.hold
 // memoryTaken reports whether the pages say that its memory was taken away. Requests break it then; its API says
 // nothing about that (weight_updater.py, release_memory_occupation).
 func (w *pauseWatch) memoryTaken() bool { return w.stops[stopMemory].commanded }
+
+// memoryUnsure reports whether that is not known, since it happened before the first page.
+func (w *pauseWatch) memoryUnsure() bool { return w.stops[stopMemory].unsure }
 
 // sum adds up the values of series.
 func sum(b *exposition.Block, series []int) (total float64) {

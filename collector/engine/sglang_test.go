@@ -427,6 +427,30 @@ func TestTakenMemoryIsAPause(t *testing.T) {
 	}
 }
 
+// TestMemoryTakenBeforeIsUnsure has servers whose memory was taken, and given back in parts, before the first page.
+func TestMemoryTakenBeforeIsUnsure(t *testing.T) {
+	page := func(steps, released, resumed int) string {
+		text := fmt.Sprintf("sglang:cuda_graph_passes_total{mode=\"decode_none\"} %d\n", steps)
+		for path, n := range map[string]int{"/release_memory_occupation": released, "/resume_memory_occupation": resumed} {
+			text += fmt.Sprintf("sglang:http_responses_total{endpoint=%q,method=\"POST\",status_code=\"200\"} %d\n", path, n)
+		}
+		return text
+	}
+	for _, c := range []struct {
+		says  string
+		pages []string
+		want  bool
+	}{
+		{"nobody ever took it", []string{page(5, 0, 0)}, false},
+		{"it may have one part back", []string{page(5, 11, 20), page(5, 11, 20)}, true},
+		{"it has worked since", []string{page(5, 11, 20), page(6, 11, 20)}, false},
+		{"it was given back since", []string{page(5, 11, 20), page(5, 11, 21)}, false},
+		{"it was taken since, as is seen", []string{page(5, 11, 20), page(5, 12, 20)}, false},
+	} {
+		require.Equal(t, c.want, readPages(t, engine.SGLang, c.pages...).MemoryUnsure(), c.says)
+	}
+}
+
 // sglangWord returns what a server says by an API, which also answers more, and by its page.
 func sglangWord(t *testing.T, more answers, page *engine.Page) engine.Word {
 	t.Helper()

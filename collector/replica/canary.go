@@ -97,9 +97,13 @@ func (r *Replica) observeLoad(p *scrape.Fetched) {
 
 // canaryOrder returns the order for requests to a model, to the entry model if it is empty.
 func (r *Replica) canaryOrder(model string) *canary.Order {
-	return assess.CanaryOrder(
+	o := assess.CanaryOrder(
 		r.server.Engine, r.reader.identity, r.answers.ConfirmedURL(r.api()), model, assess.State(r.status.State),
 	)
+	if o.Hold == "" && r.reader.last.MemoryUnsure() {
+		o.Hold = "its memory was released before this exporter saw it, and no step has shown yet that it was resumed"
+	}
+	return o
 }
 
 func (r *Replica) updateCanaryOrder() {

@@ -75,7 +75,7 @@ func (r *Replica) askIfAccused(ctx context.Context) {
 // remembers that it failed.
 func (r *Replica) question(order *canary.Order) (ask func(context.Context) canary.Report, remembered bool) {
 	cfg := &r.pool.Canary
-	if assess.Holds(assess.State(r.status.State)) {
+	if assess.Holds(assess.State(r.status.State)) || r.reader.last.MemoryUnsure() {
 		return nil, false
 	}
 	q := &order.Question
