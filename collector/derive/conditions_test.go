@@ -216,16 +216,23 @@ func TestSuccessRefutesForAWindow(t *testing.T) {
 // move: those of a kubelet's checks, those that the failed requests had, or those of a request in flight.
 func TestTokensOfNobodyInFlightAcquitNobody(t *testing.T) {
 	for _, c := range []struct {
-		mode    string
-		running int
-		accused bool
-	}{{"prefill_compute", 0, true}, {"prefill_compute", 1, false}, {"decode", 0, true}, {"decode", 1, false}} {
+		mode          string
+		running, open int
+		accused       bool
+	}{
+		{"prefill_compute", 0, 0, true},
+		{"prefill_compute", 0, 1, true},
+		{"prefill_compute", 1, 1, false},
+		{"decode", 0, 0, true},
+		{"decode", 1, 0, false},
+	} {
 		b := newBench(t, engine.SGLang, "m")
 		for n := range 6 {
 			b.page(
 				`sglang:num_requests_total{is_streaming="false",model_name="m"} 7`,
 				`sglang:realtime_tokens_total{mode="decode",model_name="m"} 7`,
 				fmt.Sprintf(`sglang:num_running_reqs{model_name="m"} %d`, c.running),
+				fmt.Sprintf(`sglang:http_requests_active{endpoint="/generate",method="POST"} %d`, c.open),
 				fmt.Sprintf(`sglang:realtime_tokens_total{dp_rank="1",mode=%q,model_name="m"} %d`, c.mode, 7+n),
 				fmt.Sprintf(`sglang:http_responses_total{endpoint="/generate",method="POST",status_code="500"} %d`, 3*n),
 			)

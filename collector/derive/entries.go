@@ -124,14 +124,17 @@ func (d *Deriver) movesForOthers() bool {
 	return len(outputs) == 0 || slices.ContainsFunc(outputs, d.window.moved)
 }
 
-// othersInFlight reports whether the newest page and the one before show requests of others in flight. It is not
-// known where gauges are set only when a request ends.
+// othersInFlight reports whether the newest page and the one before show requests of others in flight in an engine.
+// It is not known where gauges are set only when a request ends.
 func (d *Deriver) othersInFlight() (before, now, known bool) {
 	if d.index.quirks.GaugesWhenRequestsEnd {
 		return false, false, false
 	}
 	for i := range d.index.watch.works {
 		k := &d.index.watch.works[i]
+		if !k.serves { // What the API has accepted may never reach the engine.
+			continue
+		}
 		s := d.works[k.key]
 		v, ok := k.inFlight.now(d.window)
 		known = known || ok
