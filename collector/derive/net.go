@@ -72,7 +72,7 @@ func (w *Window) setNet(now int64, t transition, all []*netCounter, row []float6
 		row[n.column], row[n.soon] = math.NaN(), math.NaN()
 		switch {
 		case len(n.witness) > 0:
-			n.setBoth(w.current, row, restarted)
+			n.setBoth(w.current, row, t != continues)
 			continue
 		case restarted:
 			continue
@@ -106,7 +106,7 @@ func (n *netCounter) setBoth(previous, row []float64, restarted bool) {
 	ended, witnessed := grown(n.plus), grown(n.witness)
 	both := min(ended+previous[n.spare], witnessed+previous[n.early])
 	switch {
-	case restarted, math.IsNaN(previous[n.column] + both):
+	case restarted, ended < 0, witnessed < 0, math.IsNaN(previous[n.column] + both):
 		row[n.column], row[n.spare], row[n.early] = row[n.shown], 0, 0
 	case sumOf(row, n.unbound) > 0:
 		row[n.column], row[n.spare], row[n.early] = previous[n.column]+ended, 0, 0
