@@ -57,7 +57,7 @@ func TestDifferenceOfMeansCoverage(t *testing.T) {
 			for range random.IntN(limit) {
 				sum, count = sum+random.ExpFloat64(), count+1
 			}
-			w.push(int64(page)*int64(5*time.Second), int64(page)*int64(5*time.Second), []float64{sum, count}, continues)
+			w.push(int64(page)*int64(5*time.Second), int64(page)*int64(5*time.Second), 0, []float64{sum, count}, continues)
 		}
 		return w
 	}
@@ -93,7 +93,7 @@ func TestStandardErrorOfMean(t *testing.T) {
 	t.Parallel()
 	w := newWindow(time.Minute, 5*time.Second, []bool{true, true})
 	for i, sum := range []float64{0, 2, 12, 14, 24, 26, 36, 38, 48} {
-		w.push(int64(i)*int64(5*time.Second), int64(i)*int64(5*time.Second), []float64{sum, float64(2 * i)}, continues)
+		w.push(int64(i)*int64(5*time.Second), int64(i)*int64(5*time.Second), 0, []float64{sum, float64(2 * i)}, continues)
 	}
 	got, ok := w.sampled(observations{[]int{0}, []int{1}})
 	require.True(t, ok, "two observations have a value")

@@ -115,14 +115,10 @@ func (w *Window) startAtZero(columns []int) {
 	}
 }
 
-// push adds a copy of the values of a page that was asked for before now, when its last byte came. It
-// returns false if the page is not newer than the last.
-func (w *Window) push(asked, now int64, row []float64, t transition) bool {
-	return w.pushOld(asked, now, 0, row, t)
-}
-
-// pushOld is push for a page that a cache had stored for some time. The same one may come again.
-func (w *Window) pushOld(asked, now, age int64, row []float64, t transition) bool {
+// push adds a copy of the values of a page that was asked for before now, when its last byte came, both earlier
+// by its age in a cache, from which the same one may come again. It returns false if the page is not newer than
+// the last.
+func (w *Window) push(asked, now, age int64, row []float64, t transition) bool {
 	first, arrived := len(w.rows) == 0, now+age
 	isNew, contiguous := first || now > w.now, !first && arrived-w.arrived <= w.gap
 	if isNew || contiguous {

@@ -41,8 +41,9 @@ type stopWatch struct {
 // Who stops the server, starts it again: it is stopped once the stops grow by more than the starts, and works
 // once they grow by less. If they grow alike, it was started and stopped again, or the reverse, and is as it was.
 // At first sight it is stopped if nobody ever started it. More stops than starts may be one that was
-// stopped twice, until it works, and if several is true, one stop may take several starts, so that no count tells. An engine that works is not stopped, whoever started it; but its last step may be
-// on the page after the one with the stop.
+// stopped twice, until it works, and if several is true, one stop may take several starts, so that no count
+// tells. An engine that works is not stopped, whoever started it; but its last step may be on the page after the
+// one with the stop.
 func (w *stopWatch) watch(stopped, started float64, seen, works, several bool) {
 	previous := *w
 	w.stopped, w.started = stopped, started
