@@ -113,9 +113,9 @@ func (d *Deriver) watchMovements() {
 	}
 }
 
-// movesForOthers reports whether tokens that moved are those of somebody who is served: of requests that are in
-// flight on this page and the one before, if the pages show that. Others have ended since, well or not, or were
-// somebody's checks of the server's health.
+// movesForOthers reports whether the tokens that moved belong to requests that are in flight, on this page and on
+// the one before, if the pages show that. Other tokens belong to requests that have ended since, well or not, or to
+// checks of the server's health.
 func (d *Deriver) movesForOthers() bool {
 	if before, now, known := d.othersInFlight(); known {
 		return before && now
@@ -249,11 +249,16 @@ func (d *Deriver) watchEntry(e *entry, s *entryState) (ended float64) {
 // refuted returns when an accusation of the entry was refuted, given that a request has ended well: now, if it was
 // accused, or had been within the window and something failed again. Zero is never.
 func (d *Deriver) refuted(s *entryState) int64 {
-	again := s.failures() > 0 && s.acquitted > 0 && d.window.now-s.acquitted <= d.window.length
-	if again || s.failures() >= d.failingMin() && s.failedPages() >= failingPages {
+	accused := s.failures() >= d.failingMin() && s.failedPages() >= failingPages
+	if accused || s.failures() > 0 && s.acquittedWithin(d.window) {
 		return d.window.now
 	}
 	return s.acquitted
+}
+
+// acquittedWithin reports whether a request that ended well speaks for the entry in this window.
+func (s *entryState) acquittedWithin(w *Window) bool {
+	return s.acquitted > 0 && w.now-s.acquitted <= w.length
 }
 
 // lose counts what ended in the engine and was not answered well, as far as failed answers explain that: the API
@@ -369,7 +374,7 @@ func (d *Deriver) failing() (all []FailingEntry) {
 			Since:    time.Duration(s.since),
 			Last:     time.Duration(s.last),
 			Acquitted: requests-s.pardoned < minimum || pages-s.pardonedPages < failingPages ||
-				s.acquitted > 0 && d.window.now-s.acquitted <= d.window.length,
+				s.acquittedWithin(d.window),
 			Accused: time.Duration(s.accused),
 		}
 		switch {

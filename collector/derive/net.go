@@ -160,7 +160,7 @@ func (n *netCounter) value(row, newer []float64) float64 {
 	return n.compute(row, func(columns []int) float64 { return sumOf(row, columns) }, off)
 }
 
-// off returns what the others count of the same requests. The sum is that of a newer row, or of what happened.
+// off returns what the other counters count of the same requests: in a newer row, or over the time that sum covers.
 func (n *netCounter) off(row []float64, sum func(columns []int) float64) float64 {
 	off := sum(n.minus)
 	if sumOf(row, n.atLeast) > 0 {

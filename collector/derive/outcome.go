@@ -97,17 +97,13 @@ func (ix *index) outcomeOf(version *Model) *outcome {
 	for _, class := range classOrder {
 		t := o.tally(class)
 		slices.SortFunc(t.net, func(a, b *netCounter) int { return strings.Compare(a.reason, b.reason) })
-		t.columns = slices.Concat(t.single, t.double)
 		for _, n := range t.net {
 			ix.addNet(version, string(class), n)
-			t.columns = append(t.columns, n.shown)
 		}
+		t.count()
 		doubled = doubled || len(t.double) > 0
 	}
-	o.well.columns = slices.Concat(o.well.single, o.well.double)
-	for _, n := range o.well.net {
-		o.well.columns = append(o.well.columns, n.column)
-	}
+	o.well.count()
 	if doubled {
 		o.addSteps(ix, version)
 	}
@@ -115,6 +111,14 @@ func (ix *index) outcomeOf(version *Model) *outcome {
 	o.n, o.shown = len(ix.outcomes), ix.classes(o)
 	ix.outcomes = append(ix.outcomes, o)
 	return o
+}
+
+// count lists the columns that count requests of the class, once its net counters are columns.
+func (t *tally) count() {
+	t.columns = slices.Concat(t.single, t.double)
+	for _, n := range t.net {
+		t.columns = append(t.columns, n.shown)
+	}
 }
 
 // llmOf returns the counters of requests to parts of a version that ends with them.

@@ -29,7 +29,7 @@ func requestRateRule() Rule { return byOutcome(ended(), requestRate).because(why
 func requestRate(v *View, version *Model, out *Out) {
 	if o := v.outcome(version); o != nil {
 		ended, ok := v.endedOf(o)
-		ok = ok && !v.bypassed(version.of, ended.row)
+		ok = ok && (ended.total > 0 || !v.bypassed(version.of, ended.row))
 		out.Set(version, ended.total/ended.seconds, ok && v.Trust(version, frozenCounters))
 	}
 }

@@ -137,7 +137,7 @@ func (s *workState) goesOn(w *Window, inFlight float64, progress bool) {
 	}
 }
 
-// begin begins anew with requests in flight.
+// begin starts over with requests in flight.
 func (s *workState) begin(now int64) {
 	*s = workState{
 		seen:       s.seen,

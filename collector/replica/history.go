@@ -40,8 +40,8 @@ func (r *Replica) History() History {
 }
 
 // keepConviction keeps the verdict of the replica before a change of configuration, which showed nothing about
-// the server, until others are served, or its pages have had time to show as much as they had then. If they do, a
-// question was answered before, and is only being asked.
+// the server, until others are served, or its pages have had time to show as much as they had then. If they
+// accuse it again by then, the question that settles it is still open.
 func (r *Replica) keepConviction(v *assess.Verdict) {
 	past := &r.history.convicted
 	if past.State == "" {

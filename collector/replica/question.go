@@ -122,7 +122,7 @@ func (r *Replica) pageIsAPI() bool {
 func (r *Replica) questionOrder(entry assess.Entry) (order *canary.Order, about assess.Entry) {
 	if r.pool.Canary.Model == "" && r.answers.Facts.Model(entry.Model) != nil {
 		order = r.canaryOrder(entry.Model)
-		if !r.listsReady(entry) { // The counts of an ensemble are those of a version that it may not have.
+		if !r.listsReady(entry) { // Triton may count an ensemble under a version that is not loaded.
 			entry.Version = ""
 		}
 		order.Question.Version = entry.Version

@@ -169,13 +169,20 @@ func memoryUsed() uint64 {
 	return m.HeapAlloc + m.StackInuse
 }
 
-func TestWatchSendsHealthChanges(t *testing.T) {
-	t.Parallel()
+// servedHealth returns a fleet of one replica that serves, a client of its health, and the context for calls.
+func servedHealth(t *testing.T) (*fleet, healthpb.HealthClient, context.Context) {
+	t.Helper()
 	f := newFleet(t)
 	f.publish("a", "r0", serving(), nil)
 	_, client := healthClient(t, f.options())
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
+	t.Cleanup(cancel)
+	return f, client, ctx
+}
+
+func TestWatchSendsHealthChanges(t *testing.T) {
+	t.Parallel()
+	f, client, ctx := servedHealth(t)
 	stream, err := client.Watch(ctx, &healthpb.HealthCheckRequest{Service: "replica/ready"})
 	require.NoError(t, err)
 	for _, want := range []healthpb.HealthCheckResponse_ServingStatus{
@@ -196,11 +203,7 @@ func TestWatchSendsHealthChanges(t *testing.T) {
 // A call beyond the limit of a connection waits without a word, so watches are refused before.
 func TestWatchesLeaveTheConnectionToChecks(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t)
-	f.publish("a", "r0", serving(), nil)
-	_, client := healthClient(t, f.options())
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
+	_, client, ctx := servedHealth(t)
 	request := &healthpb.HealthCheckRequest{Service: "replica/ready"}
 	watch := func() error {
 		stream, err := client.Watch(ctx, request)
