@@ -310,7 +310,7 @@ func (t *tally) growth(w *Window) float64 {
 		if len(n.witness) > 0 {
 			return w.growth([]int{n.column})
 		}
-		return max(w.growth(n.plus)-n.off(w.current, w.growth), w.growth([]int{n.column}))
+		return n.compute(w.current, w.growth, n.off(w.current, w.growth))
 	})
 }
 

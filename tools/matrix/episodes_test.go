@@ -35,6 +35,7 @@ func episodes() []episode {
 	return []episode{
 		{name: "works", healthy: true, each: well},
 		{name: "is idle", healthy: true},
+		{name: "answers one long request", healthy: true, each: Book{Running: 1, Steps: 50, Tokens: 50}},
 		{name: "refuses a bad client", healthy: true, each: failed},
 		{name: "refuses a bad client, others are served", healthy: true, each: mixed},
 		{name: "shows clients that left", healthy: true, each: Book{Running: 3, Waiting: 1}},

@@ -25,8 +25,9 @@ type Result struct {
 	Routes bool
 	// Canary is the result of the last canary request; nil without canary.
 	Canary *bool
-	// Asked counts the requests of the exporter's own so far.
-	Asked int
+	// Asked counts the requests of the exporter's own so far, Askable is true if the server takes them.
+	Asked   int
+	Askable bool
 	// Series holds the derived series.
 	Series []Series
 	// Capabilities and Objectives describe what the server exposes and which objectives of
@@ -330,6 +331,7 @@ func (r *run) seen(p *Page, read *engine.Page, all []Series) Result {
 	s.Verdict, s.Unshown = assess.Judge(&e), e.Unobservable != ""
 	r.deriver.Convict(s.Proven())
 	s.Canary, s.Asked = r.served, r.asked
+	s.Askable = r.asking != NoQuestions && r.askable()
 	r.previous = assess.Judgment{State: s.State, Probes: s.Probes}
 	return s
 }
