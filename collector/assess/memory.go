@@ -41,8 +41,14 @@ type Memory struct {
 	served         float64
 	// steps is how many pages showed steps of the engine, askedSteps when the question was sent.
 	steps, askedSteps int
-	others            others
-	denial            denial
+	// passing and canaryPassing follow the requests of others through the engine since the last question, and
+	// since the canary's last request.
+	passing, canaryPassing passage
+	newest                 passage
+	// canaryOvertaken is true if one of the canary's requests without a word in a row was overtaken.
+	canaryOvertaken bool
+	others          others
+	denial          denial
 	// answered is how many requests had ended at models that need no other one, answering is true if the newest
 	// page shows more. Disputed is true if it did although the server said that it serves nothing, overruled if the
 	// page after it did, too: those requests came since.
@@ -77,6 +83,32 @@ func (b *baseline) passed(since, requested time.Time, c *derive.Conditions) bool
 	return true
 }
 
+// passage follows requests of others through an engine behind which nothing moves.
+type passage struct {
+	// outside is how many had left the engine, or not reached it, inside how many it held.
+	outside, inside float64
+	known           bool
+	// overtaken is true if more have left the engine since than it held: some of them came later.
+	overtaken bool
+}
+
+func passageOf(c *derive.Conditions) (p passage) {
+	p.inside = c.InFlight
+	for _, still := range c.Still {
+		if still.Outside {
+			p.outside += still.InFlight
+			p.known = c.InFlightKnown
+		}
+	}
+	return p
+}
+
+// page compares a page with the one before the request; own is that request itself.
+func (p *passage) page(newest passage) {
+	const own = 1
+	p.overtaken = p.overtaken || p.known && newest.known && newest.outside-p.outside > p.inside+own
+}
+
 // answer is the last answer to a question. Silent is when the first of the questions was sent that got no
 // word in a row up to this one, or zero. Succeeded is true if an earlier one was answered. Refuted is true if
 // requests of others ended well after an error: then it was the question's own.
@@ -84,8 +116,8 @@ type answer struct {
 	canary.Report
 	baseline
 
-	silent             time.Time
-	succeeded, refuted bool
+	silent                        time.Time
+	succeeded, refuted, overtaken bool
 	// steps is how many pages had shown steps of the engine when it was sent.
 	steps int
 }
@@ -152,6 +184,9 @@ func (m *Memory) Page(requested time.Time, c *derive.Conditions) {
 	m.answered, m.answering = c.Answered, c.Answered > m.answered
 	m.overruled = m.overruled || m.disputed && m.answering
 	m.denial.page(requested, c)
+	m.newest = passageOf(c)
+	m.passing.page(m.newest)
+	m.canaryPassing.page(m.newest)
 	for entry, last := range m.questions {
 		m.questions[entry] = last.page(requested, c)
 	}
@@ -218,6 +253,8 @@ func (m *Memory) NewProcess() {
 	m.questions, m.canarySilent, m.again = nil, time.Time{}, false
 	m.tried = nil
 	m.others, m.denial = others{}, denial{}
+	m.passing, m.canaryPassing, m.newest = passage{}, passage{}, passage{}
+	m.canaryOvertaken = false
 	m.answering, m.disputed, m.overruled = false, false, false
 	m.Canary.NewProcess()
 }
@@ -269,7 +306,7 @@ func (m *Memory) Asked(now time.Time, entry Entry, c *derive.Conditions) {
 	}
 	m.tried[entry] = try{now, m.tried[entry].void}
 	m.stood, m.movements, m.served = len(c.Still) > 0, c.Movements, c.Served
-	m.askedSteps = c.Steps
+	m.askedSteps, m.passing = c.Steps, passageOf(c)
 }
 
 // Answer notes what became of the question. An empty report says nothing, so that another entry may be asked about
@@ -281,7 +318,7 @@ func (m *Memory) Answer(report canary.Report, remembered bool) {
 		m.tried[m.about] = try{last.sent, true}
 		m.asked = time.Time{} // The next one need not wait.
 	}
-	if report.Result == "" || report.Result.Silent() && m.steps > m.askedSteps {
+	if report.Result == "" || report.Result.Silent() && m.steps > m.askedSteps && !m.passing.overtaken {
 		return
 	}
 	if m.questions == nil {
@@ -293,6 +330,7 @@ func (m *Memory) Answer(report canary.Report, remembered bool) {
 		silent:    silentSince(last.silent, &report),
 		succeeded: last.succeeded || report.Answered(),
 		refuted:   last.refuted && !report.Answered(),
+		overtaken: m.passing.overtaken,
 		steps:     m.askedSteps,
 	}
 	m.again = remembered && !report.Answered()
@@ -300,6 +338,7 @@ func (m *Memory) Answer(report canary.Report, remembered bool) {
 
 // CanaryAsked notes that a request of the canary was sent.
 func (m *Memory) CanaryAsked(now time.Time) {
+	m.canaryPassing = m.newest
 	if !m.Canary.Fails() {
 		m.others = others{asked: now}
 	}
@@ -309,6 +348,7 @@ func (m *Memory) CanaryAsked(now time.Time) {
 func (m *Memory) CanaryAnswered() {
 	if s := m.Canary.Last(); s != nil {
 		m.canarySilent = silentSince(m.canarySilent, &s.Last)
+		m.canaryOvertaken = !m.canarySilent.IsZero() && (m.canaryOvertaken || m.canaryPassing.overtaken)
 	}
 	if m.others.acquit() {
 		m.Canary.Acquit()
@@ -339,7 +379,8 @@ func (m *Memory) recallQuestions() []Question {
 		all = append(all, m.recall(entry, last))
 	}
 	if s := m.Canary.Last(); s != nil {
-		all = append(all, m.recall(Entry{}, answer{Report: s.Last, silent: m.canarySilent}))
+		last := answer{Report: s.Last, silent: m.canarySilent, overtaken: m.canaryOvertaken}
+		all = append(all, m.recall(Entry{}, last))
 	}
 	return all
 }
@@ -363,6 +404,7 @@ func (m *Memory) recall(entry Entry, last answer) Question {
 		Overload:    last.Result == canary.Overload,
 		SilentSince: last.silent,
 		Cut:         last.Result == canary.Connect,
+		Overtaken:   last.overtaken,
 		Untried:     last.Result.Blames() && !last.succeeded && !m.Canary.Succeeded(),
 	}
 }

@@ -67,7 +67,8 @@ type Stillness struct {
 	Partly, Left bool
 	// Stepless is true if the page shows no step of its engine, so that one long request looks the same. Pieced
 	// is true if none of the requests has been in flight for as long, since the clients of others left before.
-	Stepless, Pieced bool
+	// Outside is true if its requests are in no engine, Computes if an engine has made steps since.
+	Stepless, Pieced, Outside, Computes bool
 }
 
 // watch lists what the conditions are based on.
@@ -186,12 +187,8 @@ func (ix *index) openEntries(m *Model) []entry {
 // requestsInFlight returns how many requests are in flight, if the page shows them while they run.
 func (v *View) requestsInFlight() (sum float64, ok bool) {
 	ok = len(v.index.watch.inFlight) > 0
-	count := v.demand
-	if v.index.quirks.ActiveHoldsWaiting {
-		count = func(m *Model) (float64, bool) { return v.Of(m, admitted) }
-	}
 	for _, m := range v.index.watch.inFlight {
-		requests, known := count(m)
+		requests, known := v.inEngine(m)
 		sum += requests
 		ok = ok && known && v.Runs(m)
 	}

@@ -203,18 +203,24 @@ func (v *View) runningWhileFull(m *Model) (float64, bool) {
 
 // demand returns how many requests are known to be in flight or waiting.
 func (v *View) demand(m *Model) (float64, bool) {
+	requests, ok := v.inEngine(m)
+	if !v.index.quirks.ActiveHoldsWaiting {
+		return v.orIdle(m, requests, ok)
+	}
+	if core, shown, okCore := v.pending(m); shown {
+		return requests + core, ok && okCore
+	}
+	return requests, ok
+}
+
+// inEngine returns how many requests an engine says it holds.
+func (v *View) inEngine(m *Model) (float64, bool) {
 	requests, ok := v.Of(m, admitted)
-	if v.index.quirks.ActiveHoldsWaiting {
-		if core, shown, okCore := v.pending(m); shown {
-			return requests + core, ok && okCore
-		}
+	if v.index.quirks.ActiveHoldsWaiting || !v.Has(m, engine.RequestsWaiting) {
 		return requests, ok
 	}
 	waits, okWaits := v.Sum(m, engine.RequestsWaiting)
-	if v.Has(m, engine.RequestsWaiting) {
-		requests, ok = requests+waits, ok && okWaits
-	}
-	return v.orIdle(m, requests, ok)
+	return requests + waits, ok && okWaits
 }
 
 // orIdle returns 0 if no request ended over the window and the gauges show at most one: they are

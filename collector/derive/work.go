@@ -34,6 +34,9 @@ type work struct {
 	// serves is true if its progress is that of requests which may end well, false for a part of
 	// what every request passes.
 	serves bool
+	// beside is a model with an engine whose requests are not of this work, nil if none are left out: what they
+	// show while the engine computes them is no progress of those that have left it, or never got there.
+	beside *Model
 }
 
 // requestsNow tells how many requests of a work are in flight: those that arrived and did not leave, or
@@ -53,9 +56,9 @@ type gauge struct {
 
 type workState struct {
 	// over is how many requests a difference of counters shows although they are not in flight,
-	// since it was first seen.
-	over float64
-	seen bool
+	// since it was first seen. Inside is how many of them were in an engine then.
+	over, inside float64
+	seen         bool
 	// active is true while requests are in flight, since began, and after they left without any progress.
 	// Progressed is when something moved last since then, and lasting since when requests have been in flight
 	// at all times. Waited is for how long there were some since something moved.
@@ -63,6 +66,8 @@ type workState struct {
 	began, progressed, lasting int64
 	waited                     time.Duration
 	inFlight                   float64
+	// unsure is the time since more of them came, where those that were computed may have left.
+	unsure time.Duration
 	// answered is true if the exporter's own request was answered since something moved.
 	answered bool
 	// ours is how many of its requests may be the exporter's own: none of those that were in flight
@@ -70,6 +75,8 @@ type workState struct {
 	ours float64
 	// left is true if its requests are gone, and none of them ended.
 	left bool
+	// stepped is when the engine of its model made a step last.
+	stepped int64
 }
 
 func (d *Deriver) watchWork() {
@@ -84,10 +91,14 @@ func (d *Deriver) watchOne(k *work, s *workState) {
 	w := d.window
 	moved := k.moves(w)
 	v, ok := k.inFlight.now(w)
+	inside, known := d.besides(k)
 	if ok && k.counted && (moved || v < s.over || !s.seen) {
-		s.seen, s.over = true, v
+		s.seen, s.over, s.inside = true, v, inside
 	} else if k.counted {
 		s.over += d.own.dropped
+	}
+	if slices.ContainsFunc(k.steps, w.moved) {
+		s.stepped = w.now
 	}
 	// What may be an answer to the exporter's own request is no progress of work that stands still.
 	mayBeOurs := d.own.onPage && s.stands(d) && !k.endsMore(w, d.own.mayEnd)
@@ -97,43 +108,56 @@ func (d *Deriver) watchOne(k *work, s *workState) {
 	} else {
 		s.ours = d.own.inFlight
 	}
-	shows := ok && k.showsProgress(w)
-	if shows && v-s.over-s.ours >= k.minInFlight {
+	inFlight := v - s.over - max(inside-s.inside, 0)
+	shows := ok && known && k.showsProgress(w)
+	if shows && inFlight-s.ours >= k.minInFlight {
 		s.left = false
-		s.goesOn(w, v-s.over, progress)
+		s.goesOn(w, inFlight, progress, k.counted && s.stepped > s.began)
 	} else {
-		s.goes(d, shows, moved)
+		s.goes(d, shows, moved, k.beside != nil)
 	}
 }
 
+// besides returns how many of the requests of a work are in an engine, and none of it.
+func (d *Deriver) besides(k *work) (inside float64, known bool) {
+	if k.beside == nil {
+		return 0, true
+	}
+	return d.view.inEngine(k.beside)
+}
+
 // goes takes into account that no requests of others are in flight, as far as the page shows that. The work ends
-// with them, unless nothing has moved: then its clients have left, and nobody was served.
-func (s *workState) goes(d *Deriver, shows, moved bool) {
+// with them, unless nothing has moved: then its clients have left, and nobody was served. Where requests pass on into
+// an engine, they may have.
+func (s *workState) goes(d *Deriver, shows, moved, passes bool) {
 	w := d.window
 	unmoved := !moved && w.restarted != w.now && s.active
 	s.left = unmoved && d.convicted && s.stands(d)
 	switch {
 	case s.left:
-	case unmoved && shows && !s.answered:
+	case unmoved && shows && !s.answered && !passes:
 		s.inFlight, s.lasting = 0, w.now
 	default:
-		*s = workState{seen: s.seen, over: s.over}
+		*s = workState{seen: s.seen, over: s.over, inside: s.inside, stepped: s.stepped}
 	}
 }
 
-// goesOn takes into account that requests are in flight.
-func (s *workState) goesOn(w *Window, inFlight float64, progress bool) {
+// goesOn takes into account that requests are in flight. If they may have left, time counts only until more come.
+func (s *workState) goesOn(w *Window, inFlight float64, progress, mayHaveLeft bool) {
 	switch {
 	case !s.active || s.began > w.now:
 		s.begin(w.now)
 	case s.inFlight == 0:
 		s.lasting = w.now // Others left before.
 	default:
-		s.waited += time.Duration(w.now - w.previousAt)
+		s.unsure += time.Duration(w.now - w.previousAt)
+	}
+	if !mayHaveLeft || inFlight > s.inFlight {
+		s.waited, s.unsure = s.waited+s.unsure, 0
 	}
 	s.inFlight = inFlight
 	if progress {
-		s.progressed, s.lasting, s.waited, s.answered = w.now, w.now, 0, false
+		s.progressed, s.lasting, s.waited, s.unsure, s.answered = w.now, w.now, 0, 0, false
 	}
 }
 
@@ -142,11 +166,13 @@ func (s *workState) begin(now int64) {
 	*s = workState{
 		seen:       s.seen,
 		over:       s.over,
+		inside:     s.inside,
 		ours:       s.ours,
 		active:     true,
 		began:      now,
 		progressed: now,
 		lasting:    now,
+		stepped:    s.stepped,
 	}
 }
 
@@ -188,6 +214,8 @@ func (d *Deriver) still() (all []Stillness) {
 				Since:    time.Duration(s.progressed),
 				Left:     s.left,
 				Stepless: !slices.ContainsFunc(k.steps, d.window.seen),
+				Outside:  k.beside != nil,
+				Computes: s.stepped > s.progressed,
 				Pieced:   time.Duration(d.window.now-s.lasting) < d.patience() && !d.convicted,
 			})
 		}
@@ -222,10 +250,14 @@ func (ix *index) works(m *Model) []work {
 	for i, arrivals := range ix.arrivals(m) {
 		arrivals.key, arrivals.asked = fmt.Sprint("arrivals ", i, " of ", m.id), ix.asked(m)
 		arrivals.minInFlight = 1
-		for _, n := range progress {
-			arrivals.progress = append(arrivals.progress, ix.columnsOf(n)...)
-		}
 		arrivals.ends = ends
+		if len(ends) > 0 && ix.showsInEngine(m) {
+			arrivals.beside = m
+		} else {
+			for _, n := range progress {
+				arrivals.progress = append(arrivals.progress, ix.columnsOf(n)...)
+			}
+		}
 		arrivals.countersAppear = ix.quirks.CountersAppear
 		works = append(works, arrivals)
 	}
@@ -233,6 +265,12 @@ func (ix *index) works(m *Model) []work {
 		works[i].steps = steps
 	}
 	return works
+}
+
+// showsInEngine reports whether the page shows how many requests of a model are in its engine, while they are.
+func (ix *index) showsInEngine(m *Model) bool {
+	ix.building.view.inEngine(m)
+	return anyOf(engine.RequestsActive, engine.RequestsRunning).met(m.has) && !ix.quirks.GaugesWhenRequestsEnd
 }
 
 // arrivals returns the requests that arrived at a server and were not answered, whatever the
@@ -438,15 +476,15 @@ func (ix *index) stageWorks(m *Model) (works []work) {
 	return works
 }
 
-// queueWorks returns the works of models with a queue of their own.
+// queueWorks returns the works of models with a queue of their own. Steps of an engine are no progress of what has
+// left it.
 func (ix *index) queueWorks() (works []work) {
 	for _, g := range ix.replica.groups(engine.ModelPending) {
-		if ix.topology.FollowsLLM(g.name) {
-			continue
-		}
 		progress := ix.allColumns(g.instance.groups(engine.ModelExecutions))
 		steps := ix.steps(g.model)
-		progress = append(progress, steps...)
+		if !ix.topology.FollowsLLM(g.name) {
+			progress = append(progress, steps...)
+		}
 		works = append(works, work{
 			key:         "queue of " + g.name + " " + g.version,
 			asked:       ix.asked(g.model),

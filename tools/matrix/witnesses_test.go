@@ -61,6 +61,17 @@ func Troubles() []Trouble {
 			phases: during(phase{each: arriving, own: Hangs}),
 			alone:  true,
 		},
+		{
+			Name:   "what follows the engine hangs",
+			phases: during(phase{each: Book{Arrived: 1, Steps: 10, Tokens: 20}, own: Hangs}),
+			alone:  true,
+		},
+		{
+			Name:   "one request takes long",
+			Well:   true,
+			phases: during(phase{each: Book{Running: 1, Steps: 50, Tokens: 50}}),
+			alone:  true,
+		},
 		{Name: "gauges are stale, the server is idle", Well: true, phases: during(phase{each: hung}), alone: true},
 		{
 			Name:   "it is paused, requests are in flight",
