@@ -311,7 +311,7 @@ func (e *Evidence) aboutFailures() Answer {
 	for _, f := range e.unacquitted() {
 		answers = append(answers, e.about(f))
 	}
-	for _, answer := range []Answer{Failed, NotAsked, Awaited} {
+	for _, answer := range []Answer{Failed, Unheard, NotAsked, Awaited} {
 		if slices.Contains(answers, answer) {
 			return answer
 		}
@@ -334,7 +334,7 @@ func (e *Evidence) aboutStillness() Answer {
 		return NotAsked
 	case said == Failed && e.Still.Computes && !q.SilentSince.IsZero() && !q.Overtaken:
 		return NotAsked
-	case said == Failed && (once && (e.Still.Stepless || q.Cut) || q.Untried):
+	case said == Failed && once && e.Still.Stepless:
 		return Unheard
 	}
 	return said
@@ -376,11 +376,14 @@ func (q Question) later(other Question) Question {
 	return q
 }
 
-// since returns the answer to a question that was asked after a time.
+// since returns what the answer to a question is worth that was asked after a time, whatever is said against the
+// server.
 func (q Question) since(t time.Time) Answer {
 	switch {
 	case q.Asked.After(t) && q.Overload:
 		return NotAsked // A rejection for lack of capacity is no answer of an engine, and no silence either.
+	case q.Asked.After(t) && q.Answer == Failed && (q.Cut || q.Untried):
+		return Unheard // Perhaps the server never got it, or it is wrong.
 	case q.Asked.After(t):
 		return q.Answer
 	case q.AwaitedSince.After(t):

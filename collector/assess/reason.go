@@ -141,9 +141,9 @@ func (e *Evidence) unknown() string {
 // proof says what joined an accusation, empty if nothing did.
 func (e *Evidence) proof(w Witnesses, r *Ruling) string {
 	switch {
-	case w.Question == Unheard && r.State == Stalled:
+	case w.Question == Unheard && r.Live != Fail:
 		return ", and the exporter's own request failed: " + e.failedQuestion(w.Accusation) +
-			"; that may have another reason, so that only another question that fails makes live 503"
+			"; that may have another reason, so live stays 200"
 	case r.Live != Fail:
 		return ""
 	case w.Word == AdmitsFailure && w.Question != Failed:
@@ -159,7 +159,7 @@ func (e *Evidence) failedQuestion(a Accusation) string {
 		return e.latest(e.Still.Entry).Reason
 	}
 	for _, f := range e.unacquitted() {
-		if e.about(f) == Failed {
+		if said := e.about(f); said == Failed || said == Unheard {
 			return e.latest(f.Entry).Reason
 		}
 	}

@@ -42,10 +42,11 @@ const (
 	// Awaited means that the first question after the accusation has no answer yet.
 	Awaited  Answer = "awaited"
 	Answered Answer = "answered"
-	// Unheard means that not a word came of an answer, once, and for another reason perhaps: the page shows no
-	// step, so that one long request in front looks the same, or the connection was cut off, as by a proxy; or
-	// that an error came, to a request that this process never answered and that may be wrong.
-	Unheard Answer = "no word once, or an error that may be the request's"
+	// Unheard means that the failure has another reason perhaps: the connection was cut off or a gateway answered,
+	// so that the server may not have got it; an error came to a request that this process never answered and that
+	// may be wrong; or not a word came, once, where the page shows no step, so that one long request in front looks
+	// the same.
+	Unheard Answer = "failed, perhaps not by the server"
 	// Failed means an answer, or none, that a healthy server does not give. FailedTwice means
 	// twice in a row by a canary request that succeeded before with this process, model and text.
 	Failed      Answer = "failed"
@@ -176,7 +177,7 @@ var rulings = []Ruling{
 	{
 		Accusations: accusations(OnlyFailures),
 		Acquitted:   no,
-		Questions:   answers(NotAsked, Awaited),
+		Questions:   answers(NotAsked, Awaited, Unheard),
 		State:       Failing,
 		Ready:       Fail,
 		Live:        Pass,
@@ -202,7 +203,7 @@ var rulings = []Ruling{
 	{
 		Accusations: signs,
 		Acquitted:   no,
-		Questions:   answers(NotAsked, Awaited),
+		Questions:   answers(NotAsked, Awaited, Unheard),
 		State:       Ready,
 		Look:        true,
 		Suspected:   true,
@@ -229,7 +230,7 @@ var (
 	failed   = answers(Failed, FailedTwice)
 	no       = []bool{false}
 	// noAnswer is everything but an answer.
-	noAnswer = answers(NotAsked, Awaited, Failed, FailedTwice)
+	noAnswer = answers(NotAsked, Awaited, Unheard, Failed, FailedTwice)
 )
 
 func accusations(all ...Accusation) []Accusation { return all }

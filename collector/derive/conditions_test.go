@@ -618,6 +618,23 @@ func TestOwnRequestsAreNoWitnesses(t *testing.T) {
 		}
 		require.Empty(t, b.deriver.Conditions().Failing)
 	})
+	t.Run("its failures at parts of a model accuse none", func(t *testing.T) {
+		b := newBench(t, engine.Triton, models()...)
+		page := func(failed int) []string {
+			return replaceLines(
+				without(busy(0, 100), "request_failure"),
+				fmt.Sprintf(`nv_inference_request_failure{model="ensemble",version="1"} %d`, failed),
+				fmt.Sprintf(`nv_inference_request_failure{model="preprocessing",version="1"} %d`, failed),
+			)
+		}
+		b.page(page(0)...)
+		for n := range 8 {
+			b.deriver.BeginOwn(10)
+			b.deriver.EndOwn("ensemble", false)
+			b.page(page(n + 1)...)
+		}
+		require.Empty(t, b.deriver.Conditions().Failing)
+	})
 	t.Run("those of others still do", func(t *testing.T) {
 		b := newBench(t, engine.VLLM, "m")
 		b.page(page(1, 0, 0)...)

@@ -55,8 +55,8 @@ func (d *Deriver) EndOwn(model string, answered bool) {
 	}
 	for i := range d.index.watch.entries {
 		e := &d.index.watch.entries[i]
-		if e.asked != "" && e.asked != model {
-			continue
+		if !e.part && e.asked != "" && e.asked != model {
+			continue // Its parts may see it, too.
 		}
 		s := d.entries[e.key]
 		if answered {

@@ -112,6 +112,8 @@ func selfTestResult(status int, body []byte, took time.Duration) (SelfTestResult
 		return SelfTestUnknown, "answers a web page, as of a proxy that asks for a login"
 	case status == http.StatusOK:
 		return SelfTestAnswered, "answers 200"
+	case status == http.StatusServiceUnavailable && len(body) > 0: // The server's own is empty.
+		return SelfTestUnknown, "answers " + statusText(status) + ", and not in the server's words"
 	case status == http.StatusServiceUnavailable && took < selfTestAsked:
 		return SelfTestAway, "answers that the server starts or exits"
 	case status == http.StatusServiceUnavailable:
