@@ -26,7 +26,8 @@ type Evidence struct {
 	API      API
 	// Routes is true for a router, Unrouted if it can send requests for none of the models anywhere.
 	Routes, Unrouted bool
-	// ServesNevertheless is true for a router that serves requests which came after it said that it has no worker.
+	// ServesNevertheless is true for a server that serves requests which came after a router said that it has no
+	// worker, or after its API was closed.
 	ServesNevertheless bool
 	// AnswersNevertheless is true for a server that answers requests although what it lists says that it serves
 	// nothing.
@@ -44,7 +45,9 @@ type Evidence struct {
 	Still    Stillness
 	// Questions holds the latest to each entry that one was about.
 	Questions []Question
-	Canary    Canary
+	// Replaced is true if nothing listened after the last page, and the API is ready since.
+	Replaced bool
+	Canary   Canary
 	// Declared is true if a file declares the kind of server, and what counts as a failure.
 	Declared bool
 	// ShowsSelfTest is true if the page shows a step for each of the server's own checks.
@@ -334,10 +337,15 @@ func (e *Evidence) aboutStillness() Answer {
 		return NotAsked
 	case said == Failed && e.Still.Computes && !q.SilentSince.IsZero() && !q.Overtaken:
 		return NotAsked
-	case said == Failed && once && e.Still.Stepless:
-		return Unheard
+	case said == Failed && (once && e.Still.Stepless || q.Untried):
+		return Unheard // Where requests fail, an error is one more; where they stand still, it may be its own.
 	}
 	return said
+}
+
+// answeredSince reports whether a question was answered that was asked after a time.
+func (e *Evidence) answeredSince(t time.Time) bool {
+	return slices.ContainsFunc(e.Questions, func(q Question) bool { return q.since(t) == Answered && !q.Unshown })
 }
 
 // silentOnce reports whether only one of the questions since a time got no word of an answer: the canary
@@ -382,8 +390,8 @@ func (q Question) since(t time.Time) Answer {
 	switch {
 	case q.Asked.After(t) && q.Overload:
 		return NotAsked // A rejection for lack of capacity is no answer of an engine, and no silence either.
-	case q.Asked.After(t) && q.Answer == Failed && (q.Cut || q.Untried):
-		return Unheard // Perhaps the server never got it, or it is wrong.
+	case q.Asked.After(t) && q.Cut:
+		return Unheard // Perhaps the server never got it.
 	case q.Asked.After(t):
 		return q.Answer
 	case q.AwaitedSince.After(t):
@@ -411,6 +419,8 @@ func (e *Evidence) word(a Accusation) Word {
 	api := &e.API
 	said := api.Word()
 	switch {
+	case e.Scrape.OK && e.closed() && e.servesNevertheless(a):
+		return SaysClosedWrongly
 	case e.Scrape.OK && (e.closed() || e.ends()), said == engine.WordDraining:
 		return SaysDraining
 	case said == engine.WordPaused:
@@ -418,7 +428,7 @@ func (e *Evidence) word(a Accusation) Word {
 	case said == engine.WordStarting, said == engine.WordNotReady && !e.Scrape.OK && !e.Scrape.Seen:
 		return SaysStarting
 	case e.Routes && api.API == engine.APINotReady, e.Scrape.OK && e.Unrouted:
-		if e.ServesNevertheless && a != NothingMoves && e.Processes == 0 {
+		if e.servesNevertheless(a) {
 			return SaysNoWorkersWrongly
 		}
 		return SaysNoWorkers
@@ -434,6 +444,11 @@ func (e *Evidence) word(a Accusation) Word {
 		return SaysReady
 	}
 	return SaysNothing
+}
+
+// servesNevertheless reports whether requests end that came after the server seemed to serve none.
+func (e *Evidence) servesNevertheless(a Accusation) bool {
+	return e.ServesNevertheless && a != NothingMoves && e.Processes == 0
 }
 
 // closed reports whether the API of a server of two ports refuses connections, ends whether that of

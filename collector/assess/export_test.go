@@ -65,7 +65,7 @@ func AllAnswers() []Answer {
 // AllWords returns all words.
 func AllWords() []Word {
 	return []Word{
-		SaysNothing, SaysReady, SaysNotReady, AdmitsFailure, SaysNoWorkers, SaysNoWorkersWrongly, SaysUnservedWrongly, SaysStarting, SaysDraining, SaysUnserved,
+		SaysNothing, SaysReady, SaysNotReady, AdmitsFailure, SaysNoWorkers, SaysNoWorkersWrongly, SaysUnservedWrongly, SaysClosedWrongly, SaysStarting, SaysDraining, SaysUnserved,
 	}
 }
 

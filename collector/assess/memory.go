@@ -22,6 +22,8 @@ type Memory struct {
 	deniedAt      time.Time
 	failedScrapes int
 	noPageSince   time.Time
+	// refused is true if nothing listened since the last page, replaced if the API was ready after that.
+	refused, replaced bool
 	// accused is since when a question could tell more about what the pages say.
 	accused time.Time
 	// questions holds the last answers to such questions by what they were about, see [Question].
@@ -155,8 +157,8 @@ type others struct {
 	known bool
 }
 
-// denial is what a router serves while it says that it has no worker. Requests in flight when it said so may
-// end well without one; when more do, it got them afterwards.
+// denial is what a router serves while it says that it has no worker, or a server whose API is closed. Requests in
+// flight when that began may end well nevertheless; when more do, they came afterwards.
 type denial struct {
 	baseline
 
@@ -181,6 +183,7 @@ func (o *others) acquit() bool { return o.ended > 0 || o.moved }
 // Page takes a page into account that was requested at a time.
 func (m *Memory) Page(requested time.Time, c *derive.Conditions) {
 	m.failedScrapes, m.steps = 0, c.Steps
+	m.refused, m.replaced = false, false
 	m.answered, m.answering = c.Answered, c.Answered > m.answered
 	m.overruled = m.overruled || m.disputed && m.answering
 	m.denial.page(requested, c)
@@ -207,6 +210,7 @@ func (m *Memory) NoPage(now time.Time, refused bool) {
 		m.noPageSince = now
 	}
 	m.failedScrapes++
+	m.refused, m.replaced = m.refused || refused, m.replaced && !refused
 	if m.failedScrapes > 1 {
 		m.others.known = true
 	}
@@ -226,6 +230,7 @@ func (m *Memory) Health(now time.Time, h *engine.Health) {
 		denied := *h
 		m.denied, m.deniedAt = &denied, now
 	}
+	m.replaced = m.replaced || m.refused && h.API == engine.APIReady
 	switch {
 	case h.API == engine.APIReady:
 		m.notReadySince = time.Time{}
@@ -239,9 +244,9 @@ func (m *Memory) Heard(now time.Time, w Word) {
 	m.disputed = w == SaysUnservedWrongly
 	m.overruled = m.overruled && m.disputed
 	switch {
-	case w != SaysNoWorkers && w != SaysNoWorkersWrongly:
+	case !slices.Contains([]Word{SaysNoWorkers, SaysNoWorkersWrongly, SaysDraining, SaysClosedWrongly}, w):
 		m.denial = denial{}
-	case m.denial.since.IsZero(), w == SaysNoWorkers && !m.denial.refuted.IsZero():
+	case m.denial.since.IsZero(), (w == SaysNoWorkers || w == SaysDraining) && !m.denial.refuted.IsZero():
 		m.denial = denial{since: now}
 	}
 }
@@ -358,6 +363,7 @@ func (m *Memory) CanaryAnswered() {
 // Recall adds what is remembered to the evidence.
 func (m *Memory) Recall(e *Evidence) {
 	e.Scrape.Again, e.Scrape.Since = m.failedScrapes > 1, m.noPageSince
+	e.Replaced = m.replaced && e.API.SamePort
 	e.API.NotReadySince = m.notReadySince
 	e.ServesNevertheless = e.Now.Sub(m.denial.refuted) <= e.Window
 	e.AnswersNevertheless = m.answering || m.overruled

@@ -145,7 +145,9 @@ func TestQuestionBehindOthersProvesNothing(t *testing.T) {
 	}{
 		{"no text, and the engine went on", canary.NoFirstToken, 1, assess.NotAsked},
 		{"no text, and nothing moved", canary.NoFirstToken, 0, assess.Failed},
-		{"an error that may be its own, while the engine went on", canary.HTTPError, 1, assess.Unheard},
+		{"an error, while the engine went on", canary.HTTPError, 1, assess.Failed},
+		{"a connection that is cut off, while the engine went on", canary.Connect, 1, assess.NotAsked},
+		{"a connection that is cut off, and nothing moved", canary.Connect, 0, assess.Unheard},
 		{"a text, while the engine went on", canary.OK, 1, assess.Answered},
 	} {
 		t.Run(c.says, func(t *testing.T) {

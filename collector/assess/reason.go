@@ -81,6 +81,8 @@ func (e *Evidence) accused(w Witnesses) remark {
 		return remark{e.stands() + "; they may be gone, or take long", suspectedRunbook}
 	case w.Accusation == Nothing && w.Word == SaysUnservedWrongly:
 		return remark{e.Unserved + ", and it serves requests that came since", failingRunbook}
+	case w.Accusation == Nothing && w.Word == SaysClosedWrongly:
+		return remark{"it serves requests that came since, by another way", failingRunbook}
 	case w.Accusation == Nothing && w.Question == NotAsked:
 		return remark{"it says that it has no worker, and serves requests that came since", failingRunbook}
 	case e.Canary.Late && w.Acquitted:

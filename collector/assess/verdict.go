@@ -111,6 +111,9 @@ func (e *Evidence) probes(s State, w Witnesses, r *Ruling) Probes {
 	if !previous.Judged {
 		previous.Live = true // Nobody has convicted it yet.
 	}
+	if e.Replaced || !e.Scrape.OK && e.answeredSince(e.Scrape.Since) {
+		previous = Probes{Judged: true, Ready: true, Live: true}
+	}
 	p := Probes{Judged: true, Ready: r.Ready.answer(previous.Ready), Live: r.Live.answer(previous.Live) || e.Routes}
 	switch {
 	case s == Failing || s == Stalled || s == CanaryFailing:

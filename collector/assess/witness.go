@@ -68,8 +68,11 @@ const (
 	// SaysNoWorkersWrongly is SaysNoWorkers since then of a router that serves requests which came after it
 	// said so.
 	SaysNoWorkersWrongly Word = "router, not ready, and serves"
-	SaysStarting         Word = "starting"
-	SaysDraining         Word = "draining"
+	// SaysClosedWrongly is said of a server whose API cannot be reached, which looks as if it shut down, and that
+	// serves requests which came since.
+	SaysClosedWrongly Word = "API closed, and serves"
+	SaysStarting      Word = "starting"
+	SaysDraining      Word = "draining"
 	// SaysUnserved means that its models are asleep, paused or not loaded.
 	SaysUnserved Word = "asleep, paused, unloaded"
 	// SaysUnservedWrongly is SaysUnserved, by its list of models, of a server that answers requests.
@@ -78,7 +81,9 @@ const (
 
 // Denies reports whether the server says that it does not serve now.
 func (w Word) Denies() bool {
-	return !slices.Contains([]Word{SaysNothing, SaysReady, SaysNoWorkersWrongly, SaysUnservedWrongly}, w)
+	return !slices.Contains([]Word{
+		SaysNothing, SaysReady, SaysNoWorkersWrongly, SaysUnservedWrongly, SaysClosedWrongly,
+	}, w)
 }
 
 // Witnesses is everything that decides about a replica.
@@ -160,14 +165,13 @@ var rulings = []Ruling{
 		Live:        Fail,
 	},
 
-	// Nobody restarts a server for one request that takes long. While it gets no others, that one ends, or
-	// the next question is not answered either.
+	// Nobody restarts a server for one request that takes long, or that may be wrong. While it gets no others, that
+	// one ends, or the next question is not answered either.
 	{
-		Accusations: accusations(NothingMoves),
+		Accusations: counters,
 		Acquitted:   no,
 		Questions:   answers(Unheard),
 		Words:       words(SaysReady, SaysNothing),
-		State:       Stalled,
 		Ready:       Fail,
 		Live:        Pass,
 	},
@@ -203,7 +207,7 @@ var rulings = []Ruling{
 	{
 		Accusations: signs,
 		Acquitted:   no,
-		Questions:   answers(NotAsked, Awaited, Unheard),
+		Questions:   answers(NotAsked, Awaited),
 		State:       Ready,
 		Look:        true,
 		Suspected:   true,
@@ -215,7 +219,13 @@ var rulings = []Ruling{
 	// Nothing but the canary speaks against it.
 	{Acquitted: no, Questions: answers(FailedTwice), State: CanaryFailing, Ready: Fail, Live: Pass},
 	{Questions: failed, State: Ready, Look: true, Ready: Pass, Live: Pass},
-	{Words: words(SaysNoWorkersWrongly, SaysUnservedWrongly), State: Ready, Look: true, Ready: Pass, Live: Pass},
+	{
+		Words: words(SaysNoWorkersWrongly, SaysUnservedWrongly, SaysClosedWrongly),
+		State: Ready,
+		Look:  true,
+		Ready: Pass,
+		Live:  Pass,
+	},
 	{State: Ready, Ready: Pass, Live: Pass},
 }
 

@@ -3,6 +3,7 @@ package assess_test
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -208,6 +209,11 @@ func TestWitnesses(t *testing.T) {
 			assess.Ready, assess.Pass, assess.Pass,
 		},
 		{
+			"an API that cannot be reached, while requests end that came since",
+			assess.Witnesses{assess.Nothing, false, assess.NotAsked, assess.SaysClosedWrongly},
+			assess.Ready, assess.Pass, assess.Pass,
+		},
+		{
 			"a router that says it has no worker and served, whose requests all fail",
 			assess.Witnesses{assess.OnlyFailures, false, assess.NotAsked, assess.SaysNoWorkersWrongly},
 			assess.Failing, assess.Fail, assess.Pass,
@@ -311,7 +317,9 @@ func TestEveryCombinationOfWitnesses(t *testing.T) {
 			require.NotEqual(t, assess.Broken, broken[state], "broken while requests of others end well: %s", what)
 			require.Equal(t, assess.Pass, r.Ready, what)
 		}
-		wrongly := w.Word == assess.SaysNoWorkersWrongly || w.Word == assess.SaysUnservedWrongly
+		wrongly := slices.Contains(
+			[]assess.Word{assess.SaysNoWorkersWrongly, assess.SaysUnservedWrongly, assess.SaysClosedWrongly}, w.Word,
+		)
 		if wrongly && w.Accusation == assess.NothingMoves {
 			continue // Nothing shows any more that it serves.
 		}

@@ -191,7 +191,7 @@ func TestTwoFailuresInARow(t *testing.T) {
 			[]canary.Result{canary.HTTPError, canary.OK, canary.HTTPError},
 			false,
 		},
-		"no capacity, twice":                 {[]canary.Result{canary.OK, canary.Overload, canary.Overload}, true},
+		"no capacity, twice":                 {[]canary.Result{canary.OK, canary.Overload, canary.Overload}, false},
 		"refused though it succeeded before": {[]canary.Result{canary.OK, canary.Refused, canary.Refused}, false},
 		"always refused":                     {[]canary.Result{canary.Refused, canary.Refused}, false},
 		"answers that exceed the timeout":    {[]canary.Result{canary.OK, canary.Timeout, canary.Timeout}, false},

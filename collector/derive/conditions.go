@@ -189,6 +189,9 @@ func (v *View) requestsInFlight() (sum float64, ok bool) {
 	ok = len(v.index.watch.inFlight) > 0
 	for _, m := range v.index.watch.inFlight {
 		requests, known := v.inEngine(m)
+		if core, shown, knownCore := v.pending(m); shown {
+			requests, known = requests+core, known && knownCore
+		}
 		sum += requests
 		ok = ok && known && v.Runs(m)
 	}

@@ -29,10 +29,17 @@ type Answers struct {
 	distrusted time.Time
 }
 
-// Distrust records that the server may have been replaced since it answered.
+// Distrust records that another process of the server answers than before: where its API was found, and whether it
+// was ready, says nothing about this one.
 func (a *Answers) Distrust() {
 	if a.distrusted.IsZero() {
 		a.distrusted = time.Now()
+	}
+	a.inherited = nil
+	if a.Health != nil {
+		h := *a.Health
+		h.Found, h.WasLive, h.WasReady = false, false, false
+		a.Health = &h
 	}
 }
 
