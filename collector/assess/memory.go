@@ -158,22 +158,27 @@ type others struct {
 }
 
 // denial is what a router serves while it says that it has no worker, or a server whose API is closed. Requests in
-// flight when that began may end well nevertheless; when more do, they came afterwards.
+// flight when that began may end well nevertheless; when more do, or when they took less than the time since, some
+// came afterwards.
 type denial struct {
 	baseline
 
-	// since is when it first said so, or zero.
-	since time.Time
+	// since is when it first said so, or zero, newest when the newest page was requested.
+	since, newest time.Time
 	// refuted is when the last page was requested that shows such requests to have ended well, or zero. For a
 	// window after it what the router says is not believed.
 	refuted time.Time
 }
 
 func (d *denial) page(requested time.Time, c *derive.Conditions) {
-	if !c.InFlightKnown || !d.passed(d.since, requested, c) {
+	before := d.newest
+	d.newest = requested
+	if !d.passed(d.since, requested, c) {
 		return
 	}
-	if c.Served-d.served > d.inFlight || !d.refuted.IsZero() && c.Served > d.served {
+	more := c.InFlightKnown && c.Served-d.served > d.inFlight
+	later := c.Lasted > 0 && c.Lasted < before.Sub(d.since)
+	if more || later || !d.refuted.IsZero() && c.Served > d.served {
 		d.refuted, d.served = requested, c.Served
 	}
 }

@@ -617,3 +617,42 @@ func TestRouterThatServesIsBelieved(t *testing.T) {
 		})
 	}
 }
+
+// TestClosedAPIIsRefuted has an API that is closed, as if the server shut down, while requests end by another way, or
+// those do that were in flight.
+func TestClosedAPIIsRefuted(t *testing.T) {
+	closed := time.Unix(1_000_000, 0)
+	for _, c := range []struct {
+		name     string
+		inFlight float64
+		known    bool
+		ended    float64
+		lasted   time.Duration
+		want     bool
+	}{
+		{"those end that were in flight", 4, true, 4, time.Minute, false},
+		{"more end", 4, true, 5, time.Minute, true},
+		{"it is not known how many were in flight", 0, false, 5, time.Minute, false},
+		{"they took less than the time since", 0, false, 1, 3 * time.Second, true},
+		{"it is not known how long they took", 0, false, 5, 0, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var m assess.Memory
+			page := func(after time.Duration, served float64, lasted time.Duration) {
+				m.Page(closed.Add(after), &derive.Conditions{
+					Served:        served,
+					InFlight:      c.inFlight,
+					InFlightKnown: c.known,
+					Lasted:        lasted,
+				})
+			}
+			page(-time.Second, 100, time.Millisecond)
+			m.Heard(closed, assess.SaysDraining)
+			page(5*time.Second, 100, 0)
+			page(10*time.Second, 100+c.ended, c.lasted)
+			e := assess.Evidence{Now: closed.Add(10 * time.Second), Window: time.Minute}
+			m.Recall(&e)
+			require.Equal(t, c.want, e.ServesNevertheless)
+		})
+	}
+}

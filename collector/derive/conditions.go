@@ -33,6 +33,8 @@ type Conditions struct {
 	// InFlight is the number of requests in flight, if the page shows them while they run.
 	InFlight      float64
 	InFlightKnown bool
+	// Lasted is how long the requests took that ended on the newest page, on average, if it shows that.
+	Lasted time.Duration
 }
 
 // FailingEntry is a model that clients call, and of which at least [Options.FailingMin] requests
@@ -86,6 +88,8 @@ type watch struct {
 	answers []int
 	// inFlight lists the models whose requests in flight the page shows while they run.
 	inFlight []*Model
+	// durations holds the sums of how long requests took, durationsOf counts these requests.
+	durations, durationsOf []int
 }
 
 // Conditions returns the conditions as of the page that was observed last.
@@ -100,6 +104,10 @@ func (d *Deriver) Conditions() Conditions {
 		Steps:     d.steps,
 	}
 	c.InFlight, c.InFlightKnown = d.view.requestsInFlight()
+	if ended := d.window.growth(d.index.watch.durationsOf); ended > 0 {
+		mean := d.window.growth(d.index.watch.durations) / ended
+		c.Lasted = time.Duration(mean * float64(time.Second))
+	}
 	return c
 }
 
@@ -145,6 +153,12 @@ func (ix *index) watchConditions() {
 	w.answers = ix.allColumns(filter(ix.replica.groups(engine.ModelSuccess), (*group).callsNobody))
 	w.cache = ix.allColumns(ix.replica.all(cacheSignals()...))
 	w.works = append(w.works, ix.queueWorks()...)
+	for _, g := range ix.replica.groups(engine.ModelRequestSeconds) {
+		if g.role.Front() {
+			w.durations = append(w.durations, ix.columnsOf(&g.value)...)
+			w.durationsOf = append(w.durationsOf, ix.allColumns(g.instance.groups(engine.ModelSuccess))...)
+		}
+	}
 	if !ix.quirks.GaugesWhenRequestsEnd { // Those gauges are not updated while requests run.
 		w.inFlight = ix.having(anyOf(engine.RequestsActive, engine.RequestsRunning))
 		ix.building.view.requestsInFlight()

@@ -3,6 +3,7 @@ package replica
 import (
 	"cmp"
 	"errors"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -173,11 +174,18 @@ func (r *Replica) addFailure(s *assess.Scrape, api *assess.API, failed error) {
 	ended := reason == scrape.ReasonReset && !s.Seen
 	s.Error = failed.Error()
 	s.Withheld = failure != nil && failure.Refused()
-	s.Unanswered = failure.Unanswered() && !ended || badGateway || gatewayTimeout || gateway
-	s.Refused = badGateway || reason == scrape.ReasonConnect && !denied
+	s.Unanswered = failure.Unanswered() && !ended || badGateway || gatewayTimeout || gateway || nameless(failed)
+	s.Refused = badGateway || reason == scrape.ReasonConnect && !denied || nameless(failed)
 	if answered(failed, http.StatusNotFound) {
 		s.Hint = r.server.Engine.NoPage.Hint
 	}
+}
+
+// nameless reports whether a scrape failed because the host has no address any more, as when its pod is gone: then
+// nothing listens there. A resolver that cannot tell says nothing.
+func nameless(err error) bool {
+	failure, ok := errors.AsType[*net.DNSError](err)
+	return ok && failure.IsNotFound
 }
 
 // answered reports whether a scrape failed because the answer had the status.

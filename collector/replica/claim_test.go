@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -317,6 +318,26 @@ func TestServerThatWithholdsItsPageIsNoAbsentOne(t *testing.T) {
 			if c.state == "blind" {
 				require.Contains(t, status.StateReason, "it answers")
 			}
+		}))
+	}
+}
+
+// TestNameThatIsGone has the pod of a name deleted, and a resolver that cannot tell.
+func TestNameThatIsGone(t *testing.T) {
+	for state, why := range map[string]net.DNSError{"down": {IsNotFound: true}, "blind": {IsTemporary: true}} {
+		t.Run(state, bubble(func(t *testing.T) {
+			s := step(t, tritonAnswers(), nil)
+			s.due()
+			s.change(func(now *answering) {
+				now.failed, now.refused = &scrape.Error{Reason: scrape.ReasonDNS, Err: &why}, why.IsNotFound
+			})
+			for range 2 {
+				s.after(5 * time.Second)
+				s.due()
+			}
+			status := s.after(0)
+			require.Equal(t, state, status.State, status.StateReason)
+			require.Equal(t, state != "down", status.ProbeReady, "ready for the probe, %s", status.StateReason)
 		}))
 	}
 }
