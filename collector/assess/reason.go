@@ -61,7 +61,7 @@ func (e *Evidence) accused(w Witnesses) remark {
 	allFail := w.Accusation == OnlyFailures || w.Accusation == DeclaredFails
 	switch {
 	case allFail && w.Acquitted:
-		return remark{e.allFail() + ", and others are served", failingRunbook}
+		return remark{e.allFail() + ", and others are served, or get tokens", failingRunbook}
 	case allFail && w.Question == Answered:
 		return remark{
 			e.allFail() + ", and the exporter's own was answered: the requests may be to blame", failingRunbook,

@@ -305,6 +305,21 @@ func TestZeroLimitIsIgnored(t *testing.T) {
 	newBench(t, engine.TRTLLMServe, "m").page(page(0)...).lacks(t, name, "three requests are not an infinity of none")
 }
 
+// TestEngineWithoutUseOfItsCache has a vLLM that computes embeddings, whose cache says nothing about how full it is.
+func TestEngineWithoutUseOfItsCache(t *testing.T) {
+	page := func(running int, used float64) values {
+		return newBench(t, engine.VLLM, "m").page(
+			fmt.Sprintf(`vllm:num_requests_running{engine="0",model_name="m"} %d`, running),
+			`vllm:num_requests_waiting{engine="0",model_name="m"} 0`,
+			fmt.Sprintf(`vllm:kv_cache_usage_perc{engine="0",model_name="m"} %g`, used),
+		)
+	}
+	const name = `saturation_ratio{model_id="m"}`
+	require.InDelta(t, 0.25, page(60, 0.25).get(t, name), 1e-9, "as full as its cache")
+	require.Zero(t, page(0, 0).get(t, name), "no request is in it")
+	page(60, 0).lacks(t, name, "requests that need no cache")
+}
+
 // TestSlotsOfAllWorkersAreFull uses a router with two workers and three requests.
 func TestSlotsOfAllWorkersAreFull(t *testing.T) {
 	for limit, want := range map[int]string{1: "slots", 2: "none"} {

@@ -1146,3 +1146,30 @@ func first(all []derive.Stillness) (still derive.Stillness) {
 	}
 	return still
 }
+
+// TestModelThatHangsBesideOneThatServes has requests wait for one model while another one answers: a question could
+// restart what serves.
+func TestModelThatHangsBesideOneThatServes(t *testing.T) {
+	for _, serves := range []bool{true, false} {
+		b := newBench(t, engine.Triton, "hangs", "serves").
+			facts(configured("hangs", "onnxruntime", false), configured("serves", "onnxruntime", false)).
+			with(func(o *derive.Options) { o.Naming.EngineVersion = "2.64.0" })
+		for n := range 10 {
+			answered := 100
+			if serves {
+				answered += 5 * n
+			}
+			b.page(
+				`nv_inference_pending_request_count{model="hangs",version="1"} 3`,
+				`nv_inference_exec_count{model="hangs",version="1"} 50`,
+				`nv_inference_request_success{model="hangs",version="1"} 50`,
+				`nv_inference_request_failure{model="hangs",reason="BACKEND",version="1"} 0`,
+				fmt.Sprintf(`nv_inference_request_success{model="serves",version="1"} %d`, answered),
+				`nv_inference_request_failure{model="serves",reason="BACKEND",version="1"} 0`,
+			)
+		}
+		still := longest(b)
+		require.InDelta(t, 3, still.InFlight, 0, "requests that stand still")
+		require.Equal(t, serves, still.Partly, "the other model serves: %t", serves)
+	}
+}

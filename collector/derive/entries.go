@@ -37,8 +37,8 @@ type entryState struct {
 	// pages counts the pages with failures, unsettledPages those with unsettled ones.
 	pages, unsettledPages int
 	// since is the time of the page before the first failure, last that of the page with the latest.
-	// Accepted is when a request ended of which nobody knows how.
-	since, last, accepted int64
+	// Accepted is when a request ended of which nobody knows how, served when one ended well last.
+	since, last, accepted, served int64
 	// pardoned failures, on pardonedPages, count no more: the pages spoke for the replica since.
 	// Accused is the time of the page before the first one that counts, acquitted when a request ended well
 	// while any did: for a window it speaks for the entry.
@@ -211,6 +211,7 @@ func (d *Deriver) watchEntry(e *entry, s *entryState) (ended float64) {
 			beside:    s.beside,
 			erred:     s.erred,
 			acquitted: d.refuted(s),
+			served:    w.now,
 		}
 		return ended
 	}

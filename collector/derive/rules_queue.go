@@ -161,7 +161,7 @@ func saturationRule() Rule {
 }
 
 // saturation exposes demand divided by capacity, 0 without requests. An engine that does not
-// expose its limit counts as full as its KV cache until requests wait in it.
+// expose its limit counts as full as its KV cache until requests wait in it, if those that run use the cache at all.
 func saturation(v *View, m *Model, out *Out) {
 	stated := v.Shows(m, requestsLimit)
 	if !stated && !v.isUnlimited(m) {
@@ -180,7 +180,7 @@ func saturation(v *View, m *Model, out *Out) {
 	case limited && capacity > 0:
 		out.Set(m, max(requests/capacity, used), ok)
 	default:
-		out.Set(m, used, ok && cached && !stated)
+		out.Set(m, used, ok && cached && used > 0 && !stated)
 	}
 }
 

@@ -221,10 +221,19 @@ func (d *Deriver) still() (all []Stillness) {
 		}
 	}
 	for i := range all {
-		all[i].Partly = moves
+		all[i].Partly = moves || d.servesBeside(all[i].Model)
 	}
 	slices.SortStableFunc(all, func(a, b Stillness) int { return cmp.Compare(a.Since, b.Since) })
 	return all
+}
+
+// servesBeside reports whether another model than this one answered requests lately.
+func (d *Deriver) servesBeside(model string) bool {
+	return model != "" && slices.ContainsFunc(d.index.watch.entries, func(e entry) bool {
+		served := d.entries[e.key].served
+		lately := served > 0 && time.Duration(d.window.now-served) < d.patience()
+		return lately && e.trusted && !e.part && e.asked != "" && e.asked != model
+	})
 }
 
 // gaugeSignals returns the signals that show requests in flight, workSignals also those that show
