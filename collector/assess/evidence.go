@@ -45,6 +45,8 @@ type Evidence struct {
 	Still    Stillness
 	// Questions holds the latest to each entry that one was about.
 	Questions []Question
+	// Rejected is why the last question says nothing, as one that the model does not take; empty if it does.
+	Rejected string
 	// Replaced is true if nothing listened after the last page, and the API is ready since.
 	Replaced bool
 	Canary   Canary

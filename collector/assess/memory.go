@@ -59,10 +59,11 @@ type Memory struct {
 }
 
 // try is a question that was sent. Void is true if one about that entry said nothing since the accusation began, as
-// where a model takes no text.
+// where a model takes no text; why is what was answered then.
 type try struct {
 	sent time.Time
 	void bool
+	why  string
 }
 
 // baseline is what the first page showed that was requested after a moment: what later ones show beyond that
@@ -314,7 +315,8 @@ func (m *Memory) Asked(now time.Time, entry Entry, c *derive.Conditions) {
 	if m.tried == nil {
 		m.tried = make(map[Entry]try)
 	}
-	m.tried[entry] = try{now, m.tried[entry].void}
+	before := m.tried[entry]
+	m.tried[entry] = try{now, before.void, before.why}
 	m.stood, m.movements, m.served = len(c.Still) > 0, c.Movements, c.Served
 	m.askedSteps, m.passing = c.Steps, passageOf(c)
 }
@@ -324,9 +326,11 @@ func (m *Memory) Asked(now time.Time, entry Entry, c *derive.Conditions) {
 // behind others. A server that remembers that its own health check failed is asked until it succeeds.
 func (m *Memory) Answer(report canary.Report, remembered bool) {
 	m.awaited = time.Time{}
-	if last, ok := m.tried[m.about]; ok && report.Result == "" && !last.void {
-		m.tried[m.about] = try{last.sent, true}
-		m.asked = time.Time{} // The next one need not wait.
+	if last, ok := m.tried[m.about]; ok && report.Result == "" {
+		m.tried[m.about] = try{last.sent, true, report.Reason}
+		if !last.void {
+			m.asked = time.Time{} // The next one need not wait.
+		}
 	}
 	if report.Result == "" || report.Result.Silent() && m.steps > m.askedSteps && !m.passing.overtaken {
 		return
@@ -376,7 +380,7 @@ func (m *Memory) Recall(e *Evidence) {
 		e.API.Health, e.API.SilentSince = *m.denied, m.deniedAt
 		e.API.Detail += ", and has not said anything since"
 	}
-	e.Questions = m.recallQuestions()
+	e.Questions, e.Rejected = m.recallQuestions(), m.tried[m.about].why
 	e.Canary.Failed, e.Canary.Late, e.Canary.Twice = m.Canary.Failing()
 	e.Canary.Twice = e.Canary.Twice && m.others.known
 	e.Canary.Others, e.Canary.Moved = m.others.ended, m.others.moved

@@ -656,3 +656,20 @@ func TestClosedAPIIsRefuted(t *testing.T) {
 		})
 	}
 }
+
+// TestRejectedQuestionIsSaid has work that stands still and a question that the model does not take.
+func TestRejectedQuestionIsSaid(t *testing.T) {
+	var m assess.Memory
+	since := time.Unix(1_000_000, 0)
+	asked := since.Add(31 * time.Second)
+	m.Asked(asked, assess.Entry{}, &derive.Conditions{})
+	m.Answer(canary.Report{Reason: "the server answers 404: no such model"}, false)
+	e := changed(serving(), func(e *assess.Evidence) {
+		e.Still = assess.Stillness{InFlight: 3, Since: since}
+		m.Recall(e)
+	})
+	v := assess.Judge(&e)
+	require.True(t, v.Suspected, "suspected, %s", v.Reason)
+	require.Contains(t, v.Reason, "the exporter's own request was rejected")
+	require.Contains(t, v.Reason, "404: no such model")
+}

@@ -78,7 +78,7 @@ func (e *Evidence) accused(w Witnesses) remark {
 			suspectedRunbook,
 		}
 	case w.Accusation == NothingMoves:
-		return remark{e.stands() + "; they may be gone, or take long", suspectedRunbook}
+		return remark{e.stands() + "; they may be gone, or take long" + e.rejected(), suspectedRunbook}
 	case w.Accusation == Nothing && w.Word == SaysUnservedWrongly:
 		return remark{e.Unserved + ", and it serves requests that came since", failingRunbook}
 	case w.Accusation == Nothing && w.Word == SaysClosedWrongly:
@@ -94,6 +94,14 @@ func (e *Evidence) accused(w Witnesses) remark {
 		}
 	}
 	return remark{e.Canary.Failed, canaryRunbook}
+}
+
+// rejected says why a question tells nothing, empty if none was rejected.
+func (e *Evidence) rejected() string {
+	if e.Rejected == "" {
+		return ""
+	}
+	return "; the exporter's own request was rejected, which says nothing: " + e.Rejected
 }
 
 // reason returns the sentence about a state.

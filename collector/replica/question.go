@@ -83,7 +83,7 @@ func (r *Replica) question(order *canary.Order) (ask func(context.Context) canar
 	request := func(ctx context.Context) canary.Report {
 		report := cfg.Confirms(ctx, r.pool.Scraper, *q)
 		if unknown && report.Result.Doubtful() {
-			return canary.Report{} // That the canary's model takes such requests says nothing about this one.
+			return canary.Report{Reason: report.Reason} // That the canary's model takes them says nothing about this one.
 		}
 		return report
 	}
