@@ -159,8 +159,8 @@ type others struct {
 }
 
 // denial is what a router serves while it says that it has no worker, or a server whose API is closed. Requests in
-// flight when that began may end well nevertheless; when more do, or when they took less than the time since, some
-// came afterwards.
+// flight when that began may end well nevertheless. When more do or, where nobody knows how many those were, when they
+// took less than the time since, some came afterwards.
 type denial struct {
 	baseline
 
@@ -178,7 +178,7 @@ func (d *denial) page(requested time.Time, c *derive.Conditions) {
 		return
 	}
 	more := c.InFlightKnown && c.Served-d.served > d.inFlight
-	later := c.Lasted > 0 && c.Lasted < before.Sub(d.since)
+	later := !c.InFlightKnown && c.Lasted > 0 && c.Lasted < before.Sub(d.since)
 	if more || later || !d.refuted.IsZero() && c.Served > d.served {
 		d.refuted, d.served = requested, c.Served
 	}

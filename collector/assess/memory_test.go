@@ -630,7 +630,7 @@ func TestClosedAPIIsRefuted(t *testing.T) {
 		lasted   time.Duration
 		want     bool
 	}{
-		{"those end that were in flight", 4, true, 4, time.Minute, false},
+		{"those end that were in flight", 4, true, 4, time.Millisecond, false},
 		{"more end", 4, true, 5, time.Minute, true},
 		{"it is not known how many were in flight", 0, false, 5, time.Minute, false},
 		{"they took less than the time since", 0, false, 1, 3 * time.Second, true},

@@ -77,10 +77,11 @@ type Stillness struct {
 type watch struct {
 	entries []entry
 	works   []work
-	// tokens holds the counters of tokens and iterations, outputs those of tokens of answers alone, and generated
-	// those of generated tokens by signal.
+	// tokens holds the counters of tokens and iterations, flow those of tokens alone unless the page has none, outputs
+	// those of tokens of answers, and generated those of generated tokens by signal.
 	// Cache holds what shows the use of the KV cache, which changes with the steps of the engine only.
 	tokens    []int
+	flow      []int
 	outputs   []int
 	generated [][]int
 	cache     []int
@@ -143,6 +144,12 @@ func (ix *index) watchConditions() {
 	}
 	for _, n := range stepsOf(ix.replica.groups) {
 		w.tokens = append(w.tokens, ix.columnsOf(n)...)
+	}
+	for _, n := range stepsOf(ix.replica.tokenGroups) {
+		w.flow = append(w.flow, ix.columnsOf(n)...)
+	}
+	if len(w.flow) == 0 {
+		w.flow = w.tokens
 	}
 	for _, n := range stepsOf(ix.replica.answerGroups) {
 		w.outputs = append(w.outputs, ix.columnsOf(n)...)

@@ -667,6 +667,14 @@ func TestOwnRequestsAreNoWitnesses(t *testing.T) {
 		b.page(page(4, 0, 0)...)
 		require.Equal(t, 1, b.deriver.Conditions().Movements)
 	})
+	t.Run("iterations without tokens are no movement", func(t *testing.T) {
+		b := newBench(t, engine.VLLM, "m")
+		for n := range 4 {
+			b.page(append(page(1, 0, 4), fmt.Sprintf(`vllm:iteration_tokens_total_count{engine="0",model_name="m"} %d`, n))...)
+		}
+		require.Zero(t, b.deriver.Conditions().Movements)
+		require.Positive(t, b.deriver.Conditions().Steps)
+	})
 	t.Run("its answers are no progress of what stands still", func(t *testing.T) {
 		b := newBench(t, engine.VLLM, "m")
 		for range 8 {

@@ -101,11 +101,10 @@ func (d *Deriver) watchEntries() {
 // watchMovements counts pages on which the engine works, and on which tokens of others move.
 func (d *Deriver) watchMovements() {
 	w, by := d.window, &d.index.watch
-	moved := slices.ContainsFunc(by.tokens, w.moved)
-	if moved || slices.ContainsFunc(by.cache, w.moved) {
+	if slices.ContainsFunc(by.tokens, w.moved) || slices.ContainsFunc(by.cache, w.moved) {
 		d.steps++
 	}
-	if moved && (!d.own.onPage || slices.ContainsFunc(by.generated, d.generatesMore)) {
+	if slices.ContainsFunc(by.flow, w.moved) && (!d.own.onPage || slices.ContainsFunc(by.generated, d.generatesMore)) {
 		d.movements++
 		if d.movesForOthers() {
 			d.movedAt = w.now // Beside tokens, steps speak for no request: an engine may make them without work.

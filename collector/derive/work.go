@@ -368,6 +368,15 @@ func stepsOf(groups func(engine.Signal) []*group) (all []*numbers) {
 	return all
 }
 
+// tokenGroups returns the groups of a signal that counts tokens. An iteration may compute none, as of ranks that wait
+// for others, or for requests that are set aside again and again.
+func (m *Model) tokenGroups(signal engine.Signal) []*group {
+	if signal == engine.EngineIterations {
+		return nil
+	}
+	return m.groups(signal)
+}
+
 // answerGroups returns the groups of a signal that counts tokens of answers. A prompt is computed for a check of
 // somebody's health as well, which answers nobody.
 func (m *Model) answerGroups(signal engine.Signal) []*group {

@@ -156,6 +156,9 @@ func sourceOf(name string, i int) string { return fmt.Sprintf("%s:%d", name, i) 
 // errNoFile is the error of what may never end.
 var errNoFile = errors.New("it is a folder, pipe or device; name a file")
 
+// errNoList is the error of a file without a list, as while it is written in place.
+var errNoList = errors.New("it holds no list of targets; write [] if there are none")
+
 // readTargets reads the groups of a file.
 func readTargets(name string, info fs.FileInfo) ([]*targetgroup.Group, error) {
 	if !info.Mode().IsRegular() {
@@ -175,13 +178,16 @@ func readTargets(name string, info fs.FileInfo) ([]*targetgroup.Group, error) {
 		return nil, fmt.Errorf("it has more than %d bytes, which is all that the memory limit allows for; split it, "+
 			"or raise the memory limit", limit)
 	}
-	groups := []*targetgroup.Group{}
+	var groups []*targetgroup.Group
 	decode := yaml.UnmarshalStrict
 	if strings.EqualFold(filepath.Ext(name), ".json") {
 		decode = json.Unmarshal
 	}
 	if err := decode(text, &groups); err != nil {
 		return nil, err
+	}
+	if groups == nil {
+		return nil, errNoList
 	}
 	for i, g := range groups {
 		if g == nil {

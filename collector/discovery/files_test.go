@@ -59,6 +59,23 @@ func TestFilesWithoutEndAreRefused(t *testing.T) {
 	}
 }
 
+// TestFileThatIsWrittenInPlace has a file that is empty until its new text is written.
+func TestFileThatIsWrittenInPlace(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file, other := filepath.Join(dir, "a.yml"), filepath.Join(dir, "b.yml")
+	write(t, file, `[{targets: ["a:1"]}]`)
+	write(t, other, `[]`)
+	s := start(t, `file_sd_configs: [{files: ["`+dir+`/*.yml"]}]`)
+	s.wait(t, "a:1{}")
+	require.NoError(t, os.Truncate(file, 0))
+	require.Eventually(t, func() bool { return strings.Contains(s.Sources()[0].LastError, "it holds no list of targets") },
+		time.Minute, 5*time.Millisecond, "%s", s.Sources()[0].LastError)
+	s.wait(t, "a:1{}")
+	write(t, file, `[]`)
+	s.wait(t)
+}
+
 func TestFolderThatIsMadeAgainIsFollowed(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "targets")
