@@ -144,9 +144,8 @@ type Stillness struct {
 	// its requests are no longer in flight and none of them ended.
 	Partly, Left bool
 	// Stepless is true if the page shows no step of its engine. Pieced is true if none of its requests has
-	// been in flight for long, since the clients of others left before. Computes is true if the engine goes on,
-	// so that a question without a word may wait behind others.
-	Stepless, Pieced, Computes bool
+	// been in flight for long, since the clients of others left before.
+	Stepless, Pieced bool
 }
 
 // Question is what the exporter asked the server by itself.
@@ -165,8 +164,6 @@ type Question struct {
 	// this one; zero if this one got one. Cut is true if its connection was cut off.
 	SilentSince time.Time
 	Cut         bool
-	// Overtaken is true if requests which came after it have left the engine, so that it did not wait for others.
-	Overtaken bool
 	// Unshown is true for an answer without a token, as of a server's own check, of which no page has shown a step
 	// of the engine yet.
 	Unshown bool
@@ -213,7 +210,6 @@ func (e *Evidence) Pages(c *derive.Conditions, at func(time.Duration) time.Time)
 			Left:     still.Left,
 			Stepless: still.Stepless,
 			Pieced:   still.Pieced,
-			Computes: still.Computes,
 		})
 	}
 	e.Uncounted = c.Uncounted
@@ -336,8 +332,6 @@ func (e *Evidence) aboutStillness() Answer {
 	case said == Answered && q.Unshown && e.ShowsSelfTest && !e.Still.Stepless:
 		return NotAsked
 	case said == Failed && once && e.Still.Pieced: // It may have waited for one that takes long and came just now.
-		return NotAsked
-	case said == Failed && e.Still.Computes && !q.SilentSince.IsZero() && !q.Overtaken:
 		return NotAsked
 	case said == Failed && (once && e.Still.Stepless || q.Untried):
 		return Unheard // Where requests fail, an error is one more; where they stand still, it may be its own.

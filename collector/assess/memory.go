@@ -41,16 +41,17 @@ type Memory struct {
 	again, stood   bool
 	movements      int
 	served         float64
-	// steps is how many pages showed steps of the engine, askedSteps when the question was sent.
-	steps, askedSteps int
+	// steps is how many pages showed steps of the engine, askedSteps when the question was sent, canarySteps when
+	// the canary's request was.
+	steps, askedSteps, canarySteps int
 	// passing and canaryPassing follow the requests of others through the engine since the last question, and
 	// since the canary's last request.
 	passing, canaryPassing passage
 	newest                 passage
-	// canaryOvertaken is true if one of the canary's requests without a word in a row was overtaken.
-	canaryOvertaken bool
-	others          others
-	denial          denial
+	// canaryHeard is the canary's last answer, or silence, that says anything; nil before the first.
+	canaryHeard *answer
+	others      others
+	denial      denial
 	// answered is how many requests had ended at models that need no other one, answering is true if the newest
 	// page shows more. Disputed is true if it did although the server said that it serves nothing, overruled if the
 	// page after it did, too: those requests came since.
@@ -119,8 +120,8 @@ type answer struct {
 	canary.Report
 	baseline
 
-	silent                        time.Time
-	succeeded, refuted, overtaken bool
+	silent             time.Time
+	succeeded, refuted bool
 	// steps is how many pages had shown steps of the engine when it was sent.
 	steps int
 }
@@ -265,7 +266,7 @@ func (m *Memory) NewProcess() {
 	m.tried = nil
 	m.others, m.denial = others{}, denial{}
 	m.passing, m.canaryPassing, m.newest = passage{}, passage{}, passage{}
-	m.canaryOvertaken = false
+	m.canaryHeard = nil
 	m.answering, m.disputed, m.overruled = false, false, false
 	m.Canary.NewProcess()
 }
@@ -332,7 +333,7 @@ func (m *Memory) Answer(report canary.Report, remembered bool) {
 			m.asked = time.Time{} // The next one need not wait.
 		}
 	}
-	if report.Result == "" || report.Result.Silent() && m.steps > m.askedSteps && !m.passing.overtaken {
+	if report.Result == "" || m.waited(&report, m.askedSteps, &m.passing) {
 		return
 	}
 	if m.questions == nil {
@@ -344,15 +345,20 @@ func (m *Memory) Answer(report canary.Report, remembered bool) {
 		silent:    silentSince(last.silent, &report),
 		succeeded: last.succeeded || report.Answered(),
 		refuted:   last.refuted && !report.Answered(),
-		overtaken: m.passing.overtaken,
 		steps:     m.askedSteps,
 	}
 	m.again = remembered && !report.Answered()
 }
 
+// waited reports whether a question without a word may have waited behind others, since the engine went on after it
+// had made so many steps.
+func (m *Memory) waited(report *canary.Report, steps int, p *passage) bool {
+	return report.Result.Silent() && m.steps > steps && !p.overtaken
+}
+
 // CanaryAsked notes that a request of the canary was sent.
 func (m *Memory) CanaryAsked(now time.Time) {
-	m.canaryPassing = m.newest
+	m.canaryPassing, m.canarySteps = m.newest, m.steps
 	if !m.Canary.Fails() {
 		m.others = others{asked: now}
 	}
@@ -360,9 +366,9 @@ func (m *Memory) CanaryAsked(now time.Time) {
 
 // CanaryAnswered notes that a request of the canary ended and was recorded.
 func (m *Memory) CanaryAnswered() {
-	if s := m.Canary.Last(); s != nil {
+	if s := m.Canary.Last(); s != nil && !m.waited(&s.Last, m.canarySteps, &m.canaryPassing) {
 		m.canarySilent = silentSince(m.canarySilent, &s.Last)
-		m.canaryOvertaken = !m.canarySilent.IsZero() && (m.canaryOvertaken || m.canaryPassing.overtaken)
+		m.canaryHeard = &answer{Report: s.Last, silent: m.canarySilent}
 	}
 	if m.others.acquit() {
 		m.Canary.Acquit()
@@ -393,9 +399,8 @@ func (m *Memory) recallQuestions() []Question {
 	for entry, last := range m.questions {
 		all = append(all, m.recall(entry, last))
 	}
-	if s := m.Canary.Last(); s != nil {
-		last := answer{Report: s.Last, silent: m.canarySilent, overtaken: m.canaryOvertaken}
-		all = append(all, m.recall(Entry{}, last))
+	if m.canaryHeard != nil {
+		all = append(all, m.recall(Entry{}, *m.canaryHeard))
 	}
 	return all
 }
@@ -419,7 +424,6 @@ func (m *Memory) recall(entry Entry, last answer) Question {
 		Overload:    last.Result == canary.Overload,
 		SilentSince: last.silent,
 		Cut:         last.Result == canary.Connect,
-		Overtaken:   last.overtaken,
 		Untried:     last.Result.Blames() && !last.succeeded && !m.Canary.Succeeded(),
 	}
 }

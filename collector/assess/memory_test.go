@@ -389,6 +389,7 @@ func TestErrorThatOthersRefuteRestartsNothing(t *testing.T) {
 				m.Canary.Take(canary.Report{Result: result, Asked: since.Add(-time.Minute)}, time.Second)
 			}
 			m.Canary.Take(canary.Report{Result: c.last, Asked: since.Add(31 * time.Second)}, time.Second)
+			m.CanaryAnswered()
 			e := changed(serving(), func(e *assess.Evidence) {
 				e.Still = assess.Stillness{InFlight: 1, Since: since}
 				m.Recall(e)

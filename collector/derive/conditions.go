@@ -69,8 +69,8 @@ type Stillness struct {
 	Partly, Left bool
 	// Stepless is true if the page shows no step of its engine, so that one long request looks the same. Pieced
 	// is true if none of the requests has been in flight for as long, since the clients of others left before.
-	// Outside is true if its requests are in no engine, Computes if an engine has made steps since.
-	Stepless, Pieced, Outside, Computes bool
+	// Outside is true if its requests are in no engine.
+	Stepless, Pieced, Outside bool
 }
 
 // watch lists what the conditions are based on.

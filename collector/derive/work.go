@@ -34,8 +34,10 @@ type work struct {
 	// serves is true if its progress is that of requests which may end well, false for a part of
 	// what every request passes.
 	serves bool
-	// beside is a model with an engine whose requests are not of this work, nil if none are left out: what they
-	// show while the engine computes them is no progress of those that have left it, or never got there.
+	// apart is true if what the engine of its model does is no progress of it: its requests have left the engine, or
+	// never got there. Beside is then the model whose requests in the engine are not of this work, nil if none are
+	// counted.
+	apart  bool
 	beside *Model
 }
 
@@ -201,30 +203,35 @@ func (d *Deriver) patience() time.Duration { return cmp.Or(d.opts.StallAfter, De
 
 // still returns the work that stands still, longest first.
 func (d *Deriver) still() (all []Stillness) {
-	moves := false
 	for i := range d.index.watch.works {
 		k := &d.index.watch.works[i]
-		switch s := d.works[k.key]; {
-		case !s.stands(d):
-			moves = moves || k.serves && s.inFlight > 0 && s.progressed > s.began
-		case s.inFlight > 0:
-			all = append(all, Stillness{
-				InFlight: s.inFlight,
-				Model:    k.asked,
-				Since:    time.Duration(s.progressed),
-				Left:     s.left,
-				Stepless: !slices.ContainsFunc(k.steps, d.window.seen),
-				Outside:  k.beside != nil,
-				Computes: s.stepped > s.progressed,
-				Pieced:   time.Duration(d.window.now-s.lasting) < d.patience() && !d.convicted,
-			})
+		s := d.works[k.key]
+		if !s.stands(d) || s.inFlight <= 0 {
+			continue
 		}
-	}
-	for i := range all {
-		all[i].Partly = moves || d.servesBeside(all[i].Model)
+		all = append(all, Stillness{
+			InFlight: s.inFlight,
+			Model:    k.asked,
+			Since:    time.Duration(s.progressed),
+			Partly:   d.movesBeside(k) || d.servesBeside(k.asked),
+			Left:     s.left,
+			Outside:  k.beside != nil,
+			Stepless: !slices.ContainsFunc(k.steps, d.window.seen),
+			Pieced:   time.Duration(d.window.now-s.lasting) < d.patience() && !d.convicted,
+		})
 	}
 	slices.SortStableFunc(all, func(a, b Stillness) int { return cmp.Compare(a.Since, b.Since) })
 	return all
+}
+
+// movesBeside reports whether other work moves whose requests may end well. What an engine computes does not, if
+// what follows it stands still.
+func (d *Deriver) movesBeside(still *work) bool {
+	return slices.ContainsFunc(d.index.watch.works, func(k work) bool {
+		s := d.works[k.key]
+		moves := k.serves && !s.stands(d) && s.inFlight > 0 && s.progressed > s.began
+		return moves && !(still.apart && k.asked == still.asked)
+	})
 }
 
 // servesBeside reports whether another model than this one answered requests lately.
@@ -261,7 +268,7 @@ func (ix *index) works(m *Model) []work {
 		arrivals.minInFlight = 1
 		arrivals.ends = ends
 		if len(ends) > 0 && ix.showsInEngine(m) {
-			arrivals.beside = m
+			arrivals.apart, arrivals.beside = true, m
 		} else {
 			for _, n := range progress {
 				arrivals.progress = append(arrivals.progress, ix.columnsOf(n)...)
@@ -499,14 +506,15 @@ func (ix *index) stageWorks(m *Model) (works []work) {
 func (ix *index) queueWorks() (works []work) {
 	for _, g := range ix.replica.groups(engine.ModelPending) {
 		progress := ix.allColumns(g.instance.groups(engine.ModelExecutions))
-		steps := ix.steps(g.model)
-		if !ix.topology.FollowsLLM(g.name) {
+		steps, follows := ix.steps(g.model), ix.topology.FollowsLLM(g.name)
+		if !follows {
 			progress = append(progress, steps...)
 		}
 		works = append(works, work{
 			key:         "queue of " + g.name + " " + g.version,
 			asked:       ix.asked(g.model),
 			serves:      g.role.Front(),
+			apart:       follows,
 			minInFlight: 1,
 			inFlight:    requestsNow{gauges: []gauge{{ix.columnsOf(&g.value), g.combine}}},
 			progress:    progress,

@@ -54,6 +54,7 @@ func (r *Replica) followUpCanary(ctx context.Context) {
 			previous := r.memory.Canary.Result()
 			r.updateCanaryOrder()
 			r.memory.Canary.Confirm()
+			r.memory.CanaryAnswered()
 			r.logCanary(previous)
 		}
 	}
