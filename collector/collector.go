@@ -110,7 +110,6 @@ func New(opts Options) (*Collector, error) {
 	c.base = replica.Pool{
 		Starts:    scrape.NewStarts(int64(startsPerCPU * runtime.GOMAXPROCS(0))),
 		Resources: shared,
-		Secrets:   opts.Secrets,
 		Origin:    time.Now(),
 		Kinds:     &c.kinds,
 		Marker:    fmt.Sprintf("%sinstance_info{instance_id=%q}", assess.MetricPrefix, id),

@@ -56,7 +56,6 @@ func (c *Collector) Searches() []target.PoolDiscovery {
 	for id, p := range c.running {
 		s := p.search
 		s.PoolID, s.Sources = id, p.sources.Sources()
-		c.opts.Secrets.HideIn(&s)
 		all = append(all, s)
 	}
 	slices.SortFunc(all, func(a, b target.PoolDiscovery) int { return strings.Compare(a.PoolID, b.PoolID) })

@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -63,6 +64,8 @@ func TestRepeatedCredentialsAreHidden(t *testing.T) {
 	for _, g := range p.Discovery.StaticConfigs {
 		g.Labels["__param_key"] = param
 	}
+	p.EngineDir = t.TempDir() // The server writes it.
+	require.NoError(t, os.WriteFile(p.EngineDir+"/config.json", []byte(`{"version":"`+token+`"}`), 0o600))
 	var log fixture.Log
 	tc := newLoggingCollector(t, slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	tc.apply(p)
@@ -71,6 +74,7 @@ func TestRepeatedCredentialsAreHidden(t *testing.T) {
 		targetSeriesByReason("target_series_dropped_total", "echo", "secret", "label"),
 		targetSeriesByReason("target_series_dropped_total", "echo", "secret", "url"),
 		`engine_version="<secret>"`,
+		`,version="<secret>"`,
 		targetSeriesByReason("target_scrape_failures_total", "echo", "parse", "line"),
 		targetSeriesByReason("target_scrape_failures_total", "echo", "http_status", "lost"),
 		targetSeriesByReason("target_scrape_failures_total", "echo", "connect", "none"),

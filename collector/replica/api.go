@@ -77,7 +77,7 @@ func (r *Replica) queryIdentity(ctx context.Context) {
 	server, earlier := r.locator.ForIdentity(&r.answers), r.answers.Earlier(r.reader.last)
 	run := r.startJob(ctx, &r.jobs.identity)
 	runJob(run, "identity", func(ctx context.Context) engine.Reported {
-		build := buildVersion(r.pool.EngineDir)
+		build := r.pool.Scraper.Secrets().HideInData(buildVersion(r.pool.EngineDir))
 		var found engine.Reported
 		for answer, complete := range server.Ask(ctx, earlier) {
 			found = answer

@@ -235,7 +235,6 @@ func (r *Replica) publish(next snapshot.Snapshot) {
 		next.Health = r.counters.render(&r.status, r.deriver.Stats(), raw, derived, shape(next.About))
 	}
 	next.Status = r.status
-	r.pool.Secrets.HideIn(&next.Status)
 	r.published.snapshot = next
 	r.slot.Publish(next)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/lane"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/secret"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
@@ -28,6 +29,9 @@ type canned struct {
 	pages [][]byte
 	next  atomic.Uint64
 }
+
+// Secrets implements Scraper.
+func (*canned) Secrets() *secret.Store { return nil }
 
 // newCanned returns a few typical large pages.
 func newCanned() *canned {

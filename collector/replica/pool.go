@@ -10,7 +10,6 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/secret"
 )
 
 // Pool is what the replicas of one pool have in common. They only read it.
@@ -25,8 +24,6 @@ type Pool struct {
 	Starts *scrape.Budget
 	// Resources sets a limit on the memory of pages; nil means no limit.
 	Resources *scrape.Resources
-	// Secrets are hidden in what is published; nil means there are none.
-	Secrets *secret.Store
 	// Origin is the zero of page times on the monotonic clock.
 	Origin time.Time
 	// Marker is a text that only the exporter's own page contains.

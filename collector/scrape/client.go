@@ -59,9 +59,8 @@ type Page struct {
 	Age    time.Duration
 
 	memory reservation
-	// secrets knows what must not be shown of the page, beside the query with which it was requested.
+	// secrets knows what must not be shown of the page.
 	secrets *secret.Store
-	query   string
 }
 
 // Release frees the memory of the body, which must not be used afterwards.

@@ -86,14 +86,11 @@ func addressOf(u *url.URL) (netip.AddrPort, bool) {
 
 // lanePage converts the answer of a lane to a page, which shares its memory.
 func lanePage(answer lane.Answer, rawURL string, secrets *secret.Store) (Page, error) {
-	page := Page{Body: answer.Body, ContentType: answer.ContentType, Kept: answer.Kept, secrets: secrets}
-	_, page.query, _ = strings.Cut(rawURL, "?")
-	if checkContentType(page.ContentType) == nil {
-		return page, nil
-	}
-	page.ContentType = page.known().Hide(page.ContentType) // Before a part of it is shown, in lower case.
-	if failure := checkContentType(page.ContentType); failure != nil {
+	_, query, _ := strings.Cut(rawURL, "?")
+	secrets = knowing(secrets, query)
+	contentType := secrets.Hide(answer.ContentType) // Before a part of it is shown, in lower case.
+	if failure := checkContentType(contentType); failure != nil {
 		return Page{}, failure
 	}
-	return page, nil
+	return Page{Body: answer.Body, ContentType: contentType, Kept: answer.Kept, secrets: secrets}, nil
 }

@@ -42,20 +42,16 @@ func (e *Error) hidden(secrets *secret.Store) *Error {
 // Secret searches a page for secrets. It returns a function that reports whether a text of the page has
 // one, nil if the page has none.
 func (p *Page) Secret() func(text string) bool {
-	known := p.known()
-	if !known.In(p.Body) {
+	if !p.secrets.In(p.Body) {
 		return nil
 	}
-	return func(text string) bool { return known.In([]byte(text)) }
+	return func(text string) bool { return p.secrets.In([]byte(text)) }
 }
 
 // Failure returns the failure of a page for a reason, without secrets.
 func (p *Page) Failure(reason Reason, err error) *Error {
-	return (&Error{Reason: reason, Err: err}).hidden(p.known())
+	return (&Error{Reason: reason, Err: err}).hidden(p.secrets)
 }
-
-// known returns what must not be shown of the page.
-func (p *Page) known() *secret.Store { return knowing(p.secrets, p.query) }
 
 // recorder notes the credentials of each request before it is sent: they may come from a file, a server
 // of tokens or the URL of a target.

@@ -33,55 +33,45 @@ type Store struct {
 	parent *Store
 
 	mu sync.Mutex
-	// known are the secrets, the oldest first.
-	known []known
-	index atomic.Pointer[index]
+	// configured are secrets that stay, noted the latest of those that were sent.
+	configured, noted []known
+	index             atomic.Pointer[index]
 }
 
-// known is a secret and how it may be spelled. Those that are not configured are forgotten when newer ones
-// need their place.
+// known is a secret and how it may be spelled.
 type known struct {
-	text       string
-	configured bool
-	spelled    [][]byte
+	text    string
+	spelled [][]byte
 }
 
 // Add adds secrets of the configuration.
-func (s *Store) Add(texts ...string) { s.learn(true, texts) }
+func (s *Store) Add(texts ...string) {
+	if s != nil {
+		s.learn(&s.configured, texts)
+	}
+}
 
 // Note adds secrets that are about to be sent, such as the content of a file or a token.
-func (s *Store) Note(texts ...string) { s.learn(false, texts) }
-
-func (s *Store) learn(configured bool, texts []string) {
-	if s == nil {
-		return
+func (s *Store) Note(texts ...string) {
+	if s != nil {
+		s.learn(&s.noted, texts)
 	}
+}
+
+func (s *Store) learn(list *[]known, texts []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	before, over := len(s.known), -maxNoted
+	before := len(*list)
 	for _, text := range texts {
-		if at := slices.IndexFunc(s.known, func(k known) bool { return k.text == text }); at >= 0 {
-			s.known[at].configured = s.known[at].configured || configured
-			continue
-		}
-		s.known = append(s.known, known{text, configured, spellings(text[:min(len(text), maxLength)])})
-	}
-	if len(s.known) == before {
-		return
-	}
-	for _, k := range s.known {
-		if !k.configured {
-			over++
+		same := func(k known) bool { return k.text == text }
+		if !slices.ContainsFunc(s.configured, same) && !slices.ContainsFunc(*list, same) {
+			*list = append(*list, known{text, spellings(text[:min(len(text), maxLength)])})
 		}
 	}
-	s.known = slices.DeleteFunc(s.known, func(k known) bool {
-		if k.configured {
-			return false
-		}
-		over--
-		return over >= 0
-	})
-	s.index.Store(newIndex(s.known))
+	if len(*list) > before {
+		s.noted = s.noted[max(0, len(s.noted)-maxNoted):]
+		s.index.Store(newIndex(slices.Concat(s.configured, s.noted)))
+	}
 }
 
 // With returns a store that knows further secrets, which count for one request only.
