@@ -89,7 +89,6 @@ func (f *demoFlags) run(ctx context.Context, out *output, flags *webFlags) error
 	defer fleet.Close()
 	text := demoText(fleet)
 	logger := out.quietLogger() // The story replaces the log unless a level is given.
-	redirectStandardLog(logger)
 	e, err := newExporter(
 		ctx,
 		logger,

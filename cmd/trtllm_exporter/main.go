@@ -61,6 +61,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	} else if err != nil {
 		err = exitError{fmt.Errorf("%w%s (see --help)", err, suggestion(app.Model(), args, err)), exitUsage}
 	} else if err = engine.Check(); err == nil {
+		redirectStandardLog(out.quietLogger())
 		err = actions[chosen]()
 	}
 	if err == nil {

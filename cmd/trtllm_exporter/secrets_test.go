@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"log"
 	"log/slog"
 	"net"
 	"net/http"
@@ -226,6 +227,42 @@ func TestNoSecretLeaves(t *testing.T) {
 		}
 		plain := strings.ToLower(strings.NewReplacer(" ", "", "\n", "").Replace(html.UnescapeString(output)))
 		requireWithout(t, plain, strings.ToLower(text), door, "in any case")
+	}
+}
+
+// A server may send more than it was asked for, which net/http reports in the standard log.
+func TestStandardLogOfCommandsShowsNoSecret(t *testing.T) {
+	// Z03.
+	const text = "Zq81-xYk2_Tok3n"
+	var standard fixture.Log
+	log.SetOutput(&standard)
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer func() { _ = conn.Close() }()
+				if _, err := http.ReadRequest(bufio.NewReader(conn)); err != nil {
+					return
+				}
+				page := "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\na 1\n"
+				_, _ = io.WriteString(conn, page)
+				time.Sleep(10 * time.Millisecond) // Until the connection is idle.
+				_, _ = io.WriteString(conn, text+"\r\n")
+			}()
+		}
+	}()
+	file := fileOf(t, "pools:\n  - pool_id: a\n    engine: triton\n    authorization: {credentials: "+text+"}\n"+
+		"    static_configs: [{targets: ['"+l.Addr().String()+"'], labels: {replica_id: r}}]\n")
+	for _, args := range [][]string{{"doctor", "--timeout=1s"}, {"record", "--for=2s"}, {"top", "--once"}} {
+		var out bytes.Buffer
+		run(append(args, "--config.file", file), &out, &out)
+		requireWithout(t, out.String()+standard.String(), text, args[0], "plain")
 	}
 }
 

@@ -252,7 +252,7 @@ func serve(ctx context.Context, out *output, flags *webFlags, source *sourceFlag
 	return e.run(ctx, hangups)
 }
 
-// redirectStandardLog sends what net/http logs about servers to the exporter's log.
+// redirectStandardLog sends what net/http logs about servers, which may repeat secrets, to the exporter's log.
 func redirectStandardLog(logger *slog.Logger) {
 	slog.SetLogLoggerLevel(slog.LevelDebug)
 	slog.SetDefault(logger.With("component", "net/http"))
