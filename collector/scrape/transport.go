@@ -84,6 +84,20 @@ func scoped(dial dialFunc) dialFunc {
 	}
 }
 
+// transport refuses an answer that switches to another protocol, which nobody asked for: its body is the
+// connection itself, which the end of a request does not close.
+type transport struct{ *http.Transport }
+
+func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := t.Transport.RoundTrip(req)
+	if err != nil || resp.StatusCode != http.StatusSwitchingProtocols {
+		return resp, err
+	}
+	closeBody(resp)
+	return nil, failf(ReasonProtocol, "", "the server switches to another protocol, which nobody asked for; check "+
+		"what listens on this port")
+}
+
 // newTransport returns the transport without credentials. It reads the files of the TLS
 // configuration again when they change. Prometheus' NewRoundTripperFromConfig cannot limit
 // response headers and counts dials in the default registry.
@@ -94,7 +108,7 @@ func newTransport(
 		protocols := new(http.Protocols)
 		protocols.SetHTTP1(true)
 		protocols.SetHTTP2(c.EnableHTTP2)
-		return &http.Transport{
+		return transport{&http.Transport{
 			Proxy:                  proxy.Proxy(),
 			ProxyConnectHeader:     proxy.GetProxyConnectHeader(),
 			DialContext:            scoped(dial),
@@ -112,7 +126,7 @@ func newTransport(
 				SendPingTimeout:           http2PingTimeout,
 				MaxReceiveBufferPerStream: http2Buffer,
 			},
-		}, nil
+		}}, nil
 	}
 	client, err := newTLSConfig(tlsConfig)
 	if err != nil {
