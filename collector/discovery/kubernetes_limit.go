@@ -91,6 +91,10 @@ func (l *listLimiter) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	if resp.StatusCode == http.StatusSwitchingProtocols {
+		_ = resp.Body.Close() // It is the connection, which the end of a request does not close.
+		return nil, errors.New("the server switches to another protocol")
+	}
 	if query.Get("continue") == "" && (begins || !watches) {
 		of.taken.Store(0)
 		of.changed.Store(0)

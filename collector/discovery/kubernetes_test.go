@@ -144,6 +144,18 @@ kubernetes_sd_configs:
 	s.wait(t, "10.2.0.8:8002{}")
 }
 
+func TestAPIServerThatSwitchesProtocolIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	srv := httptest.NewServer(switchesFirst(t, clusterOfOne()))
+	t.Cleanup(srv.Close)
+	start(t, `
+kubernetes_sd_configs:
+  - role: pod
+    api_server: `+srv.URL+`
+    namespaces: { names: [llm] }
+`).wait(t, "10.2.0.7:8002{}")
+}
+
 // An API server whose list never ends, by pages, in one page or by events, takes no more memory than it may.
 // The source says why, and lists again when the server is well.
 func TestListsWithoutEndAreRefused(t *testing.T) {

@@ -3,9 +3,11 @@ package discovery
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"runtime/debug"
+	"time"
 
 	promconfig "github.com/prometheus/common/config"
 )
@@ -18,13 +20,17 @@ const answerShare, minAnswer, maxAnswer = 256, 256 << 10, 16 << 20
 const maxHead = 64 << 10
 
 // limitedDial returns a dial function for connections from which no more than the limit can be
-// read. Each connection is used for one answer. Over TLS it cannot be seen where the body begins.
-func limitedDial(overTLS bool) promconfig.DialContextFunc {
+// read, and nothing after a timeout, which net/http does not enforce once a server switched to another
+// protocol. Each connection is used for one answer. Over TLS it cannot be seen where the body begins.
+func limitedDial(overTLS bool, timeout time.Duration) promconfig.DialContextFunc {
 	limit := min(max(debug.SetMemoryLimit(-1)/answerShare, minAnswer), maxAnswer)
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := new(net.Dialer).DialContext(ctx, network, address)
 		if err != nil {
 			return nil, err
+		}
+		if err := conn.SetDeadline(time.Now().Add(timeout)); err != nil {
+			return nil, errors.Join(err, conn.Close())
 		}
 		return &limitedConn{Conn: conn, remaining: limit + maxHead, limit: limit, inBody: overTLS}, nil
 	}

@@ -156,7 +156,7 @@ func clientOptions(b *block) []promconfig.HTTPClientOption {
 	options := []promconfig.HTTPClientOption{promconfig.WithKeepAlivesDisabled()}
 	if c, asks := b.config.(*http.SDConfig); asks {
 		overTLS := strings.HasPrefix(c.URL, "https:")
-		options = append(options, promconfig.WithDialContextFunc(limitedDial(overTLS)))
+		options = append(options, promconfig.WithDialContextFunc(limitedDial(overTLS, time.Duration(c.RefreshInterval))))
 	}
 	return options
 }

@@ -120,6 +120,32 @@ http_sd_configs:
 	s.wait(t, "h:1{}")
 }
 
+// switchesFirst answers the first request with a switch to another protocol, after which the connection stays
+// open, and leaves the others to a handler.
+func switchesFirst(t *testing.T, others http.Handler) http.Handler {
+	var asked atomic.Int64
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if asked.Add(1) > 1 {
+			others.ServeHTTP(w, r)
+			return
+		}
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			return
+		}
+		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n")
+		<-t.Context().Done()
+		_ = conn.Close()
+	})
+}
+
+func TestSourceThatSwitchesProtocolIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	srv := newSDServer(t, `[{"targets": ["a:1"]}]`)
+	srv.Config.Handler = switchesFirst(t, srv.Config.Handler)
+	start(t, `http_sd_configs: [{url: "`+srv.URL+`", refresh_interval: 1s}]`).wait(t, "a:1{}")
+}
+
 func TestAnswerOfTheLimitIsRead(t *testing.T) {
 	t.Parallel()
 	const list = `[{"targets": ["a:1"]}]`
