@@ -71,6 +71,9 @@ func (c *Client) get(ctx context.Context, path string, into any) ([]byte, error)
 		return nil, fmt.Errorf("%s: %w", c.URL, err)
 	}
 	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode == http.StatusSwitchingProtocols { // Its body is the connection, which no deadline ends.
+		return nil, fmt.Errorf("%s answers %s", c.URL, response.Status)
+	}
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxResponse+1))
 	switch {
 	case err != nil:

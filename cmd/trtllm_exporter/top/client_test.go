@@ -38,3 +38,22 @@ func TestAnswersAreBounded(t *testing.T) {
 		})
 	}
 }
+
+// The body of such an answer is the connection, which no deadline ends.
+func TestAnswerThatSwitchesProtocolIsRefused(t *testing.T) {
+	ended := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			return
+		}
+		defer func() { _ = conn.Close() }()
+		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n")
+		<-ended
+	}))
+	defer server.Close()
+	defer close(ended)
+	client := Client{HTTP: server.Client(), URL: server.URL}
+	_, _, err := client.Fleet(t.Context())
+	require.ErrorContains(t, err, "answers 101")
+}
