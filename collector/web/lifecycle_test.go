@@ -2,11 +2,17 @@ package web_test
 
 import (
 	"context"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -256,6 +262,50 @@ func TestEmptiedWebConfigurationDeniesAccess(t *testing.T) {
 	require.NoError(t, os.WriteFile(opts.WebConfigFile, []byte(users), 0o600))
 	require.Equal(t, http.StatusOK, login(t, client, base+"/metrics", "alice", "secret"))
 	require.Equal(t, http.StatusUnauthorized, login(t, client, base+"/metrics", "", ""))
+}
+
+// tlsConfig returns a web configuration with a certificate for 127.0.0.1, and a client that trusts it.
+func tlsConfig(t *testing.T) (text string, client *http.Client) {
+	t.Helper()
+	server := httptest.NewTLSServer(http.NotFoundHandler())
+	server.Close()
+	key, err := x509.MarshalPKCS8PrivateKey(server.TLS.Certificates[0].PrivateKey)
+	require.NoError(t, err)
+	text = fmt.Sprintf("tls_server_config:\n  cert: %q\n  key: %q\n",
+		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
+		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}))
+	return text, server.Client()
+}
+
+// The toolkit reads the file for each handshake and request, to its end, which a pipe or a device may never have.
+func TestWebConfigurationThatBecomesAPipeIsNotRead(t *testing.T) {
+	overTLS, client := tlsConfig(t)
+	client.Timeout = 10 * time.Second
+	for name, text := range map[string]string{"users": users, "TLS": overTLS, "TLS and users": overTLS + users} {
+		t.Run(name, func(t *testing.T) {
+			opts := threeReplicas(t).options()
+			opts.WebConfigFile = webConfig(t, text)
+			base := start(t, opts)
+			if text != users {
+				base = strings.Replace(base, "http:", "https:", 1)
+			}
+			defer client.CloseIdleConnections()
+			require.Less(t, login(t, client, base+"/metrics", "alice", "secret"), http.StatusMultipleChoices)
+			require.NoError(t, os.Remove(opts.WebConfigFile))
+			require.NoError(t, syscall.Mkfifo(opts.WebConfigFile, 0o600))
+			require.Equal(t, http.StatusInternalServerError, login(t, client, base+"/metrics", "alice", "secret"),
+				"over the connection that is open")
+			client.CloseIdleConnections()
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base, http.NoBody)
+			require.NoError(t, err)
+			response, err := client.Do(request)
+			if err == nil {
+				require.Equal(t, http.StatusInternalServerError, response.StatusCode)
+				require.NoError(t, response.Body.Close())
+			}
+			require.NotErrorIs(t, err, context.DeadlineExceeded, "it waits for the end of the file")
+		})
+	}
 }
 
 func TestBrokenWebConfigurationIsRefusedAtStart(t *testing.T) {

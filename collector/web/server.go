@@ -172,7 +172,7 @@ func (s *Server) Run(ctx context.Context) error {
 		s.history.follow(ctx)
 		return nil
 	})
-	handler := s.requireUsers(s.Handler())
+	handler := s.Handler()
 	for _, l := range s.listeners {
 		server := s.newHTTPServer(handler) // One per listener, since the toolkit wraps the handler in place.
 		group.Go(func() error {
@@ -202,7 +202,7 @@ func (s *Server) Run(ctx context.Context) error {
 
 // newHTTPServer returns a server with all limits. Without TLS it speaks HTTP/1.1 only.
 func (s *Server) newHTTPServer(handler http.Handler) *http.Server {
-	return &http.Server{
+	server := &http.Server{
 		Handler:           handler,
 		ConnContext:       withConnection,
 		ReadHeaderTimeout: readHeaderTimeout,
@@ -212,6 +212,24 @@ func (s *Server) newHTTPServer(handler http.Handler) *http.Server {
 		MaxHeaderBytes:    maxHeaderBytes,
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
 		ErrorLog:          slog.NewLogLogger(s.logger.Handler(), slog.LevelDebug),
+	}
+	if s.opts.WebConfigFile != "" {
+		s.guard(server)
+	}
+	return server
+}
+
+// guard keeps the toolkit from reading the web configuration, for each handshake and request, when it has
+// become something that may have no end.
+func (s *Server) guard(server *http.Server) {
+	server.BaseContext = func(net.Listener) context.Context { // By then the toolkit has wrapped the handler.
+		server.Handler = s.requireUsers(server.Handler)
+		return context.Background()
+	}
+	server.ConnState = func(conn net.Conn, state http.ConnState) {
+		if state == http.StateNew && checkFile(s.opts.WebConfigFile) != nil {
+			_ = conn.Close()
+		}
 	}
 }
 
@@ -233,8 +251,8 @@ func hasUsers(file string) (bool, error) {
 	if file == "" {
 		return false, nil
 	}
-	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
-		return false, cmp.Or(err, errors.New("it is a folder, pipe or device, which may have no end; name a file"))
+	if err := checkFile(file); err != nil {
+		return false, err
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -247,20 +265,29 @@ func hasUsers(file string) (bool, error) {
 	return len(config.Users) > 0, err
 }
 
-// requireUsers rejects requests while the file has no users, if it had any at the start. The
-// toolkit reads the file for each request, and without users, for example while the file is being
+// checkFile checks that a file has an end.
+func checkFile(file string) error {
+	info, err := os.Stat(file)
+	if err == nil && !info.Mode().IsRegular() {
+		return errors.New("it is a folder, pipe or device, which may have no end; name a file")
+	}
+	return err
+}
+
+// requireUsers rejects requests while the file cannot be read, or has no users, if it had any at the start.
+// The toolkit reads the file for each request, and without users, for example while the file is being
 // written, it would serve everybody.
 func (s *Server) requireUsers(handler http.Handler) http.Handler {
-	if !s.authenticated {
-		return handler
-	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if users, err := hasUsers(s.opts.WebConfigFile); err != nil || !users {
+		switch users, err := hasUsers(s.opts.WebConfigFile); {
+		case err != nil:
+			http.Error(w, "The file of --web.config.file cannot be read", http.StatusInternalServerError)
+		case s.authenticated && !users:
 			http.Error(w, "The file of --web.config.file names no users any more; restart the exporter to "+
 				"serve everybody", http.StatusInternalServerError)
-			return
+		default:
+			handler.ServeHTTP(w, r)
 		}
-		handler.ServeHTTP(w, r)
 	})
 }
 
