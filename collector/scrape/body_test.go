@@ -245,6 +245,7 @@ func TestScrapeRequest(t *testing.T) {
 	require.Equal(t, "/metrics", req.URL.Path)
 	require.Equal(t, "text/plain;version=0.0.4;escaping=allow-utf-8,*/*;q=0.1", req.Header.Get("Accept"))
 	require.Equal(t, "gzip", req.Header.Get("Accept-Encoding"))
+	require.Equal(t, "no-cache", req.Header.Get("Cache-Control"), "a stored page shows nothing of now")
 	require.Regexp(t, `^trtllm_exporter/.+`, req.Header.Get("User-Agent"))
 }
 

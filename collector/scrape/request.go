@@ -27,6 +27,7 @@ func newPageRequest(ctx context.Context, rawURL string) (*http.Request, *Error) 
 		return nil, failure
 	}
 	req.Header.Set("Accept-Encoding", "gzip")
+	req.Header.Set("Cache-Control", "no-cache") // A page that a cache stored shows nothing of now.
 	return req, nil
 }
 
