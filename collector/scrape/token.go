@@ -28,10 +28,11 @@ type tokenSource struct {
 	// lock guards the fields below; it is a channel so that a scrape can stop waiting.
 	lock    chan struct{}
 	request clientcredentials.Config
-	// token is the last token or failed why there is none, neither of which is asked for again before
-	// until. Pause grows with each failure in a row.
+	// token is the last token, asked for at asked, or failed why there is none, neither of which is asked for
+	// again before until. Pause grows with each failure in a row.
 	token  *oauth2.Token
 	failed error
+	asked  time.Time
 	until  time.Time
 	pause  time.Duration
 }
@@ -77,6 +78,7 @@ func (s *tokenSource) get(ctx context.Context) (*oauth2.Token, error) {
 	if time.Now().Before(s.until) {
 		return s.token, s.failed
 	}
+	s.asked = time.Now()
 	s.token, s.failed = s.login(ctx)
 	switch {
 	case s.failed == nil:
@@ -86,6 +88,20 @@ func (s *tokenSource) get(ctx context.Context) (*oauth2.Token, error) {
 		s.until = time.Now().Add(s.pause)
 	}
 	return s.token, s.failed
+}
+
+// refuse notes that a server refuses a token, which may be revoked: another is asked for, unless this one is
+// new, since the server may refuse every token.
+func (s *tokenSource) refuse(token *oauth2.Token) {
+	select {
+	case s.lock <- struct{}{}:
+		defer func() { <-s.lock }()
+	default:
+		return // Another request asks for one.
+	}
+	if again := s.asked.Add(maxTokenPause); s.token == token && again.Before(s.until) {
+		s.until = again
+	}
 }
 
 // renewal returns when to ask for the next token, which is never soon, however short a token lasts.
@@ -134,5 +150,9 @@ func (t *tokenTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	req = req.Clone(req.Context())
 	token.SetAuthHeader(req)
-	return t.next.RoundTrip(req)
+	resp, err := t.next.RoundTrip(req)
+	if err == nil && resp.StatusCode == http.StatusUnauthorized {
+		t.source.refuse(token)
+	}
+	return resp, err
 }

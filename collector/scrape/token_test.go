@@ -116,3 +116,48 @@ func TestCanceledLoginIsNoRefusal(t *testing.T) {
 		require.NoError(t, err)
 	})
 }
+
+// refusing is a server that accepts only some tokens.
+type refusing struct {
+	accepts func(authorization string) bool
+}
+
+func (r refusing) RoundTrip(req *http.Request) (*http.Response, error) {
+	status := http.StatusUnauthorized
+	if r.accepts(req.Header.Get("Authorization")) {
+		status = http.StatusOK
+	}
+	return &http.Response{StatusCode: status, Body: http.NoBody, Request: req}, nil
+}
+
+// Tokens may be revoked long before their end.
+func TestTokenThatServersRefuseIsReplaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		logins := &logins{status: 200, body: `{"access_token":"first"}`}
+		source := newTokenSource(&promconfig.OAuth2{ClientID: "a", TokenURL: "http://x/"}, logins, new(secret.Store))
+		valid := "Bearer first"
+		ask := func(accepts func(string) bool) (status int) {
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://x/", http.NoBody)
+			require.NoError(t, err)
+			resp, err := (&tokenTransport{source, refusing{accepts}}).RoundTrip(req)
+			require.NoError(t, err)
+			require.NoError(t, resp.Body.Close())
+			return resp.StatusCode
+		}
+		current := func(authorization string) bool { return authorization == valid }
+		never := func(string) bool { return false }
+		require.Equal(t, http.StatusOK, ask(current))
+		time.Sleep(time.Hour)
+		require.Equal(t, 1, logins.count)
+
+		valid, logins.body = "Bearer second", `{"access_token":"second"}`
+		require.Equal(t, http.StatusUnauthorized, ask(current))
+		require.Equal(t, http.StatusOK, ask(current))
+		for range 100 {
+			ask(never) // One server that refuses all tokens must not ask for one each time.
+			time.Sleep(maxTokenPause / 10)
+		}
+		require.LessOrEqual(t, logins.count, 2+10)
+		require.Equal(t, http.StatusOK, ask(current))
+	})
+}
