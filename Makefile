@@ -263,14 +263,20 @@ fmt-check: $(TOOLS)/golangci-lint ## Fail when `make fmt` would change something
 lint: $(TOOLS)/golangci-lint ## Run the linters of .golangci.yml.
 	$(TOOLS)/golangci-lint run ./...
 
-# Its result changes from day to day, so `ci` does not run it. VULNDB is a folder with a copy of the database
-# (https://go.dev/doc/security/vuln/database) where vuln.go.dev cannot be reached, or skip.
+# Its result changes from day to day, so `ci` does not run it. VULNDB is a folder with a copy of the database, such as `vulndb`
+# writes, where vuln.go.dev cannot be reached, or skip.
 vulncheck: $(if $(filter skip,$(VULNDB)),,$(TOOLS)/govulncheck) ## Fail on known vulnerabilities in reachable code (needs vuln.go.dev, or VULNDB=FOLDER; VULNDB=skip skips it).
 ifeq ($(VULNDB),skip)
 	@echo "vulncheck: skipped, as VULNDB=skip"
 else
 	$(TOOLS)/govulncheck $(if $(VULNDB),-db "file://$(abspath $(VULNDB))") ./cmd/trtllm_exporter
 endif
+
+# The database is a Go module too, which a proxy of modules serves where vuln.go.dev cannot be reached.
+vulndb: ## Write the database of `vulncheck` to VULNDB, from the Go module proxy.
+	@test -n "$(VULNDB)" || { echo "vulndb: name a folder, VULNDB=FOLDER"; exit 2; }
+	@dir=$$($(GO) mod download -json golang.org/x/vulndb@latest | sed -n 's/^\t"Dir": "\(.*\)",$$/\1/p') && \
+		$(GO) run golang.org/x/vulndb/cmd/indexdb@latest -vulns "$$dir/data/osv" -out "$(VULNDB)"
 
 # The linter `unused` looks at one package at a time and skips exported names; this follows calls from each main.
 deadcode: $(TOOLS)/deadcode ## Fail on unreachable functions, except those in tools/deadcode/allowed.txt.
