@@ -123,6 +123,7 @@ http_sd_configs:
 // switchesFirst answers the first request with a switch to another protocol, after which the connection stays
 // open, and leaves the others to a handler.
 func switchesFirst(t *testing.T, others http.Handler) http.Handler {
+	t.Helper()
 	var asked atomic.Int64
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if asked.Add(1) > 1 {

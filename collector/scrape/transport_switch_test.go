@@ -34,6 +34,7 @@ func TestSwitchOfProtocol(t *testing.T) {
 			resp, err := c.Open(t.Context(), http.MethodPost, server.url, []byte("{}"))
 			if err == nil {
 				_, err = io.ReadAll(resp.Body)
+				require.NoError(t, resp.Body.Close())
 			}
 			return err
 		},
