@@ -193,6 +193,13 @@ func rollouts() []scenario {
 				}
 			})
 		}, tickets: []string{"LLMReplicaNotUp"}},
+		{name: "two of six replicas drain for good, and later expect does not want them", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.pool("p", 4, ready)
+			e.named("gone", "p", 2, ready.becomes(0, "draining").becomes(2, ""))
+			lower := map[string]string{"pool_id": "p", "bound": "lower"}
+			e.write("llm_server_pool_replicas_expected", lower, from(45, absent, always(6)))
+		}, only: "LLMReplicasMissing"},
 		{name: "three new replicas do not load, and are removed", build: func(f *fleet) {
 			e := f.exporter("e", up)
 			e.pool("p", 4, ready)
@@ -446,7 +453,14 @@ func unseen() []scenario {
 		{name: "a pool of sidecars is scaled to zero, and drains", build: func(f *fleet) {
 			f.sidecars("p", 2, from(2, absent, up), ready.becomes(0, "draining"))
 			f.sidecars("q", 2, up, ready)
-		}},
+		}, tickets: []string{"LLMPoolGone"}},
+		{name: "a pool of sidecars is scaled to zero, and later loads for fifteen minutes", build: func(f *fleet) {
+			f.sidecars("p", 2, from(2, absent, up), ready.becomes(0, "draining"))
+			e := f.exporter("p-new", from(32, 1, always(absent)))
+			e.has("p", up)
+			e.sees(&server{pool: "p", replica: "new"}, stays("starting").becomes(47, "ready"))
+			f.sidecars("q", 2, up, ready)
+		}, tickets: []string{"LLMPoolGone"}},
 		{name: "several pools of sidecars are lost at once", build: func(f *fleet) {
 			for i := range 4 {
 				f.sidecars(fmt.Sprint("p", i), 2, evicted, ready)
@@ -537,6 +551,23 @@ func unseen() []scenario {
 				e.pool(fmt.Sprint("p", i), 2, ready.becomes(0, "down").becomes(11, "unknown").becomes(31, "down"))
 			}
 		}, pages: map[string]int{"LLMExporterBlind": 5}},
+		{name: "shards are told of a new pool one after another", build: func(f *fleet) {
+			for i := range 3 {
+				e := f.exporter(fmt.Sprint("s", i), up)
+				e.write("trtllm_exporter_shards", map[string]string{"shard": strconv.Itoa(i)}, always(3))
+				e.pool("p", 1, ready)
+				e.has("new", from(3*i, float64(1-min(i, 1)), always(absent)))
+			}
+		}},
+		{name: "an exporter of a pair is cut off, and later the other restarts", build: func(f *fleet) {
+			later := ready.becomes(31, "unknown").becomes(32, "ready")
+			f.exporter("a", between(30, 31, 0, up)).pool("p", 2, later)
+			f.exporter("b", up).pool("p", 2, ready.becomes(0, "down"))
+		}, tickets: []string{"LLMExporterUnhealthy"}},
+		{name: "an exporter of a pair is cut off, and later a pool crashes", build: func(f *fleet) {
+			f.exporter("a", up).pool("p", 2, ready.becomes(30, "down"))
+			f.exporter("b", up).pool("p", 2, ready.becomes(0, "down"))
+		}, pages: map[string]int{"LLMPoolDown": 32}, tickets: []string{"LLMExporterUnhealthy"}},
 		{name: "two pools of an exporter crash half an hour apart", build: func(f *fleet) {
 			e := f.exporter("e", up)
 			e.pool("p", 1, ready.becomes(0, "down"))
