@@ -79,8 +79,8 @@ func disaggregatedGaps(*Knowledge) []gap {
 		lacks("a stream counts as answered when it begins, and http_exceptions_total counts clients' mistakes and "+
 			"failures together",
 			cureBehind, CanOutcomes),
-		lacks("its latencies begin when prefill or decode is sent the request, none is "+
-			"of the whole", cureCanary, CanTTFT, CanE2E),
+		lacks("its latencies begin when a request is sent to prefill or decode, none is of the whole request",
+			cureCanary, CanTTFT, CanE2E),
 		lacks("only prefill, decode and the queue have histograms: llm_server_request_prefill_seconds "+
 			"and its like", cureAtClient,
 			CanQuantiles),

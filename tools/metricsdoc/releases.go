@@ -28,12 +28,12 @@ func releases(b *bytes.Buffer, catalogue []derive.Family) {
 			releaseTable(b, e, rows)
 		}
 	}
-	fmt.Fprintf(b, "\nNobody compared the releases of: %s.\n", strings.Join(unknown, ", "))
+	fmt.Fprintf(b, "\nReleases of %s were not compared.\n", strings.Join(unknown, " and "))
 }
 
 // releaseTable writes the table of a kind.
 func releaseTable(b *bytes.Buffer, e *engine.Kind, rows []releaseRow) {
-	fmt.Fprintf(b, "\n### Releases of %s\n\nCompared with %s.", e.Name, e.Census)
+	fmt.Fprintf(b, "\n### Releases of %s\n\nCompared: %s.", e.Name, e.Census)
 	if e.ShowsHidden != "" {
 		fmt.Fprintf(b, " Only `%s` shows what is hidden.", e.ShowsHidden)
 	}
