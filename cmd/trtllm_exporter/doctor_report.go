@@ -67,8 +67,8 @@ func (r *report) add(slot *snapshot.Slot, problem *scrape.Diagnosis, page *expos
 		}
 		return
 	}
-	for _, c := range capabilities {
-		if !c.OK && c.Cure != "" && !c.Elsewhere {
+	for i := range capabilities {
+		if capabilities[i].Curable() {
 			r.missing++
 		}
 	}

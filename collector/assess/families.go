@@ -108,8 +108,8 @@ var families = sync.OnceValue(func() []family {
 			"1 if the objective can be measured, else 0.",
 			"buckets of the histogram against the target, counters of failures"), checksOf(Objectives)},
 		{about("capability", derive.OfReplica, []string{"capability"},
-			"1 if the server has the capability, else 0.",
-			"kind of server, generation, names on /metrics, answers of the API"), checksOf(Capabilities)},
+			"1 if the server has the capability, 0 if it could.",
+			"kind of server, generation, names on /metrics, answers of the API"), (*Findings).capable},
 		{about("determinism_profile", derive.OfReplica, []string{"check"},
 			"1 if a condition for identical answers is met, else 0.",
 			"configs of the models, limit of requests, versions declared or expected"), checksOf(Determinism)},
@@ -121,6 +121,16 @@ func checksOf(name string) func(*Findings, adder) {
 		list := Lists()[slices.IndexFunc(Lists(), func(l List) bool { return l.Name == name })]
 		for _, c := range f.List(name) {
 			add(flag(c.OK != list.Negated), list.Label, c.Name)
+		}
+	}
+}
+
+// capable adds capability of what the server exposes or could expose. What it never can costs no series.
+func (f *Findings) capable(add adder) {
+	all := f.List(Capabilities)
+	for i := range all {
+		if c := &all[i]; c.OK || c.Curable() {
+			add(flag(c.OK), "capability", c.Name)
 		}
 	}
 }

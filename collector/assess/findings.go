@@ -169,7 +169,7 @@ func capabilities(f *Findings) []target.Check {
 	all := engine.Capabilities(f.Engine, &f.Knowledge)
 	for i := range all {
 		if f.Mismatch != "" && !all[i].OK {
-			all[i].Reason, all[i].Cure = f.Mismatch, cureEngine
+			all[i].Reason, all[i].Cure, all[i].Elsewhere = f.Mismatch, cureEngine, false
 		}
 	}
 	return all

@@ -232,6 +232,9 @@ type Check struct {
 	Elsewhere bool `json:"-"`
 }
 
+// Curable reports whether the check could hold, and does not.
+func (c *Check) Curable() bool { return !c.OK && c.Cure != "" && !c.Elsewhere }
+
 // CheckList is a named list of checks of one kind.
 type CheckList struct {
 	Name   string

@@ -218,7 +218,7 @@ func TestSeriesOfEveryKind(t *testing.T) {
 func mostOf(own int) float64 {
 	const small = 200
 	if own < small {
-		return 2.5
+		return 2.4
 	}
 	return 1.9
 }
