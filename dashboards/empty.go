@@ -18,7 +18,7 @@ var noDataTexts = []struct{ pattern, text string }{
 			"show why it is not measured.",
 	},
 	{
-		`canary_`,
+		`llm_server_(pool_)?canary_`,
 		"No canary: set canary.enabled of a pool in the exporter's configuration. If it is set, the reason is " +
 			"on /targets.",
 	},

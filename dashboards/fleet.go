@@ -59,9 +59,9 @@ func fleet() Dashboard {
 					"none", query{
 						countMatching(skew(), "> 0"),
 						"",
-					}, thresholds("green", 1.0, "red")))),
-			section("Alerts", sideBySide(6, firing())),
-			section("Pools", sideBySide(7, poolTable())),
+					}, thresholds("green", 1.0, "red"))),
+				sideBySide(6, firing()),
+				sideBySide(7, poolTable())),
 			section("Replicas",
 				sideBySide(8, fleetStates(), notReady(), bars("Fullest replicas",
 					"Load of the eight fullest replicas relative to what they can serve; above 1 requests are "+
@@ -119,8 +119,8 @@ func poolTable() Panel {
 				total("pool_id", serving()) + " / " + replicaCount(),
 				level("red", 0.75, "orange", 1.0, "green"),
 			},
-			{"Tokens", tokens, total("pool_id", pool("generation_tokens:rate")), nil},
-			{"Requests", request, total("pool_id", pool("requests:rate")), nil},
+			{"Tokens/s", "short", total("pool_id", pool("generation_tokens:rate")), nil},
+			{"Requests/s", "short", total("pool_id", pool("requests:rate")), nil},
 			{"Waiting", "short", total("pool_id", pool("queue_depth:sum")), nil},
 			{
 				"Saturation", ratio,

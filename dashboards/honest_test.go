@@ -35,6 +35,25 @@ func TestEmptyPanelsExplainWhy(t *testing.T) {
 	}
 }
 
+// TestEmptyPanelsBlameWhatTheyRead has no panel about states say that there is no canary, because one of the states is
+// named after it.
+func TestEmptyPanelsBlameWhatTheyRead(t *testing.T) {
+	t.Parallel()
+	blamed := 0
+	for _, d := range dashboards.All() {
+		for _, p := range d.Panels {
+			if p.FieldConfig == nil || !strings.HasPrefix(strings.ToLower(p.FieldConfig.Defaults.NoValue), "no canary") {
+				continue
+			}
+			blamed++
+			for _, q := range p.Targets {
+				require.Regexp(t, `llm_server_(pool_)?canary_`, q.Expr, "%s / %s", d.Title, p.Title)
+			}
+		}
+	}
+	require.Positive(t, blamed)
+}
+
 // Unknown values are gray or have no color. Grafana gives them the first color of a panel's
 // thresholds, or without thresholds its default, which is green.
 func TestUnknownIsNeverGreen(t *testing.T) {

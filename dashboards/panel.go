@@ -43,7 +43,6 @@ func graph(title, description, unit string, queries []query, styles ...style) Pa
 		"drawStyle":         "line",
 		"lineInterpolation": "linear",
 		"lineWidth":         1,
-		"fillOpacity":       8,
 		"showPoints":        "never",
 		"spanNulls":         false,
 	}
@@ -193,17 +192,14 @@ func namesOnTop(p *Panel) {
 // boundLegend matches legends of bounds, limits and objectives, which are not measured.
 var boundLegend = regexp.MustCompile(`[≤>]|objective|allowed|limit`)
 
-// dashBounds draws bounds, limits and objectives as dashed lines without fill.
+// dashBounds draws bounds, limits and objectives as dashed lines.
 func dashBounds(p *Panel) {
 	for _, q := range p.Targets {
 		if !boundLegend.MatchString(q.legend()) {
 			continue
 		}
 		p.FieldConfig.Overrides = append(p.FieldConfig.Overrides, override("byFrameRefID", q.RefID,
-			Property{"custom.fillOpacity", 0}, Property{
-				"custom.lineStyle",
-				Options{"fill": "dash", "dash": []int{6, 6}},
-			}))
+			Property{"custom.lineStyle", Options{"fill": "dash", "dash": []int{6, 6}}}))
 	}
 }
 

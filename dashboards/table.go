@@ -47,9 +47,11 @@ func table(title, description string, keys [][2]string, columns []column) Panel 
 			continue
 		}
 		order[field], names[field] = len(keys)+i, c.title
+		// Nobody selects numbers, and the icon of a filter takes the place of a title.
+		properties := []Property{{"unit", c.unit}, {"custom.filterable", false}}
 		p.FieldConfig.Overrides = append(
 			p.FieldConfig.Overrides,
-			override("byName", c.title, append([]Property{{ID: "unit", Value: c.unit}}, c.styles...)...),
+			override("byName", c.title, append(properties, c.styles...)...),
 		)
 	}
 	p.Transformations = []Options{

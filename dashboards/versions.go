@@ -114,7 +114,7 @@ func versions() Dashboard {
 						"",
 					}, thresholds("green", 1.0, "orange"), coloredBackground))),
 			section("Versions",
-				sideBySide(9, withWidth(13, table("Replicas", "What runs where. A different version in a pool is a "+
+				sideBySide(9, withWidth(15, table("Replicas", "What runs where. A different version in a pool is a "+
 					"rollout that stopped halfway.",
 					[][2]string{
 						{"pool_id", "Pool"},
@@ -140,7 +140,7 @@ func versions() Dashboard {
 							) + ")",
 							"{{pool_id}} {{engine_version}} / {{trtllm_version}}",
 						}}, stacked, stepLines)),
-				sideBySide(9, sortedBy("Other values", table("Skew by fact", "Distinct values in the pool besides "+
+				sideBySide(9, withWidth(8, sortedBy("Other values", table("Skew by fact", "Distinct values in the pool besides "+
 					"the first. Red: replicas differ; different buckets make quantiles over the pool wrong. Pools "+
 					"that differ on purpose (mixed_pools of the rules) are left out.",
 					[][2]string{{"pool_id", "Pool"}, {"fact", "Fact"}},
@@ -148,7 +148,7 @@ func versions() Dashboard {
 						"Other values", "none",
 						skew(),
 						colored("green", 1.0, "red"),
-					}})),
+					}}))),
 					table("Model configs", "Short hash of each model's config, without instance names and devices. "+
 						"Two hashes for one model in a pool: one config was edited.",
 						[][2]string{{"pool_id", "Pool"}, {"model", "Model"}, {"sha256", "Config"}},
@@ -159,20 +159,20 @@ func versions() Dashboard {
 								"llm_server_model_config_hash_info",
 								replicaMatchers,
 							) + ")",
-							nil,
+							[]Property{{"custom.width", 85}},
 						}}),
-					table("Expectations", "What the expect blocks require, and how many replicas differ; /targets "+
+					withWidth(7, table("Expectations", "What the expect blocks require, and how many replicas differ; /targets "+
 						"lists them. Empty: no pool has an expect block.",
 						[][2]string{{"pool_id", "Pool"}, {"fact", "Fact"}},
 						[]column{{
-							"Replicas that differ", "none",
+							"Differ", "none",
 							"sum by (pool_id, fact) (" + maxBy(
 								"pool_id, replica_id, fact",
 								"llm_server_expectation_mismatch",
 								replicaMatchers,
 							) + ")",
 							colored("green", 1.0, "red"),
-						}}))),
+						}})))),
 			section("Determinism and capabilities",
 				sideBySide(10, table("Determinism profile", "Conditions for identical answers to identical "+
 					"requests. Below 100 %: the reason is on the exporter's /targets. Without them, batching alone "+
@@ -187,8 +187,8 @@ func versions() Dashboard {
 						) + ")",
 						colored("orange", 1.0, "green"),
 					}}),
-					table("Capabilities", "What servers expose, as share of the replicas of a pool. Red: a flag is "+
-						"missing; /targets and doctor name it.",
+					table("Capabilities", "What servers expose, as share of the replicas of a pool that could. "+
+						"Red: a flag, a setting or a newer release is missing; /targets and doctor name it.",
 						[][2]string{{"pool_id", "Pool"}, {"capability", "Capability"}},
 						[]column{{
 							"Replicas that expose it", ratio,
