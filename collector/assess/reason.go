@@ -86,8 +86,9 @@ func (e *Evidence) accused(w Witnesses) remark {
 	case w.Accusation == Nothing && w.Question == NotAsked:
 		return remark{"it says that it has no worker, and serves requests that came since", failingRunbook}
 	case e.Canary.Late && w.Acquitted:
-		const slow = "slow: its canary waited too long, or was rejected, behind other requests, which make progress"
-		return remark{slow, saturatedRunbook}
+		return remark{
+			"its canary waited too long, or was rejected, behind other requests, which make progress", saturatedRunbook,
+		}
 	case e.Canary.Others > 0:
 		return remark{
 			fmt.Sprintf("%s; %g requests of others ended well since", e.Canary.Failed, e.Canary.Others), canaryRunbook,

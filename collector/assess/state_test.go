@@ -545,7 +545,7 @@ func TestSeverity(t *testing.T) {
 				Twice:  true,
 				Moved:  true,
 			}
-		}), assess.Look, "LLMPoolSaturated", "the API answers 200; slow: its canary waited too long, or was " +
+		}), assess.Look, "LLMPoolSaturated", "the API answers 200; its canary waited too long, or was " +
 			"rejected, behind other requests, which make progress"},
 		{"the canary fails, others are served", changed(serving(), func(e *assess.Evidence) {
 			e.Canary = assess.Canary{Failed: "the canary request failed (error_frame)", Others: 12}
