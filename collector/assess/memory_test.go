@@ -330,7 +330,7 @@ func TestEachStillnessIsJudgedByItsOwnQuestion(t *testing.T) {
 	m.Recall(&e)
 	v := assess.Judge(&e)
 	require.Equal(t, assess.Stalled, v.State, v.Reason)
-	require.False(t, v.Probes.Live)
+	require.False(t, v.Probes.Live, "%s convicts it: %s", v.State, v.Reason)
 	require.Contains(t, v.Reason, "4 requests to hangs")
 }
 

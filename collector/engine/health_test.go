@@ -97,7 +97,7 @@ func TestClosedConnectionCountsAsRefused(t *testing.T) {
 			e := engineOf(t, engine.Triton)
 			h := e.Health(t.Context(), response{err: fmt.Errorf("scrape: %w", c.err)}, "http://server")
 			require.Equal(t, c.want, h.API)
-			require.True(t, strings.HasPrefix(h.Detail, c.detail), h.Detail)
+			require.True(t, strings.HasPrefix(h.Detail, c.detail), "%q begins with %q", h.Detail, c.detail)
 			require.False(t, h.LiveKnown, "nobody knows whether it is live: %+v", h)
 		})
 	}
@@ -222,7 +222,7 @@ func TestHealthByStatus(t *testing.T) {
 			require.Equal(t, c.server.status, h.Status, kind)
 			require.False(t, h.Starting, kind)
 			if strings.HasSuffix(c.detail, "/") {
-				require.True(t, strings.HasPrefix(h.Detail, c.detail), h.Detail)
+				require.True(t, strings.HasPrefix(h.Detail, c.detail), "%q begins with %q", h.Detail, c.detail)
 			} else {
 				require.Equal(t, c.detail, h.Detail, kind)
 			}

@@ -62,7 +62,7 @@ func TestCallOfAnOperatorHoldsRequestsUp(t *testing.T) {
 				}
 				last := readPages(t, server.kind, pages...)
 				require.Equal(t, c.want, last.Called())
-				require.False(t, last.Updates())
+				require.False(t, last.Updates(), "a call is no update of weights")
 			})
 		}
 	}

@@ -86,7 +86,8 @@ func TestMetricsModule(t *testing.T) {
 		},
 	} {
 		require.Equal(t, c.want, capability(t, engine.Triton, name, with(c.line)), name)
-		require.True(t, strings.HasPrefix(capability(t, engine.Triton, name, with("")), c.without), name)
+		without := capability(t, engine.Triton, name, with(""))
+		require.True(t, strings.HasPrefix(without, c.without), "%s: %q begins with %q", name, without, c.without)
 	}
 }
 

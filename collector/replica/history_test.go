@@ -43,7 +43,7 @@ func TestReloadAcquitsNobody(t *testing.T) {
 			s.due()
 			status := s.after(time.Second)
 			require.Equal(t, "failing", status.State)
-			require.False(t, status.ProbeReady)
+			require.False(t, status.ProbeReady, "the probe of one that is %s", status.State)
 			for n := range 3 {
 				if c.serves {
 					s.dueWith(func(now *answering) { now.page = page(6 + n) })

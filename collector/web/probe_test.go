@@ -100,7 +100,7 @@ func TestProbesFollowVerdict(t *testing.T) {
 
 				require.Equal(t, c.ready, ready.Code, ready.Body.String())
 				require.Equal(t, c.live, live.Code, live.Body.String())
-				require.True(t, strings.HasPrefix(ready.Body.String(), c.text), ready.Body.String())
+				require.True(t, strings.HasPrefix(ready.Body.String(), c.text), "%q begins with %q", ready.Body.String(), c.text)
 				require.Equal(t, "no-store", ready.Header().Get("Cache-Control"))
 				require.Equal(
 					t,
