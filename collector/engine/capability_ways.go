@@ -67,6 +67,10 @@ func (p *Page) remarkOn(s Signal) string {
 			return "as tokens are generated"
 		}
 		return "when a request ends"
+	case KVTokensUsed:
+		if p.Has(KVUtilization) {
+			return "or " + p.seriesOf("and", KVUtilization) + " if that is more, as with several pools"
+		}
 	case OutputToken:
 		return "the mean of each request"
 	case InterToken:
@@ -169,7 +173,7 @@ func (k *Kind) reason(name string, w way, p *Page) string {
 	}
 	each := make([]string, len(w))
 	for i, s := range w {
-		each[i] = p.seriesOf("and", s)
+		each[i] = p.seriesOf("and", readAs(s)...)
 	}
 	text := strings.Join(each, w.joint())
 	remarks := k.remarks(p)
@@ -180,6 +184,14 @@ func (k *Kind) reason(name string, w way, p *Page) string {
 		text += ", " + remark
 	}
 	return text
+}
+
+// readAs returns the signals whose series add up to a signal: what waits for another server waits too.
+func readAs(s Signal) []Signal {
+	if s == RequestsWaiting {
+		return []Signal{RequestsWaiting, RequestsTransfer}
+	}
+	return []Signal{s}
 }
 
 // remarks returns what the table of ways cannot know, by capability or by signal.

@@ -40,8 +40,8 @@ func sglang() *Kind {
 		SelfTest: SelfTest{Path: "/health_generate", Patience: 20 * time.Second, Remembered: true, Shown: true},
 		owners:   sglangOwners(),
 		stream:   Stream{Usage: true, Seed: true, IgnoreEOS: true},
-		healthNote: "the API lists its models, whatever the engine does; /health costs a request each time and " +
-			"is not asked",
+		healthNote: "the API lists its models, whatever the engine does; /health is not asked: from 0.5.0 on it " +
+			"may send the engine a request",
 
 		identify: sglangIdentify,
 		ask:      sglangAsk,

@@ -172,7 +172,12 @@ func TestSGLangReasons(t *testing.T) {
 		{"an old one", begins, engine.CanKVCache, "true, sglang:token_usage, rounded to 2 digits"},
 		{
 			"a new one", newer + "sglang:kv_used_tokens 4\n", engine.CanKVCache,
-			"true, sglang:kv_used_tokens of sglang:max_total_num_tokens",
+			"true, sglang:kv_used_tokens of sglang:max_total_num_tokens, or sglang:token_usage if that is more, " +
+				"as with several pools",
+		},
+		{
+			"one that waits for another server", begins + "sglang:num_queue_reqs 0\nsglang:num_decode_transfer_queue_reqs 1\n",
+			engine.CanQueue, "true, sglang:num_queue_reqs and sglang:num_decode_transfer_queue_reqs",
 		},
 		{
 			"an old release that counts arrivals", begins + comes, engine.CanStall,

@@ -39,7 +39,7 @@ func vllm() *Kind {
 		versionKey:  versionKey,
 		owners:      []string{"vllm", "vllm-frontend-rs"},
 		stream:      Stream{Usage: true, Seed: true, IgnoreEOS: true},
-		healthNote:  "the API answers; it reports ready for up to 301 s while the engine hangs, which the page shows",
+		healthNote:  "the API answers; it may report ready for minutes while the engine hangs, which the page shows",
 
 		health:  vllmHealth,
 		pausing: vllmPauseSeries,
