@@ -363,7 +363,8 @@ func TestInterTokenLatencyNamesOfVLLMInside(t *testing.T) {
 			require.Len(t, page.Sources(), 3, "%s with %s", kind, shown)
 			for _, s := range page.Sources() {
 				require.Equal(t, engine.InterToken, s.Meaning.Signal)
-				require.True(t, strings.HasPrefix(s.Meaning.Name, want), "%s with %s: %q begins with %q", kind, shown, s.Meaning.Name, want)
+				name := s.Meaning.Name
+				require.True(t, strings.HasPrefix(name, want), "%s with %s: %q begins with %q", kind, shown, name, want)
 			}
 		}
 		alone := readPage(t, kind, []byte("vllm:num_preemptions_total 1\n"))
