@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"html"
 	"io"
-	"log"
+	"log" //nolint:depguard // The test is about what net/http writes there.
 	"log/slog"
 	"net"
 	"net/http"
@@ -199,14 +199,14 @@ func TestNoSecretLeaves(t *testing.T) {
 	}
 	f, err := config.Parse("test.yml", []byte("pools:\n"+pools.String()))
 	require.NoError(t, err)
-	var log fixture.Log
+	var logged fixture.Log
 	secrets := new(secret.Store)
-	logger := slog.New(slog.NewTextHandler(secrets.Writer(&log), &slog.HandlerOptions{Level: slog.LevelDebug}))
+	logger := slog.New(slog.NewTextHandler(secrets.Writer(&logged), &slog.HandlerOptions{Level: slog.LevelDebug}))
 	e, _ := runningWith(t, logger, secrets, web.Options{EnableLifecycle: true}, func() (*config.File, error) { return f, nil })
 	require.Eventually(t, func() bool { return tried(e) }, waitsAtMost, 100*time.Millisecond)
 	var doctor bytes.Buffer
 	run([]string{"doctor", "--timeout=1s", "--config.file", fileOf(t, "pools:\n"+some.String())}, &doctor, &doctor)
-	outputs := map[string]string{"the log": log.String(), "doctor": doctor.String()}
+	outputs := map[string]string{"the log": logged.String(), "doctor": doctor.String()}
 	doors := []string{
 		"/", "/targets", "/targets?format=json&dropped", "/targets?dropped", "/metrics", "/config", "/discovery",
 		"/-/ready", "/?format=json",

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"strconv"
 	"testing"
 
 	"github.com/prometheus/prometheus/model/labels"
@@ -378,7 +379,7 @@ expectation_mismatch{fact="trtllm_version", pool_id="p"} 1
 			require.NotContains(t, got, series, "nothing at this server would give it")
 			continue
 		}
-		told[fmt.Sprint(c.OK)]++
+		told[strconv.FormatBool(c.OK)]++
 		require.Contains(t, got, fmt.Sprintf("%s %d\n", series, value[c.OK]))
 	}
 	require.Len(t, told, 3, "%v", told)

@@ -229,8 +229,8 @@ func (d *Deriver) still() (all []Stillness) {
 func (d *Deriver) movesBeside(still *work) bool {
 	return slices.ContainsFunc(d.index.watch.works, func(k work) bool {
 		s := d.works[k.key]
-		moves := k.serves && !s.stands(d) && s.inFlight > 0 && s.progressed > s.began
-		return moves && !(still.apart && k.asked == still.asked)
+		precedes := still.apart && k.asked == still.asked
+		return k.serves && !precedes && !s.stands(d) && s.inFlight > 0 && s.progressed > s.began
 	})
 }
 
