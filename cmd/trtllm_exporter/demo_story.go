@@ -33,6 +33,8 @@ type story struct {
 	exporter *exporter
 	out      io.Writer
 	start    time.Time
+	// stays is true if faults do not end, so that it waits for what the exporter reports however busy the machine.
+	stays bool
 }
 
 // victims returns the replica in which a fault is injected, or all of its pool, that one first; none if the
@@ -64,6 +66,7 @@ func shareWork(p simulate.Pool) bool {
 // done.
 func (s *story) tell(ctx context.Context, names []string) {
 	if len(names) > 0 {
+		s.stays = true
 		wait(ctx, faultDelay)
 		for _, name := range names {
 			if ctx.Err() == nil {
@@ -171,8 +174,11 @@ func (s *story) printf(format string, args ...any) {
 // waitFor waits until replicas meet a condition at the same time, the first one last. It returns false if
 // that takes too long.
 func (s *story) waitFor(ctx context.Context, all []*simulate.Replica, condition func(*web.Replica) bool) bool {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
+	if !s.stays {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, patience)
+		defer cancel()
+	}
 	for wait(ctx, pollInterval) {
 		if shown := s.exporter.server.Fleet().Replicas; meets(shown, all, condition) {
 			return ctx.Err() == nil
