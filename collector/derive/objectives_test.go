@@ -159,6 +159,9 @@ func TestAvailabilityCountsServerFailures(t *testing.T) {
 			got := b.page(page...)
 			require.Equal(t, c.all, got.get(t, all))
 			require.Equal(t, c.lower, got.get(t, good))
+			const failed = `model="m", model_id="m"`
+			require.Equal(t, c.lower, got.get(t, `requests_total{class="server", `+failed+`, version="1"}`))
+			require.Equal(t, c.lower, got.get(t, `requests_failed_total{class="server", `+failed+`, reason="other", version="1"}`))
 			require.Equal(t, c.upper, got.get(t, bad))
 			require.Equal(t, []target.Check{{
 				Name:   "availability",

@@ -1,6 +1,7 @@
 package derive
 
 import (
+	"math"
 	"slices"
 	"strings"
 
@@ -31,6 +32,8 @@ type outcome struct {
 type tally struct {
 	single, double []int
 	net            []*netCounter
+	// once has the column that counts the doubled ones once, nil if there are none.
+	once *onceCounter
 	// columns holds those that count requests of this class only.
 	columns []int
 	// partial is true if the server counts only some requests of the class.
@@ -100,13 +103,16 @@ func (ix *index) outcomeOf(version *Model) *outcome {
 		for _, n := range t.net {
 			ix.addNet(version, string(class), n)
 		}
-		t.count()
 		doubled = doubled || len(t.double) > 0
 	}
-	o.well.count()
 	if doubled {
 		o.addSteps(ix, version)
 	}
+	for _, class := range classOrder {
+		ix.addOnce(version, o, class)
+		o.tally(class).count()
+	}
+	o.well.count()
 	o.llm = ix.llmOf(version)
 	o.n, o.shown = len(ix.outcomes), ix.classes(o)
 	ix.outcomes = append(ix.outcomes, o)
@@ -115,7 +121,10 @@ func (ix *index) outcomeOf(version *Model) *outcome {
 
 // count lists the columns that count requests of the class, once its net counters are columns.
 func (t *tally) count() {
-	t.columns = slices.Concat(t.single, t.double)
+	t.columns = slices.Clone(t.single)
+	if t.once != nil {
+		t.columns = append(t.columns, t.once.column)
+	}
 	for _, n := range t.net {
 		t.columns = append(t.columns, n.shown)
 	}
@@ -168,7 +177,7 @@ func (o *outcome) add(ix *index, g *group, minus []int) {
 	// A model that counts its own requests includes what the server misses.
 	t.partial = t.partial || g.outcome.Misses(g.class) && (!o.ownFailures || g.signal != engine.ModelFailed)
 	switch {
-	case reason == "other" && ix.topology.Ensemble(g.name): // All its failures since 24.07.
+	case reason == doubledReason && ix.topology.Ensemble(g.name): // All its failures since 24.07.
 		t.double = append(t.double, columns...)
 	case len(minus) > 0:
 		n := t.netOf(reason)
@@ -305,6 +314,39 @@ func (t *tally) netOf(reason string) *netCounter {
 	return nil
 }
 
+// doubledReason is the reason of failures that an ensemble counts twice.
+const doubledReason = "other"
+
+// onceCounter is a column that is not on any page: how many requests a doubled counter counts, see [once].
+type onceCounter struct {
+	column                      int
+	double, steps, otherEntries []int
+}
+
+// addOnce adds the column of a class with doubled counters.
+func (ix *index) addOnce(version *Model, o *outcome, class engine.Class) {
+	t := o.tally(class)
+	if len(t.double) == 0 {
+		return
+	}
+	of := []string{"once", version.id, version.name, version.version, string(class)}
+	t.once = &onceCounter{ix.addReplaced(t.double[0], of...), t.double, o.steps, o.otherEntries}
+	ix.once = append(ix.once, t.once)
+}
+
+// setOnce sets the columns of doubled counters in the row of the next page. What a failure of a step adds may turn
+// out to be another entry's, but what was exposed once is not taken back before the counters are reset.
+func (w *Window) setOnce(all []*onceCounter, row []float64) {
+	for _, n := range all {
+		// Half a request is one whose second count is yet to come.
+		row[n.column] = math.Ceil(once(sumOf(row, n.double), sumOf(row, n.steps), sumOf(row, n.otherEntries)))
+		fell := func(c int) bool { return row[c] < w.current[c] }
+		if !slices.ContainsFunc(slices.Concat(n.double, n.steps, n.otherEntries), fell) {
+			row[n.column] = larger(w.current[n.column], row[n.column])
+		}
+	}
+}
+
 // once returns how many requests a doubled counter counts. Since 24.07 an ensemble counts each of
 // its failures when it answers and again when it releases the request (core
 // ensemble_scheduler.cc, FinishEnsemble). A failure while other steps still run may count once, so
@@ -364,11 +406,12 @@ func (v *View) endedOf(o *outcome) (endedRequests, bool) {
 	return r.value, r.ok
 }
 
-// failure is what a version counts of one reason and class.
+// failure is what a version counts of one reason and class: in groups, or in the column of a net or once counter.
 type failure struct {
 	reason, class string
 	groups        []*group
 	net           *netCounter
+	once          *onceCounter
 }
 
 // failuresOf returns the failures of a version by reason and class, sorted.
@@ -380,6 +423,9 @@ func failuresOf(version *Model) (all []failure) {
 		if f == nil {
 			f = &failure{reason: reason, class: class, net: version.outcome.tally(g.class).netOf(reason)}
 			byReason[reason+"\x00"+class] = f
+		}
+		if reason == doubledReason {
+			f.once = version.outcome.tally(g.class).once
 		}
 		f.groups = append(f.groups, g)
 	}

@@ -13,7 +13,7 @@ import (
 
 // objective counts the requests of one version for an objective. Its counters depend only
 // on the server's counters and grow as these do, so that a restart of the exporter loses only the
-// maximum of a [netCounter].
+// maximum of a [netCounter] or [onceCounter].
 type objective struct {
 	name    ObjectiveName
 	subject *Model
@@ -101,12 +101,15 @@ func beyond(all float64, okAll bool, in float64, okIn bool) (float64, bool) {
 	return all - in, okAll && okIn && all >= in
 }
 
-// availability counts the requests so far, and those that failed by the server's fault. Failures
-// that an ensemble counts twice are halved, which is the minimum.
+// availability counts the requests so far, and those that failed by the server's fault. Of failures that an
+// ensemble may count twice all may be single ones.
 func (v *View) availability(o *outcome) (n objectiveCounts) {
 	n.all, n.okAll = o.soFar(v.window, classOrder...)
 	n.lower, n.okLower = o.soFar(v.window, engine.ClassServer)
-	n.upper, n.okUpper = v.window.totals(o.tally(engine.ClassServer).columns)
+	n.upper, n.okUpper = n.lower, n.okLower
+	if t := o.tally(engine.ClassServer); t.once != nil {
+		n.upper += sumOf(v.window.current, t.double) - v.window.current[t.once.column]
+	}
 	return n
 }
 
@@ -233,13 +236,11 @@ func (ix *index) available(version *Model) (*objective, string) {
 	return &objective{subject: version, version: version, reason: "requests are counted by how they ended"}, ""
 }
 
-// soFar returns how many requests ended since the server started. Failures that an ensemble
-// counts twice are halved, which is the minimum.
+// soFar returns how many requests ended since the server started.
 func (o *outcome) soFar(w *Window, classes ...engine.Class) (float64, bool) {
 	sum := 0.0
 	for _, class := range classes {
-		t := o.tally(class)
-		sum += sumOf(w.current, t.columns) - sumOf(w.current, t.double)/2
+		sum += sumOf(w.current, o.tally(class).columns)
 	}
 	return sum, !math.IsNaN(sum)
 }

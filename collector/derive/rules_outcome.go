@@ -136,8 +136,11 @@ func requestsFailed(v *View, version *Model, out *Out) {
 	for i := range version.failures {
 		f := &version.failures[i]
 		n, ok := v.sumOf(f.groups)
-		if f.net != nil {
+		switch {
+		case f.net != nil:
 			n, ok = v.window.Last(f.net.column)
+		case f.once != nil:
+			n, ok = v.window.Last(f.once.column)
 		}
 		measured := n > 0 || o == nil || o.measuresNone(version, engine.Class(f.class))
 		out.Set(version, n, ok && trusted && measured, "reason", f.reason, labelClass, f.class)
