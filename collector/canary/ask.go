@@ -87,7 +87,9 @@ type attempt struct {
 	// sent is when the request was written. The trace sets it from another goroutine.
 	sent      atomic.Pointer[time.Time]
 	connected atomic.Bool
-	answer    answer
+	// status is that of the answer, 0 before.
+	status int
+	answer answer
 }
 
 func (a *attempt) run(ctx context.Context) *failure {
@@ -165,7 +167,12 @@ func (a *attempt) report(failed *failure) Report {
 			// Whichever timer ends it, without any text it is the same.
 			failed = &failure{NoFirstToken, fmt.Sprintf("no text within %s", time.Duration(a.cfg.Timeout))}
 		}
-		return Report{Result: failed.result, Reason: plain(a.open.Secrets().Hide(failed.reason)), Frames: len(a.answer.texts)}
+		return Report{
+			Result: failed.result,
+			Reason: plain(a.open.Secrets().Hide(failed.reason)),
+			Quota:  a.status == http.StatusTooManyRequests,
+			Frames: len(a.answer.texts),
+		}
 	}
 	sent := *a.sent.Load()
 	answer := &a.answer

@@ -433,6 +433,7 @@ func TestEveryResult(t *testing.T) {
 			r, duration := ask(t, config(), c.question, c.server)
 			require.Equal(t, c.result, r.Result, r.Reason)
 			require.Contains(t, r.Reason, c.reason)
+			require.Equal(t, strings.Contains(c.reason, "answers 429"), r.Quota, "a quota: %s", r.Reason)
 			require.Equal(t, c.duration, duration)
 			if r.Result != canary.OK {
 				require.NotEmpty(t, r.Reason)

@@ -25,6 +25,7 @@ const (
 )
 
 func (a *attempt) read(ctx context.Context, resp *http.Response) *failure {
+	a.status = resp.StatusCode
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch {
 	case resp.StatusCode != http.StatusOK:

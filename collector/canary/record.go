@@ -179,7 +179,7 @@ func (s *Summary) add(r Report, key string) {
 	case r.Result == Empty, r.Result == Timeout:
 		s.failures = 0
 		return
-	case r.Result.Doubtful(), r.Result == Overload: // The model may have been unloaded, or a quota be used up.
+	case r.Result.Doubtful(), r.Quota: // The model may have been unloaded, or the canary asks too often.
 		return
 	default:
 		s.failures++

@@ -191,7 +191,7 @@ func TestTwoFailuresInARow(t *testing.T) {
 			[]canary.Result{canary.HTTPError, canary.OK, canary.HTTPError},
 			false,
 		},
-		"no capacity, twice":                 {[]canary.Result{canary.OK, canary.Overload, canary.Overload}, false},
+		"no capacity, twice":                 {[]canary.Result{canary.OK, canary.Overload, canary.Overload}, true},
 		"refused though it succeeded before": {[]canary.Result{canary.OK, canary.Refused, canary.Refused}, false},
 		"always refused":                     {[]canary.Result{canary.Refused, canary.Refused}, false},
 		"answers that exceed the timeout":    {[]canary.Result{canary.OK, canary.Timeout, canary.Timeout}, false},
@@ -244,6 +244,20 @@ func TestTwoFailuresInARow(t *testing.T) {
 			require.Equal(t, c.twice, twice)
 		})
 	}
+}
+
+// TestQuotaFailsNobody has a canary that asks more often than it may.
+func TestQuotaFailsNobody(t *testing.T) {
+	var r canary.Record
+	r.Order(&canary.Order{Key: "a"})
+	r.Take(canary.Report{Result: canary.OK}, time.Second)
+	for range 2 {
+		r.Take(canary.Report{Result: canary.Overload, Quota: true}, time.Second)
+	}
+	failed, late, twice := r.Failing()
+	require.Contains(t, failed, "overload")
+	require.True(t, late, "no capacity for it: %s", failed)
+	require.False(t, twice, "the server failed twice: %s", failed)
 }
 
 func TestFirstFailureIsCheckedAtOnce(t *testing.T) {

@@ -57,6 +57,8 @@ type Report struct {
 	Result Result
 	// Reason describes the failure, empty if there is none.
 	Reason string
+	// Quota is true if the answer was that this client asks too often, status 429, which says nothing of others.
+	Quota bool
 	// Asked is when the request began, At when it ended.
 	Asked, At time.Time
 	// FirstToken is the time from the written request to the first text, Duration to the end of
