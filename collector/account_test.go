@@ -40,7 +40,6 @@ func startRecording(t *testing.T, opts account.Options, servers ...*simulate.Rep
 	scraper := simulated(addresses)
 	tc.UseScraper(scraper)
 	p := pool("p", targets...)
-	p.SLO = account.Objectives()
 	p.ScrapeInterval, p.StallAfter = model.Duration(time.Second), model.Duration(10*time.Second)
 	for i, r := range servers {
 		p.Discovery.StaticConfigs[i].Labels[model.MetricsPathLabel] = model.LabelValue(r.MetricsPath())

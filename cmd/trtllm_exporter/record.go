@@ -127,7 +127,7 @@ func (f *recordFlags) load() (*config.File, error) {
 	for i := range file.Pools {
 		pool := &file.Pools[i]
 		pool.ScrapeInterval, pool.ScrapeTimeout = model.Duration(f.interval), model.Duration(f.interval)
-		pool.Canary, pool.SLO = canary.DefaultConfig, account.Objectives()
+		pool.Canary = canary.DefaultConfig
 	}
 	return file, nil
 }

@@ -64,24 +64,12 @@ func (b *builder) counts() {
 				f.Requests[engine.Class(class)] = n
 			}
 		}
-		if _, failed := f.Requests[engine.ClassServer]; failed {
-			f.Requests[engine.ClassServer] -= b.countedTwice()
-		}
 	} else {
 		b.absent(figureRequests, "", engine.CanOutcomes, notOnPage)
 	}
 	f.Prompt = b.count(figurePrompt, engine.CanTokens, promptTokens)
 	f.Generated = b.count(figureGenerated, engine.CanTokens, generatedTokens, generatedLive)
 	f.Preemptions = b.count(figurePreemptions, "", preemptions)
-}
-
-// countedTwice returns how many failures were counted a second time.
-func (v *view) countedTwice() float64 {
-	bad := make(map[string]float64)
-	for i := range v.models {
-		v.models[i].addGrown(bad, requestsBad, engine.TierWorker)
-	}
-	return bad["upper"] - bad["lower"]
 }
 
 // speed divides a count by the time.

@@ -14,7 +14,6 @@ import (
 // Families that are counted, without their prefix.
 const (
 	requestsEnded    = "requests_total"
-	requestsBad      = "slo_requests_bad_total"
 	promptTokens     = "prompt_tokens_total"
 	cachedTokens     = "prompt_tokens_cached_total"
 	generatedTokens  = "generation_tokens_total"
@@ -35,12 +34,6 @@ const (
 	engineIterations = "engine_iterations_total"
 )
 
-// Objectives returns the objectives that pools need so that accounts count the failures of ensembles once,
-// which Triton counts twice.
-func Objectives() derive.SLO {
-	return derive.SLO{Availability: &derive.ShareObjective{Objective: 0.99}}
-}
-
 // Exposition returns the setting that accounts need: with the servers' own series off, all distributions are among
 // the derived ones.
 func Exposition() exposition.Config {
@@ -54,8 +47,6 @@ func partOf(family string) (label string, ok bool) {
 	switch family {
 	case requestsEnded:
 		return "class", true
-	case requestsBad:
-		return "bound", true
 	case gpuEnergy:
 		return "gpu_uuid", true
 	case promptTokens, cachedTokens, generatedTokens, generatedLive, preemptions, blocksReused, blocksMissed,
@@ -163,9 +154,6 @@ func (l *ledger) index(shape *exposition.Shape) {
 // count that clients call.
 func keyOf(name, modelID string, lset *labels.Labels) (counterKey, bool) {
 	if role := lset.Get("role"); role != "" && !engine.Role(role).Front() {
-		return counterKey{}, false
-	}
-	if slo := lset.Get("slo"); slo != "" && slo != string(derive.Availability) {
 		return counterKey{}, false
 	}
 	if label, ok := partOf(name); ok {
