@@ -36,7 +36,7 @@ func TestFullQueueRejectsRequests(t *testing.T) {
 	}
 	p := e.shows(
 		t,
-		has(2*refused, failed, "model", "ensemble", "reason", "other"), // As the server has it.
+		has(refused, failed, "model", "ensemble", "reason", "other"), // The server counts each twice.
 		has(0, failed, "model", "ensemble", "reason", "rejected"),
 		has(served, requests, "model", "preprocessing"),
 		has(served+2*refused, requests, "model", "ensemble"), // It ends after its parts.

@@ -19,7 +19,7 @@ import (
 // do not slow each other down.
 const paceOfTruth = 40 * time.Millisecond
 
-// tritonCounting describes a Triton with a streaming ensemble, which counts each failure twice.
+// tritonCounting describes a Triton with a streaming ensemble, which counts each failure twice by itself.
 func tritonCounting() *counting {
 	return &counting{
 		kind: "triton",
@@ -29,8 +29,8 @@ func tritonCounting() *counting {
 		entry:   "/ensemble",
 		failure: "server",
 		failures: map[string]float64{
-			"requests_total/ensemble/server":              2,
-			"requests_failed_total/ensemble/other/server": 2,
+			"requests_total/ensemble/server":              1,
+			"requests_failed_total/ensemble/other/server": 1,
 		},
 		hidesQueue: true,
 		queue:      "queue depth, not saturated",
