@@ -274,12 +274,10 @@ func toldByTriton(server *matrix.Server, page string) []told {
 		queue = append(queue, "nv_inference_pending_request_count")
 	}
 	well, failed, failures := float64(wellEnded), float64(others), "nv_inference_request_failure"
-	switch reasons := on(page, failures+` reason="`); {
+	switch {
 	case on(page, requests("active")[0]) || on(page, requests("active")[1]): // Clients that left are successes.
-		if well += others; reasons {
-			failed *= 2 // An ensemble counts its failures twice.
-		}
-	case !reasons:
+		well += others
+	case !on(page, failures+` reason="`):
 		failed *= 3 // Those of all classes, which nothing tells apart.
 	}
 	return []told{
