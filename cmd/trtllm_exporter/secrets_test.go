@@ -31,6 +31,12 @@ import (
 // be a server, a proxy or a source of targets.
 func parrot(t *testing.T, answer func(sent string) string) (address string) {
 	t.Helper()
+	return accepting(t, func(conn net.Conn) { repeat(conn, answer) })
+}
+
+// accepting returns the address of a peer that serves each connection on its own.
+func accepting(t *testing.T, serve func(conn net.Conn)) (address string) {
+	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = l.Close() })
@@ -40,7 +46,7 @@ func parrot(t *testing.T, answer func(sent string) string) (address string) {
 			if err != nil {
 				return
 			}
-			go repeat(conn, answer)
+			go serve(conn)
 		}
 	}()
 	return l.Addr().String()
@@ -174,7 +180,6 @@ func holders(file string) map[string]func(peer, secret string) string {
 // TestNoSecretLeaves has every peer repeat every secret by every way in every spelling, and looks for it
 // behind every door.
 func TestNoSecretLeaves(t *testing.T) {
-	// Z03.
 	const text = "Zq81-xYk2_Tok3n"
 	file := fileOf(t, text+"\n")
 	var pools, some strings.Builder
@@ -236,29 +241,18 @@ func TestStandardLogOfCommandsShowsNoSecret(t *testing.T) {
 	const text = "Zq81-xYk2_Tok3n"
 	var standard fixture.Log
 	log.SetOutput(&standard)
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = l.Close() })
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer func() { _ = conn.Close() }()
-				if _, err := http.ReadRequest(bufio.NewReader(conn)); err != nil {
-					return
-				}
-				page := "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\na 1\n"
-				_, _ = io.WriteString(conn, page)
-				time.Sleep(10 * time.Millisecond) // Until the connection is idle.
-				_, _ = io.WriteString(conn, text+"\r\n")
-			}()
+	address := accepting(t, func(conn net.Conn) {
+		defer func() { _ = conn.Close() }()
+		if _, err := http.ReadRequest(bufio.NewReader(conn)); err != nil {
+			return
 		}
-	}()
+		page := "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\na 1\n"
+		_, _ = io.WriteString(conn, page)
+		time.Sleep(10 * time.Millisecond) // Until the connection is idle.
+		_, _ = io.WriteString(conn, text+"\r\n")
+	})
 	file := fileOf(t, "pools:\n  - pool_id: a\n    engine: triton\n    authorization: {credentials: "+text+"}\n"+
-		"    static_configs: [{targets: ['"+l.Addr().String()+"'], labels: {replica_id: r}}]\n")
+		"    static_configs: [{targets: ['"+address+"'], labels: {replica_id: r}}]\n")
 	for _, args := range [][]string{{"doctor", "--timeout=1s"}, {"record", "--for=2s"}, {"top", "--once"}} {
 		var out bytes.Buffer
 		run(append(args, "--config.file", file), &out, &out)
