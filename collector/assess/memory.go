@@ -41,13 +41,9 @@ type Memory struct {
 	again, stood   bool
 	movements      int
 	served         float64
-	// steps is how many pages showed steps of the engine, askedSteps when the question was sent, canarySteps when
-	// the canary's request was.
-	steps, askedSteps, canarySteps int
-	// passing and canaryPassing follow the requests of others through the engine since the last question, and
-	// since the canary's last request.
-	passing, canaryPassing passage
-	newest                 passage
+	// newest is what the newest page shows of the engine. Passing and canaryPassing follow the requests of others
+	// through it since the last question, and since the canary's last request.
+	newest, passing, canaryPassing passage
 	// canaryHeard is the canary's last answer, or silence, that says anything; nil before the first.
 	canaryHeard *answer
 	others      others
@@ -87,9 +83,12 @@ func (b *baseline) passed(since, requested time.Time, c *derive.Conditions) bool
 	return true
 }
 
-// passage follows requests of others through an engine behind which nothing moves.
+// passage follows requests of others through an engine.
 type passage struct {
-	// outside is how many had left the engine, or not reached it, inside how many it held.
+	// steps is how many pages showed steps of the engine.
+	steps int
+	// outside is how many had left the engine, or not reached it, inside how many it held. Both are known only while
+	// nothing moves behind it.
 	outside, inside float64
 	known           bool
 	// overtaken is true if more have left the engine since than it held: some of them came later.
@@ -97,7 +96,7 @@ type passage struct {
 }
 
 func passageOf(c *derive.Conditions) (p passage) {
-	p.inside = c.InFlight
+	p.steps, p.inside = c.Steps, c.InFlight
 	for _, still := range c.Still {
 		if still.Outside {
 			p.outside += still.InFlight
@@ -189,7 +188,7 @@ func (o *others) acquit() bool { return o.ended > 0 || o.moved }
 
 // Page takes a page into account that was requested at a time.
 func (m *Memory) Page(requested time.Time, c *derive.Conditions) {
-	m.failedScrapes, m.steps = 0, c.Steps
+	m.failedScrapes = 0
 	m.refused, m.replaced = false, false
 	m.answered, m.answering = c.Answered, c.Answered > m.answered
 	m.overruled = m.overruled || m.disputed && m.answering
@@ -265,7 +264,9 @@ func (m *Memory) NewProcess() {
 	m.questions, m.canarySilent, m.again = nil, time.Time{}, false
 	m.tried = nil
 	m.others, m.denial = others{}, denial{}
-	m.passing, m.canaryPassing, m.newest = passage{}, passage{}, passage{}
+	for _, p := range []*passage{&m.newest, &m.passing, &m.canaryPassing} {
+		*p = passage{steps: p.steps}
+	}
 	m.canaryHeard = nil
 	m.answering, m.disputed, m.overruled = false, false, false
 	m.Canary.NewProcess()
@@ -319,7 +320,7 @@ func (m *Memory) Asked(now time.Time, entry Entry, c *derive.Conditions) {
 	before := m.tried[entry]
 	m.tried[entry] = try{now, before.void, before.why}
 	m.stood, m.movements, m.served = len(c.Still) > 0, c.Movements, c.Served
-	m.askedSteps, m.passing = c.Steps, passageOf(c)
+	m.passing = passageOf(c)
 }
 
 // Answer notes what became of the question. An empty report says nothing, so that another entry may be asked about
@@ -333,7 +334,7 @@ func (m *Memory) Answer(report canary.Report, remembered bool) {
 			m.asked = time.Time{} // The next one need not wait.
 		}
 	}
-	if report.Result == "" || m.waited(&report, m.askedSteps, &m.passing) {
+	if report.Result == "" || m.waited(&report, &m.passing) {
 		return
 	}
 	if m.questions == nil {
@@ -345,20 +346,19 @@ func (m *Memory) Answer(report canary.Report, remembered bool) {
 		silent:    silentSince(last.silent, &report),
 		succeeded: last.succeeded || report.Answered(),
 		refuted:   last.refuted && !report.Answered(),
-		steps:     m.askedSteps,
+		steps:     m.passing.steps,
 	}
 	m.again = remembered && !report.Answered()
 }
 
-// waited reports whether a question without a word may have waited behind others, since the engine went on after it
-// had made so many steps.
-func (m *Memory) waited(report *canary.Report, steps int, p *passage) bool {
-	return report.Result.Silent() && m.steps > steps && !p.overtaken
+// waited reports whether a question without a word may have waited behind others, since the engine went on.
+func (m *Memory) waited(report *canary.Report, p *passage) bool {
+	return report.Result.Silent() && m.newest.steps > p.steps && !p.overtaken
 }
 
 // CanaryAsked notes that a request of the canary was sent.
 func (m *Memory) CanaryAsked(now time.Time) {
-	m.canaryPassing, m.canarySteps = m.newest, m.steps
+	m.canaryPassing = m.newest
 	if !m.Canary.Fails() {
 		m.others = others{asked: now}
 	}
@@ -366,7 +366,7 @@ func (m *Memory) CanaryAsked(now time.Time) {
 
 // CanaryAnswered notes that a request of the canary ended and was recorded.
 func (m *Memory) CanaryAnswered() {
-	if s := m.Canary.Last(); s != nil && !m.waited(&s.Last, m.canarySteps, &m.canaryPassing) {
+	if s := m.Canary.Last(); s != nil && !m.waited(&s.Last, &m.canaryPassing) {
 		m.canarySilent = silentSince(m.canarySilent, &s.Last)
 		m.canaryHeard = &answer{Report: s.Last, silent: m.canarySilent}
 	}
@@ -413,7 +413,7 @@ func (m *Memory) recall(entry Entry, last answer) Question {
 	case last.Result.Blames() && (last.refuted || m.Canary.Refuted() || m.Canary.NeverSucceeded()):
 		return Question{} // The server gave such answers while requests of others ended well, or always.
 	case last.Answered():
-		unshown := last.Frames == 0 && m.steps <= last.steps
+		unshown := last.Frames == 0 && m.newest.steps <= last.steps
 		return Question{Entry: entry, Asked: last.Asked, Answer: Answered, Unshown: unshown}
 	}
 	return Question{

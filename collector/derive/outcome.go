@@ -32,7 +32,7 @@ type outcome struct {
 type tally struct {
 	single, double []int
 	net            []*netCounter
-	// once has the column that counts the doubled ones once, nil if there are none.
+	// once counts each request of the doubled counters once; nil if there are none.
 	once *onceCounter
 	// columns holds those that count requests of this class only.
 	columns []int
@@ -321,6 +321,8 @@ const doubledReason = "other"
 type onceCounter struct {
 	column                      int
 	double, steps, otherEntries []int
+	// parts holds all columns of which it is computed.
+	parts []int
 }
 
 // addOnce adds the column of a class with doubled counters.
@@ -330,7 +332,13 @@ func (ix *index) addOnce(version *Model, o *outcome, class engine.Class) {
 		return
 	}
 	of := []string{"once", version.id, version.name, version.version, string(class)}
-	t.once = &onceCounter{ix.addReplaced(t.double[0], of...), t.double, o.steps, o.otherEntries}
+	t.once = &onceCounter{
+		column:       ix.addReplaced(t.double[0], of...),
+		double:       t.double,
+		steps:        o.steps,
+		otherEntries: o.otherEntries,
+		parts:        slices.Concat(t.double, o.steps, o.otherEntries),
+	}
 	ix.once = append(ix.once, t.once)
 }
 
@@ -341,7 +349,7 @@ func (w *Window) setOnce(all []*onceCounter, row []float64) {
 		// Half a request is one whose second count is yet to come.
 		row[n.column] = math.Ceil(once(sumOf(row, n.double), sumOf(row, n.steps), sumOf(row, n.otherEntries)))
 		fell := func(c int) bool { return row[c] < w.current[c] }
-		if !slices.ContainsFunc(slices.Concat(n.double, n.steps, n.otherEntries), fell) {
+		if !slices.ContainsFunc(n.parts, fell) {
 			row[n.column] = larger(w.current[n.column], row[n.column])
 		}
 	}
