@@ -87,7 +87,7 @@ type attempt struct {
 	// sent is when the request was written. The trace sets it from another goroutine.
 	sent      atomic.Pointer[time.Time]
 	connected atomic.Bool
-	// status is that of the answer, 0 before.
+	// status is the HTTP status of the answer, 0 until it comes.
 	status int
 	answer answer
 }

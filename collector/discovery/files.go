@@ -157,7 +157,7 @@ func sourceOf(name string, i int) string { return fmt.Sprintf("%s:%d", name, i) 
 var errNoFile = errors.New("it is a folder, pipe or device; name a file")
 
 // errNoList is the error of a file without a list, as while it is written in place.
-var errNoList = errors.New("it holds no list of targets; write [] if there are none")
+var errNoList = errors.New("it contains no list of targets; write [] for an empty one")
 
 // readTargets reads the groups of a file.
 func readTargets(name string, info fs.FileInfo) ([]*targetgroup.Group, error) {

@@ -69,7 +69,9 @@ func TestFileThatIsWrittenInPlace(t *testing.T) {
 	s := start(t, `file_sd_configs: [{files: ["`+dir+`/*.yml"]}]`)
 	s.wait(t, "a:1{}")
 	require.NoError(t, os.Truncate(file, 0))
-	require.Eventually(t, func() bool { return strings.Contains(s.Sources()[0].LastError, "it holds no list of targets") },
+	require.Eventually(t, func() bool {
+		return strings.Contains(s.Sources()[0].LastError, "it contains no list of targets; write [] for an empty one")
+	},
 		time.Minute, 5*time.Millisecond, "%s", s.Sources()[0].LastError)
 	s.wait(t, "a:1{}")
 	write(t, file, `[]`)
