@@ -58,7 +58,7 @@ demo: ## Run the exporter in front of a simulated fleet (ARGS= for its flags).
 # deploy/ is tested by `check-deploy`, whose tools take minutes to compile. The tools for the rules compile while other tests
 # run. `ci` runs `race` instead.
 # On two cores with a load of 40 tests take twenty times as long, so that they get more time than ten minutes.
-BUSY := -timeout 2h
+BUSY := -timeout=2h
 
 test: ## Run all tests of Go and Python.
 	@$(MAKE) -j3 test-rules test-go test-python

@@ -9,13 +9,24 @@ if [ ! -d "$("$go" env GOCACHE)/00" ]; then
 	echo "The first build downloads the modules and compiles what is needed: one to five minutes. Later ones take seconds."
 fi
 total=$("$go" list "$@" -deps "$package" | wc -l)
-{ "$go" build -v "$@" -o "$output" "$package" 2>&1 || echo "exit status $?"; } | awk -v total="$total" -v terminal="$([ -t 1 ] && echo 1 || echo 0)" '
-	/^exit status [0-9]+$/ { failed = $3; next }
-	!/^[^ :]+$/ { if (shown) printf "\n"; shown = 0; print; fflush(); next }
-	{
-		compiled++
-		if (terminal) { printf "\rcompiled %d of at most %d packages", compiled, total; shown = 1 }
-		else if (compiled % 100 == 0) print "compiled " compiled " of at most " total " packages"
-		fflush()
-	}
-	END { if (shown) printf "\n"; exit failed }'
+terminal=$([ -t 1 ] && echo yes || echo no)
+# The shell reads line by line; an awk may keep what it reads until its buffer is full.
+{ "$go" build -v "$@" -o "$output" "$package" 2>&1 || echo "go build failed: $?"; } | {
+	compiled=0 failed=0
+	while IFS= read -r line; do
+		case $line in
+		"go build failed: "*) failed=${line##* } ;;
+		*[\ :]*) printf '%s\n' "$line" ;;
+		*)
+			compiled=$((compiled + 1))
+			if [ "$terminal" = yes ]; then
+				printf 'compiled %d of at most %d packages\r' "$compiled" "$total"
+			elif [ $((compiled % 100)) = 0 ]; then
+				echo "compiled $compiled of at most $total packages"
+			fi
+			;;
+		esac
+	done
+	[ "$terminal" = no ] || [ "$compiled" = 0 ] || echo
+	exit "$failed"
+}
