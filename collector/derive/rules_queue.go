@@ -118,7 +118,7 @@ func fillRatio(v *View, m *Model, out *Out) {
 
 func saturatedRule() Rule {
 	needs := admitted.needs().and(requestsLimit.needs()).or(runsFull.needs())
-	return eachModel(needs, saturated).reads(engine.RequestsFinished)
+	return eachModel(needs, saturated).reads(engine.RequestsFinished, engine.RequestsDeferred)
 }
 
 // saturated exposes whether the executor is full, or requests wait if its limit is unknown.
@@ -130,7 +130,7 @@ func saturated(v *View, m *Model, out *Out) {
 		filled, ok := ratio(busy, okBusy, limit, okLimit)
 		out.Set(m, flag(filled >= 1), ok && v.Runs(m))
 	case v.isUnlimited(m):
-		waits, ok := v.Sum(m, engine.RequestsWaiting)
+		waits, ok := v.crowded(m)
 		out.Set(m, flag(waits > 0), ok && v.Runs(m))
 	}
 }
@@ -160,7 +160,7 @@ func saturationRule() Rule {
 	return eachModel(needs, saturation).reads(saturationReads()...)
 }
 
-// saturation exposes demand divided by capacity, 0 without requests. An engine that does not
+// saturation exposes demand divided by capacity, 0 without requests that want any. An engine that does not
 // expose its limit counts as full as its KV cache until requests wait in it, if those that run use the cache at all.
 func saturation(v *View, m *Model, out *Out) {
 	stated := v.Shows(m, requestsLimit)
@@ -168,6 +168,7 @@ func saturation(v *View, m *Model, out *Out) {
 		return
 	}
 	requests, ok := v.demand(m)
+	requests = max(requests-v.deferred(m), 0)
 	capacity, limited := v.Of(m, requestsLimit)
 	if !stated {
 		capacity, limited = v.Of(m, runsFull)
@@ -186,7 +187,9 @@ func saturation(v *View, m *Model, out *Out) {
 
 // saturationReads returns the signals that tell besides how full an engine is.
 func saturationReads() []engine.Signal {
-	reads := []engine.Signal{engine.ModelPending, engine.RequestsWaiting, engine.RequestsFinished}
+	reads := []engine.Signal{
+		engine.ModelPending, engine.RequestsWaiting, engine.RequestsDeferred, engine.RequestsFinished,
+	}
 	return append(reads, cacheUse.needs().all()...)
 }
 
@@ -196,9 +199,21 @@ func (v *View) isUnlimited(m *Model) bool {
 }
 
 func (v *View) runningWhileFull(m *Model) (float64, bool) {
-	waits, okWaits := v.Sum(m, engine.RequestsWaiting)
+	waits, okWaits := v.crowded(m)
 	running, ok := v.Sum(m, engine.RequestsRunning)
 	return max(running, 1), ok && okWaits && waits > 0
+}
+
+// crowded returns how many requests wait for capacity of the engine.
+func (v *View) crowded(m *Model) (float64, bool) {
+	waits, ok := v.Sum(m, engine.RequestsWaiting)
+	return max(waits-v.deferred(m), 0), ok
+}
+
+// deferred returns how many requests are known to wait for something else than capacity of the engine.
+func (v *View) deferred(m *Model) float64 {
+	n, _ := v.Sum(m, engine.RequestsDeferred)
+	return n
 }
 
 // demand returns how many requests are known to be in flight or waiting.

@@ -319,6 +319,37 @@ func TestSaturationWithoutLimit(t *testing.T) {
 	got.lacks(t, `saturation_ratio{model_id="m"}`, "neither a limit nor the use of the cache is known")
 }
 
+func TestWaitForSomethingElseIsNoSaturation(t *testing.T) {
+	for _, tc := range []struct {
+		name                        string
+		running, capacity, deferred int
+		ratio, saturate             float64
+	}{
+		{"a decode server whose requests wait for their KV cache", 2, 0, 40, 0.3, 0},
+		{"nothing runs, all wait for their grammar", 0, 0, 5, 0, 0},
+		{"some want capacity, too", 12, 6, 40, 1.5, 1},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			vllm := newBench(t, engine.VLLM, "m").page(
+				fmt.Sprintf(`vllm:num_requests_running{engine="0",model_name="m"} %d`, tc.running),
+				fmt.Sprintf(`vllm:num_requests_waiting{engine="0",model_name="m"} %d`, tc.capacity+tc.deferred),
+				fmt.Sprintf(`vllm:num_requests_waiting_by_reason{engine="0",model_name="m",reason="capacity"} %d`, tc.capacity),
+				fmt.Sprintf(`vllm:num_requests_waiting_by_reason{engine="0",model_name="m",reason="deferred"} %d`, tc.deferred),
+				`vllm:kv_cache_usage_perc{engine="0",model_name="m"} 0.3`)
+			sglang := newBench(t, engine.SGLang, "m").page(
+				fmt.Sprintf(`sglang:num_running_reqs{model_name="m",tp_rank="0"} %d`, tc.running),
+				fmt.Sprintf(`sglang:num_queue_reqs{model_name="m",tp_rank="0"} %d`, tc.capacity),
+				fmt.Sprintf(`sglang:num_grammar_queue_reqs{model_name="m",tp_rank="0"} %d`, tc.deferred),
+				`sglang:token_usage{model_name="m",tp_rank="0"} 0.3`)
+			for _, got := range []values{vllm, sglang} {
+				require.InDelta(t, tc.ratio, got.get(t, `saturation_ratio{model_id="m"}`), 1e-9)
+				require.InDelta(t, tc.saturate, got.get(t, `saturated{model_id="m"}`), 0)
+				require.InDelta(t, tc.capacity+tc.deferred, got.get(t, `queue_depth{model_id="m"}`), 0, "they wait all the same")
+			}
+		})
+	}
+}
+
 func TestUnloadedEntryKeepsOtherCounters(t *testing.T) {
 	const (
 		other = `requests_total{class="unknown", model="tensorrt_llm_bls", model_id="ensemble", version="1"}`

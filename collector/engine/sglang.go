@@ -291,6 +291,7 @@ func sglangScheduler() []Meaning {
 		{Name: "num_running_reqs", Signal: RequestsRunning},
 		{Name: "num_queue_reqs", Signal: RequestsWaiting},
 		{Name: "num_grammar_queue_reqs", Signal: RequestsWaiting},
+		{Name: "num_grammar_queue_reqs", Signal: RequestsDeferred},
 		// On a server that only decodes (label engine_type), requests wait for capacity, or for the
 		// other server, in the first and for their KV cache in the second, of which
 		// num_decode_host_receive_queue_reqs repeats a part. On a server that only prefills, they

@@ -68,6 +68,9 @@ const (
 	RequestsCompleted Signal = "engine_requests_completed_total"
 
 	RequestsWaitingReason Signal = "requests_waiting_by_reason"
+	// RequestsDeferred are those of RequestsWaiting that wait for something else than capacity of the engine: a KV
+	// cache that another server computes, the grammar of their output, a place for their adapter.
+	RequestsDeferred Signal = "requests_deferred"
 	// RequestsUnanswered are in flight without a token so far: they wait or are in prefill.
 	RequestsUnanswered Signal = "requests_unanswered"
 	// Preemptions counts requests that were removed from the batch for lack of KV cache.
@@ -234,7 +237,7 @@ var types = sync.OnceValue(func() map[Signal]Type {
 	for t, signals := range map[Type][]Signal{
 		{Form: Single, Scope: OfEngine}: {
 			RequestsOpen, RequestsRouting, RequestsWaitingReason, RequestsUnanswered, RequestsPreempted,
-			RequestsTransfer, RequestsHandedOn, CacheStated, KVTokensLimit, KVTokensUsed, KVTokensFree,
+			RequestsTransfer, RequestsHandedOn, RequestsDeferred, CacheStated, KVTokensLimit, KVTokensUsed, KVTokensFree,
 			KVHostUtilization, KVHitRatio, KVIterationReuse, EngineHeartbeat, StatedVersion, DecodedAverage,
 			IterationBatch, BatchLimit, BatchTokensLimit, SpecLength, SpecOverhead, WorkerRequestsLimit,
 			WorkerKVBlocks, WorkerKVBlocksUsed, EngineRanks, EngineAwake, AdaptersWritten, ModelRoutable,
