@@ -271,7 +271,7 @@ func (c *Collector) handOver(ctx context.Context, p *pool, removed []*runningRep
 // replaces reports whether a target replaces the replica with its key in the same pool, because
 // it must be scraped in another way.
 func replaces(p *pool, t *target.Target, r *runningReplica) bool {
-	unchanged := reflect.DeepEqual(r.Target(), t) && (r.foundBy == p || r.pool.treatsAlike(p)) && !p.redeclares(r)
+	unchanged := r.Target().SameServer(t) && (r.foundBy == p || r.pool.treatsAlike(p)) && !p.redeclares(r)
 	return r.foundBy.cfg.PoolID == p.cfg.PoolID && !unchanged
 }
 
@@ -285,6 +285,10 @@ func (c *Collector) ensure(ctx context.Context, p *pool, t *target.Target) {
 		return
 	case runs && !replaces(p, t, r):
 		r.foundBy = p
+		if !reflect.DeepEqual(r.slot.Target(), t) {
+			r.slot.SetTarget(t)
+			r.Describe(t)
+		}
 		return
 	case runs:
 		r.pool.release()

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -569,4 +570,40 @@ func TestReloadDoesNotWaitForSourceWithoutEnd(t *testing.T) {
 	writer, err := os.OpenFile(pipe, os.O_WRONLY, 0) // It ends what waits.
 	require.NoError(t, err)
 	require.NoError(t, writer.Close())
+}
+
+// TestLabelsAreNotTheServer has discovery that gives a target another label each time, such as when it was seen last,
+// while all requests of its server fail.
+func TestLabelsAreNotTheServer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		failed := func() int { return int(time.Since(begin) / time.Second) }
+		tc := startWithScraper(t, &fakeScraper{
+			page: func(string) (string, error) {
+				return fmt.Sprintf(
+					"nv_inference_request_success{model=\"m\",version=\"1\"} 7\n"+
+						"nv_inference_request_failure{model=\"m\",reason=\"OTHER\",version=\"1\"} %d\n", failed(),
+				), nil
+			},
+			api: tritonAPI,
+		}, everySeconds("p", 5, "a=10.0.0.1:1|10.0.0.1:2"))
+		labelled := func(seen int) config.Pool {
+			p := everySeconds("p", 5, "a=10.0.0.1:1|10.0.0.1:2")
+			p.Discovery.StaticConfigs[0].Labels["seen"] = model.LabelValue(strconv.Itoa(seen))
+			return p
+		}
+		for n := range 9 {
+			time.Sleep(4 * time.Second)
+			tc.apply(labelled(n))
+		}
+		time.Sleep(6 * time.Second)
+		status := tc.status("a")
+		require.Equal(t, "failing", status.State, status.StateReason)
+		require.Greater(t, status.Scrapes, uint64(7), "it goes on counting")
+		page := tc.page()
+		require.Contains(t, page, `seen="8"`, "the labels are the newest")
+		require.NotContains(t, page, `seen="7"`)
+		require.Contains(t, page, `trtllm_exporter_target_restarts_total{pool_id="p",replica_id="a"} 0`)
+	})
 }

@@ -24,17 +24,17 @@ type Labels struct {
 // LabelTier is the label that distinguishes the frontend and the workers of a pool with a router.
 const LabelTier = "tier"
 
-// Identity identifies a replica. It is immutable except for Page and Facts.
+// Identity identifies a replica. It is immutable except for what it was last built from.
 type Identity struct {
 	Kind engine.Name
 	// The part of it that derived series need.
 	derive.Naming
 
-	// Page and Facts are what it was last built from, or nil.
-	Page  *engine.Page
-	Facts *engine.Facts
+	// Page, Facts and target are what it was last built from; the first two may be nil.
+	Page   *engine.Page
+	Facts  *engine.Facts
+	target *target.Target
 
-	target      *target.Target
 	config      *Labels
 	modelLabels []string
 }
@@ -71,6 +71,12 @@ func NewIdentity(t *target.Target, cfg *Labels, e *engine.Kind, page *engine.Pag
 	id.Labels, id.Relabel = b.Labels(), ReplicaLabeler(t, cfg)
 	return id
 }
+
+// Describes reports whether the identity was built from a target.
+func (id *Identity) Describes(t *target.Target) bool { return id.target == t }
+
+// Take takes over what an equal identity was built from.
+func (id *Identity) Take(o *Identity) { id.Page, id.Facts, id.target = o.Page, o.Facts, o.target }
 
 // Equal reports whether both identities lead to the same labels for every series.
 func (id *Identity) Equal(o *Identity) bool {

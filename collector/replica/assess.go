@@ -96,8 +96,8 @@ func (r *Replica) basis(failed error) assess.Basis {
 		},
 		Expect: expect,
 		Declared: engine.Pins{
-			EngineVersion: r.target.EngineVersion != "" || expect.EngineVersion != "",
-			TRTLLMVersion: r.target.TRTLLMVersion != "" || expect.TRTLLMVersion != "",
+			EngineVersion: r.described.EngineVersion != "" || expect.EngineVersion != "",
+			TRTLLMVersion: r.described.TRTLLMVersion != "" || expect.TRTLLMVersion != "",
 		},
 		Objectives: r.deriver.Objectives(),
 	}

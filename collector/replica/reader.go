@@ -96,13 +96,13 @@ func (r *Replica) updateIdentity(page *engine.Page) bool {
 		r.published.conclusions = nil
 	}
 	current := r.reader.identity
-	if current != nil && current.Facts == r.answers.Facts && current.Page == page {
+	if current != nil && current.Describes(r.described) && current.Facts == r.answers.Facts && current.Page == page {
 		return false
 	}
 	r.reader.unlisted = page.Unlisted(r.answers.Facts)
-	next := assess.NewIdentity(r.target, &r.pool.Labels, r.server.Engine, page, r.answers.Facts)
+	next := assess.NewIdentity(r.described, &r.pool.Labels, r.server.Engine, page, r.answers.Facts)
 	if next.Equal(current) {
-		current.Page, current.Facts = next.Page, next.Facts
+		current.Take(next)
 		return false
 	}
 	r.reader.identity = next

@@ -18,7 +18,7 @@ import (
 // Replica scrapes one target and holds everything the exporter knows about its server. It is safe
 // for concurrent use.
 type Replica struct {
-	// What the replica was made from. It does not change.
+	// What the replica was made from. It does not change, but the labels and versions in target may be outdated.
 	target *target.Target
 	pool   *Pool
 	slot   *snapshot.Slot
@@ -36,6 +36,9 @@ type Replica struct {
 	// changed, if set, is closed after the next change, for those who wait in await.
 	changed chan struct{}
 	closed  bool
+
+	// described is the target with its newest labels and versions.
+	described *target.Target
 
 	// The server that was found. A scrape may find one of another kind, and setServer then forgets the
 	// answers and pages of the previous one.
@@ -93,6 +96,7 @@ func New(t *target.Target, p *Pool, slot *snapshot.Slot, log *slog.Logger) *Repl
 	label := assess.ReplicaLabeler(t, &p.Labels)
 	r := &Replica{
 		target:    t,
+		described: t,
 		pool:      p,
 		slot:      slot,
 		log:       log.With("pool_id", t.PoolID, "replica_id", t.ReplicaID),
@@ -105,8 +109,14 @@ func New(t *target.Target, p *Pool, slot *snapshot.Slot, log *slog.Logger) *Repl
 	return r
 }
 
-// Target returns the target that the replica was made from.
+// Target returns the target that the replica was made from. Its labels and versions may be outdated.
 func (r *Replica) Target() *target.Target { return r.target }
+
+// Describe takes over what discovery says about the server now. It must be [target.Target.SameServer]: labels change
+// how series are shown, and nothing of what is known of the server.
+func (r *Replica) Describe(t *target.Target) {
+	r.update(func() { r.described = t })
+}
 
 // Schedule is work that is due once per interval.
 type Schedule struct {

@@ -5,6 +5,7 @@ package target
 import (
 	"cmp"
 	"net/url"
+	"reflect"
 	"regexp"
 	"strings"
 	"time"
@@ -50,6 +51,16 @@ func (t *Target) Key() string { return t.PoolID + "/" + t.ReplicaID }
 
 // Claims returns the unique name that the target would have if no other had it.
 func (t *Target) Claims() string { return t.PoolID + "/" + cmp.Or(t.Beside, t.ReplicaID) }
+
+// SameServer reports whether another target is scraped in the same way under the same name, so that they
+// differ only in what discovery says about the server.
+func (t *Target) SameServer(o *Target) bool {
+	a, b := *t, *o
+	for _, described := range []*Target{&a, &b} {
+		described.Labels, described.EngineVersion, described.TRTLLMVersion = nil, "", ""
+	}
+	return reflect.DeepEqual(a, b)
+}
 
 // Public returns a URL without the parts that may contain secrets.
 func Public(raw string) string {
