@@ -333,6 +333,8 @@ func (e *Evidence) aboutStillness() Answer {
 		return NotAsked
 	case said == Failed && once && e.Still.Pieced: // It may have waited for one that takes long and came just now.
 		return NotAsked
+	case q.Overload && q.Asked.After(e.Still.Since): // Nothing makes room, and the engine has not got it.
+		return Unheard
 	case said == Failed && (once && e.Still.Stepless || q.Untried):
 		return Unheard // Where requests fail, an error is one more; where they stand still, it may be its own.
 	}

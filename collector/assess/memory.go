@@ -408,7 +408,7 @@ func (m *Memory) recallQuestions() []Question {
 // recall returns what became of a question; nothing if a healthy server may give that answer to it.
 func (m *Memory) recall(entry Entry, last answer) Question {
 	switch {
-	case last.Result.Doubtful() && !m.Canary.Succeeded():
+	case last.Quota, last.Result.Doubtful() && !m.Canary.Succeeded():
 		return Question{}
 	case last.Result.Blames() && (last.refuted || m.Canary.Refuted() || m.Canary.NeverSucceeded()):
 		return Question{} // The server gave such answers while requests of others ended well, or always.

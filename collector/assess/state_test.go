@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
@@ -39,6 +41,34 @@ func TestFullServerIsNotRestarted(t *testing.T) {
 			require.Equal(t, c.state, v.State)
 			require.Equal(t, c.live, v.Probes.Live)
 			require.Equal(t, c.state == assess.Ready, v.Probes.Ready)
+		})
+	}
+}
+
+// TestFullQueueBehindWhatStandsStill has requests in flight of which nothing moves, and a queue that takes no more: who
+// asks gets nothing, and nobody knows whether one long request is in front.
+func TestFullQueueBehindWhatStandsStill(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		report canary.Report
+		ready  bool
+	}{
+		{"it is rejected for lack of capacity", canary.Report{Result: canary.Overload, Reason: "status 503"}, false},
+		{"the client asks too often", canary.Report{Result: canary.Overload, Quota: true, Reason: "status 429"}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var m assess.Memory
+			c.report.Asked, c.report.At = two, two
+			m.Asked(two, assess.Entry{}, &derive.Conditions{})
+			m.Answer(c.report, false)
+			e := changed(serving(), func(e *assess.Evidence) {
+				e.Still = assess.Stillness{InFlight: 4, Since: two.Add(-time.Minute)}
+				m.Recall(e)
+			})
+			v := assess.Judge(&e)
+			require.Equal(t, c.ready, v.Probes.Ready, v.Reason)
+			require.True(t, v.Probes.Live, v.Reason)
+			require.Equal(t, c.ready, v.Suspected, v.Reason)
 		})
 	}
 }
