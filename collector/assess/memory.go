@@ -85,8 +85,8 @@ func (b *baseline) passed(since, requested time.Time, c *derive.Conditions) bool
 
 // passage follows requests of others through an engine.
 type passage struct {
-	// steps is how many pages showed steps of the engine.
-	steps int
+	// steps is how many pages showed steps of the engine, advances how many showed progress.
+	steps, advances int
 	// outside is how many had left the engine, or not reached it, inside how many it held. Both are known only while
 	// nothing moves behind it.
 	outside, inside float64
@@ -96,7 +96,7 @@ type passage struct {
 }
 
 func passageOf(c *derive.Conditions) (p passage) {
-	p.steps, p.inside = c.Steps, c.InFlight
+	p.steps, p.advances, p.inside = c.Steps, c.Advances, c.InFlight
 	for _, still := range c.Still {
 		if still.Outside {
 			p.outside += still.InFlight
@@ -265,7 +265,7 @@ func (m *Memory) NewProcess() {
 	m.tried = nil
 	m.others, m.denial = others{}, denial{}
 	for _, p := range []*passage{&m.newest, &m.passing, &m.canaryPassing} {
-		*p = passage{steps: p.steps}
+		*p = passage{steps: p.steps, advances: p.advances}
 	}
 	m.canaryHeard = nil
 	m.answering, m.disputed, m.overruled = false, false, false
@@ -353,7 +353,7 @@ func (m *Memory) Answer(report canary.Report, remembered bool) {
 
 // waited reports whether a question without a word may have waited behind others, since the engine went on.
 func (m *Memory) waited(report *canary.Report, p *passage) bool {
-	return report.Result.Silent() && m.newest.steps > p.steps && !p.overtaken
+	return report.Result.Silent() && m.newest.advances > p.advances && !p.overtaken
 }
 
 // CanaryAsked notes that a request of the canary was sent.

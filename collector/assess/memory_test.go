@@ -153,7 +153,7 @@ func TestQuestionBehindOthersProvesNothing(t *testing.T) {
 		t.Run(c.says, func(t *testing.T) {
 			var m assess.Memory
 			now := time.Unix(1_000_000, 0)
-			page := func(steps int) *derive.Conditions { return &derive.Conditions{Steps: steps} }
+			page := func(steps int) *derive.Conditions { return &derive.Conditions{Advances: steps} }
 			m.Page(now, page(5))
 			m.Asked(now, assess.Entry{}, page(5))
 			m.Page(now.Add(time.Second), page(5+c.steps))

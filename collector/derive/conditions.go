@@ -27,9 +27,9 @@ type Conditions struct {
 	Still []Stillness
 	// Served counts requests that ended well, as far as the server is known to count failures
 	// too, Answered those that ended at models which call no other one. Movements counts the pages on which tokens of
-	// others moved, Steps those on which any did.
-	Served, Answered float64
-	Movements, Steps int
+	// others moved, Steps those on which an engine computed anything, and Advances those on which it made progress.
+	Served, Answered           float64
+	Movements, Steps, Advances int
 	// InFlight is the number of requests in flight, if the page shows them while they run.
 	InFlight      float64
 	InFlightKnown bool
@@ -79,9 +79,11 @@ type watch struct {
 	works   []work
 	// tokens holds the counters of tokens and iterations, flow those of tokens alone unless the page has none, outputs
 	// those of tokens of answers, and generated those of generated tokens by signal.
-	// Cache holds what shows the use of the KV cache, which changes with the steps of the engine only.
+	// Cache holds what shows the use of the KV cache, which changes with the steps of the engine only. Leads holds the
+	// counters of what such steps lead to: the tokens of answers, if the use of the cache shows the rest.
 	tokens    []int
 	flow      []int
+	leads     []int
 	outputs   []int
 	generated [][]int
 	cache     []int
@@ -103,6 +105,7 @@ func (d *Deriver) Conditions() Conditions {
 		Answered:  d.answered,
 		Movements: d.movements,
 		Steps:     d.steps,
+		Advances:  d.advances,
 	}
 	c.InFlight, c.InFlightKnown = d.view.requestsInFlight()
 	if ended := d.window.growth(d.index.watch.durationsOf); ended > 0 {
@@ -159,6 +162,10 @@ func (ix *index) watchConditions() {
 	}
 	w.answers = ix.allColumns(filter(ix.replica.groups(engine.ModelSuccess), (*group).callsNobody))
 	w.cache = ix.allColumns(ix.replica.all(cacheSignals()...))
+	w.leads = w.tokens
+	if len(w.outputs) > 0 && len(w.cache) > 0 {
+		w.leads, w.flow = w.outputs, w.outputs
+	}
 	w.works = append(w.works, ix.queueWorks()...)
 	for _, g := range ix.replica.groups(engine.ModelRequestSeconds) {
 		if g.role.Front() {

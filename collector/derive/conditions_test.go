@@ -428,6 +428,42 @@ func TestCacheShowsSteps(t *testing.T) {
 	}
 }
 
+// TestPromptsThatAreComputedAgainAndAgain has requests whose prompts are computed, set aside and computed again, so that
+// the KV cache fills and empties, and prompt tokens count, without a token or an end for anybody.
+func TestPromptsThatAreComputedAgainAndAgain(t *testing.T) {
+	again := func(n int) int { return 50 + 10*(n%4) }
+	for _, tc := range []struct {
+		name  string
+		used  func(n int) int
+		still bool
+	}{
+		{"the cache fills again and again", again, true},
+		{"it fills during one long prefill", func(n int) int { return 50 + n }, false},
+		{"one gives up, and the next prefill fills it from there", func(n int) int { return 50 + n - 20*(n/10) }, false},
+		{"it stays as it is", func(int) int { return 50 }, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			vllm, sglang := newBench(t, engine.VLLM, "m"), newBench(t, engine.SGLang, "m")
+			for n := range 19 {
+				vllm.page(
+					`vllm:num_requests_running{engine="0",model_name="m"} 2`,
+					`vllm:num_requests_waiting{engine="0",model_name="m"} 9`,
+					`vllm:generation_tokens_total{engine="0",model_name="m"} 70`,
+					fmt.Sprintf(`vllm:num_preemptions_total{engine="0",model_name="m"} %d`, n),
+					fmt.Sprintf(`vllm:kv_cache_usage_perc{engine="0",model_name="m"} 0.%d`, tc.used(n)))
+				sglang.page(
+					`sglang:num_running_reqs{model_name="m",tp_rank="0"} 2`,
+					`sglang:num_queue_reqs{model_name="m",tp_rank="0"} 9`,
+					`sglang:realtime_tokens_total{model_name="m",tp_rank="0",mode="decode"} 70`,
+					fmt.Sprintf(`sglang:realtime_tokens_total{model_name="m",tp_rank="0",mode="prefill_compute"} %d`, 900*n),
+					fmt.Sprintf(`sglang:token_usage{model_name="m",tp_rank="0"} 0.%d`, tc.used(n)))
+			}
+			require.Equal(t, tc.still, len(vllm.deriver.Conditions().Still) > 0, "vLLM")
+			require.Equal(t, tc.still, len(sglang.deriver.Conditions().Still) > 0, "SGLang")
+		})
+	}
+}
+
 // TestForgottenFailures uses an entry that fails for a while beside another one, which goes on.
 func TestForgottenFailures(t *testing.T) {
 	b := newBench(t, engine.Dynamo, "a", "b")

@@ -62,11 +62,11 @@ type Deriver struct {
 	// served counts requests that ended well, the last one at servedAt, seemed those that seem so on the
 	// newest page only. acceptedAt is when one ended of which nobody knows how, movedAt when tokens moved,
 	// on one of the movements. steps counts pages on which anything showed that the engine works, also on
-	// the exporter's own requests.
+	// the exporter's own requests, advances those on which it made progress.
 	served, seemed float64
 	// answered counts those that ended at models which call no other one.
 	answered                      float64
-	movements, steps              int
+	movements, steps, advances    int
 	servedAt, acceptedAt, movedAt int64
 	// acceptedBy is the model that accepted it. CalledAt is when a model that clients call counted a request.
 	acceptedBy string

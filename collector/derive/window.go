@@ -35,6 +35,11 @@ type Window struct {
 	// changed is when a column last changed, reset and resetBefore when it decreased without a
 	// restart.
 	changed, reset, resetBefore []int64
+	// highest is the highest value of a column since [Window.rest], rose when it was reached, fell whether the
+	// column fell since then.
+	highest []float64
+	rose    []int64
+	fell    []bool
 
 	stats *Stats
 }
@@ -73,6 +78,9 @@ func newWindow(length, interval time.Duration, counter []bool) *Window {
 		changed:     make([]int64, n),
 		reset:       slices.Repeat([]int64{-1}, n),
 		resetBefore: slices.Repeat([]int64{-1}, n),
+		highest:     slices.Repeat([]float64{math.NaN()}, n),
+		rose:        make([]int64, n),
+		fell:        make([]bool, n),
 	}
 }
 
@@ -82,6 +90,7 @@ func (w *Window) addColumn(counter bool) {
 	w.current, w.previous = append(w.current, math.NaN()), append(w.previous, math.NaN())
 	w.since, w.changed = append(w.since, never), append(w.changed, 0)
 	w.reset, w.resetBefore = append(w.reset, -1), append(w.resetBefore, -1)
+	w.highest, w.rose, w.fell = append(w.highest, math.NaN()), append(w.rose, 0), append(w.fell, false)
 }
 
 // adopt copies the columns of an older window; from holds the old columns, -1 for new ones.
@@ -96,6 +105,7 @@ func (w *Window) adopt(old *Window, from []int) {
 		}
 		w.current[i], w.since[i], w.changed[i] = old.current[o], old.since[o], old.changed[o]
 		w.reset[i], w.resetBefore[i] = old.reset[o], old.resetBefore[o]
+		w.highest[i], w.rose[i], w.fell[i] = old.highest[o], old.rose[o], old.fell[o]
 		for r := range w.rows {
 			w.rows[r][i] = old.rows[r][o]
 		}
@@ -213,6 +223,31 @@ func (w *Window) growth(columns []int) (sum float64) {
 // moved reports whether a column that was on the previous page changed on the newest.
 func (w *Window) moved(column int) bool {
 	return w.changed[column] == w.now && !math.IsNaN(w.previous[column])
+}
+
+// rest begins to measure what [Window.climb] does from the newest page on.
+func (w *Window) rest(columns []int) {
+	for _, i := range columns {
+		w.highest[i], w.fell[i] = w.current[i], false
+	}
+}
+
+// climb reports whether any of the columns is higher on the newest page than on all pages since the last rest. What
+// falls once, as when a request is given up, is measured from there; what falls and rises again and again gets
+// nowhere.
+func (w *Window) climb(columns []int) (rose bool) {
+	for _, i := range columns {
+		switch v := w.current[i]; {
+		case w.rose[i] == w.now:
+		case v > w.highest[i]:
+			w.highest[i], w.rose[i] = v, w.now
+		case math.IsNaN(w.highest[i]), v < w.previous[i] && !w.fell[i]:
+			w.fell[i] = !math.IsNaN(w.highest[i])
+			w.highest[i] = v
+		}
+		rose = rose || w.rose[i] == w.now
+	}
+	return rose
 }
 
 // earlier returns the stored rows from row on that are older than the newest page.

@@ -24,11 +24,11 @@ type work struct {
 	// counted is true if that is a difference of counters, which may never return to 0: what
 	// it showed at the last progress is over.
 	counted bool
-	// progress holds counters of steps, and ends the requests that ended well. If any of them
-	// moves, the work makes progress. Failures are none. Steps are those of the engine of its model, which
-	// count while a request runs.
-	progress, steps []int
-	ends            []*tally
+	// progress holds counters of steps, and ends the requests that ended well. If any of them moves, or any of the
+	// levels rises beyond what it was since one did, the work makes progress. Failures are none. Steps are those of
+	// the engine of its model, which count while a request runs.
+	progress, levels, steps []int
+	ends                    []*tally
 	// countersAppear is true if absent counters are 0.
 	countersAppear bool
 	// serves is true if its progress is that of requests which may end well, false for a part of
@@ -82,9 +82,17 @@ type workState struct {
 }
 
 func (d *Deriver) watchWork() {
+	rose := false
 	for i := range d.index.watch.works {
 		k := &d.index.watch.works[i]
 		d.watchOne(k, d.works[k.key])
+		rose = rose || k.rises(d.window)
+	}
+	if rose && !d.own.onPage {
+		d.movements++
+	}
+	if rose || slices.ContainsFunc(d.index.watch.leads, d.window.moved) {
+		d.advances++
 	}
 }
 
@@ -92,6 +100,11 @@ func (d *Deriver) watchWork() {
 func (d *Deriver) watchOne(k *work, s *workState) {
 	w := d.window
 	moved := k.moves(w)
+	if moved || w.restarted == w.now {
+		w.rest(k.levels)
+	} else {
+		moved = w.climb(k.levels)
+	}
 	v, ok := k.inFlight.now(w)
 	inside, known := d.besides(k)
 	if ok && k.counted && (moved || v < s.over || !s.seen) {
@@ -184,6 +197,11 @@ func (k *work) moves(w *Window) bool {
 	return slices.ContainsFunc(k.progress, w.moved) || slices.ContainsFunc(k.ends, ended)
 }
 
+// rises reports whether the use of a cache rose on the newest page beyond what it was since anything else moved.
+func (k *work) rises(w *Window) bool {
+	return slices.ContainsFunc(k.levels, func(i int) bool { return w.rose[i] == w.now })
+}
+
 // endsMore reports whether more than so many requests ended well on the newest page.
 func (k *work) endsMore(w *Window, n float64) bool {
 	return slices.ContainsFunc(k.ends, func(t *tally) bool { return t.growth(w) > n })
@@ -192,7 +210,8 @@ func (k *work) endsMore(w *Window, n float64) bool {
 // showsProgress reports whether the page would show progress.
 func (k *work) showsProgress(w *Window) bool {
 	ended := func(t *tally) bool { return slices.ContainsFunc(t.columns, w.seen) }
-	return k.countersAppear || slices.ContainsFunc(k.progress, w.seen) || slices.ContainsFunc(k.ends, ended)
+	steps := slices.ContainsFunc(k.progress, w.seen) || slices.ContainsFunc(k.levels, w.seen)
+	return k.countersAppear || steps || slices.ContainsFunc(k.ends, ended)
 }
 
 // stands reports whether there was work for as long as is needed to say that it makes no progress. That
@@ -404,9 +423,14 @@ func (ix *index) steps(m *Model) (columns []int) {
 
 // progress returns what moves while an engine works: steps, and requests that end well. Failures
 // are no progress: those of an engine that hangs run into their timeouts, or their clients leave.
+// Where the page shows the tokens of answers and the use of the cache, no other steps are: what is computed of a
+// prompt fills the cache, unless it is given up and computed again, or was for a check of somebody's health.
 // Gauges without a model go with the counters of all.
 func (ix *index) progress(m *Model) (steps []*numbers, ends []*tally) {
 	steps, ends = stepsOf(m.groups), m.ends()
+	if outputs := stepsOf(m.answerGroups); len(outputs) > 0 && len(m.all(cacheSignals()...)) > 0 {
+		steps = outputs
+	}
 	if len(steps) > 0 || len(ends) > 0 {
 		return steps, ends
 	}
@@ -432,8 +456,9 @@ func (m *Model) ends() (all []*tally) {
 func (ix *index) rankWorks(m *Model) (works []work) {
 	gauges := m.all(gaugeSignals()...)
 	progress, ends := ix.progress(m)
+	var levels []*numbers
 	for _, g := range m.all(cacheSignals()...) {
-		progress = append(progress, &g.value)
+		levels = append(levels, &g.value)
 	}
 	ranks := ix.ranksOf(gauges)
 	for _, r := range ranks {
@@ -448,12 +473,14 @@ func (ix *index) rankWorks(m *Model) (works []work) {
 		if ix.quirks.GaugesWhenRequestsEnd {
 			k.minInFlight = 2 // They still count the request that ended.
 		}
-		ofRank, shared := ix.columnsOfRank(progress, r)
-		k.progress = ofRank
-		if len(ofRank) == 0 || r.number == "" || len(ranks) == 1 {
-			k.progress, k.ends = append(k.progress, shared...), ends // They keep moving while one rank stands still.
+		var shared, sharedLevels []int
+		k.progress, shared = ix.columnsOfRank(progress, r)
+		k.levels, sharedLevels = ix.columnsOfRank(levels, r)
+		if len(k.progress)+len(k.levels) == 0 || r.number == "" || len(ranks) == 1 {
+			// They keep moving while one rank stands still.
+			k.progress, k.levels, k.ends = append(k.progress, shared...), append(k.levels, sharedLevels...), ends
 		}
-		if len(k.progress)+len(k.ends) == 0 {
+		if len(k.progress)+len(k.levels)+len(k.ends) == 0 {
 			for _, n := range progress {
 				k.progress = append(k.progress, ix.columnsOf(n)...)
 			}

@@ -21,6 +21,8 @@ type Book struct {
 	// Running and Waiting are in flight by the engine's last report; Arrived counts requests that
 	// arrived since.
 	Running, Waiting, Arrived int
+	// Blocks is how many blocks of the KV cache each running request holds, 0 for the usual number.
+	Blocks int
 	// Gone counts requests that were in flight and left without an end: no counter of begun
 	// requests falls.
 	Gone int

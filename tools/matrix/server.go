@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -119,7 +120,7 @@ func (b *Book) totals() *simulate.Totals {
 		Waiting:  b.Waiting,
 		Arrived:  b.Arrived,
 		Prompt:   200,
-		KVBlocks: 30,
+		KVBlocks: cmp.Or(b.Blocks, 30),
 		Latency: simulate.Latency{
 			Output: answerTokens,
 			Queue:  50 * time.Millisecond,

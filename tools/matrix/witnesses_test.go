@@ -66,6 +66,7 @@ func Troubles() []Trouble {
 			phases: during(phase{each: Book{Arrived: 1, Steps: 10, Tokens: 20}, own: Hangs}),
 			alone:  true,
 		},
+		{Name: "prompts are computed again and again", phases: again(lasts), alone: true},
 		{
 			Name:   "one request takes long",
 			Well:   true,
@@ -88,6 +89,15 @@ func Troubles() []Trouble {
 		{Name: "neither page nor API answers", phases: during(phase{outcome: silent, own: Hangs}), alone: true},
 		{Name: "connections are refused", phases: during(phase{outcome: refused, own: Fails}), alone: true},
 	}
+}
+
+// again returns pages of an engine that computes prompts, sets them aside for lack of KV cache, and begins again.
+func again(pages int) (all []phase) {
+	for n := range pages {
+		each := Book{Running: 2, Waiting: 4, Steps: 5, Preempted: 1, Blocks: 40 + 20*(n%3)}
+		all = append(all, phase{pages: 1, each: each, own: Hangs})
+	}
+	return all
 }
 
 // Scenario returns the scenario of a trouble after a minute of work. Others succeed beside it if
