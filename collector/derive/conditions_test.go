@@ -913,6 +913,50 @@ func TestStillness(t *testing.T) {
 	}
 }
 
+// TestRequestsOfAnEntryThatCountsNoEnds has the repository of TensorRT-LLM as it is shipped, an ensemble and a decoupled
+// BLS model over the same parts, of which all clients call the latter.
+func TestRequestsOfAnEntryThatCountsNoEnds(t *testing.T) {
+	page := func(arrived, iteration int) []string {
+		count := func(model string, n int) string {
+			return fmt.Sprintf(`nv_inference_request_success{model=%q,version="1"} %d`, model, n)
+		}
+		return append(busy(min(iteration, 1), iteration),
+			count("ensemble", 0), count("tensorrt_llm_bls", arrived), count("preprocessing", arrived),
+			count("postprocessing", 20*arrived))
+	}
+	config := func(name string) engine.ModelFacts {
+		return engine.ModelFacts{Name: name, Version: "1", State: engine.ModelReady, Configured: true, Backend: "python"}
+	}
+	front, bls := config("ensemble"), config("tensorrt_llm_bls")
+	front.Platform, front.Backend, front.Steps = "ensemble", "", []string{"preprocessing", "tensorrt_llm", "postprocessing"}
+	bls.Decoupled = true
+	llm := config("tensorrt_llm")
+	llm.Backend = "tensorrtllm"
+	for _, c := range []struct {
+		name  string
+		moves bool
+		still bool
+	}{
+		{"the engine goes on", true, false},
+		{"the engine hangs while idle, and requests arrive", false, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t, engine.Triton).facts(front, bls, llm, config("preprocessing"), config("postprocessing"))
+			for n := range 3 {
+				b.page(page(10+n, 100+n)...)
+			}
+			for n := range 9 {
+				iteration := 102
+				if c.moves {
+					iteration += n
+				}
+				b.page(page(13+n, iteration)...)
+			}
+			require.Equal(t, c.still, len(b.deriver.Conditions().Still) > 0)
+		})
+	}
+}
+
 // TestUnansweredArrivals covers servers whose engine's own gauges show nothing, because it hung
 // while idle, or because they have none. Requests that never ended before do not count.
 func TestUnansweredArrivals(t *testing.T) {

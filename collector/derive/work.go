@@ -39,6 +39,8 @@ type work struct {
 	// counted.
 	apart  bool
 	beside *Model
+	// mixed is true if some of its requests may be another entry's, which does not count how they end.
+	mixed bool
 }
 
 // requestsNow tells how many requests of a work are in flight: those that arrived and did not leave, or
@@ -286,7 +288,10 @@ func (ix *index) works(m *Model) []work {
 		arrivals.key, arrivals.asked = fmt.Sprint("arrivals ", i, " of ", m.id), ix.asked(m)
 		arrivals.minInFlight = 1
 		arrivals.ends = ends
-		if len(ends) > 0 && ix.showsInEngine(m) {
+		if arrivals.mixed {
+			arrivals.asked = ""
+		}
+		if len(ends) > 0 && ix.showsInEngine(m) && !arrivals.mixed {
 			arrivals.apart, arrivals.beside = true, m
 		} else {
 			for _, n := range progress {
@@ -323,10 +328,12 @@ func (ix *index) arrivals(m *Model) (all []work) {
 	if started := ix.allColumns(m.groups(engine.RequestsStarted)); len(started) > 0 {
 		counted(started, ended)
 	}
-	answered := m.entryGroups(engine.ModelFailed)
+	answered, mixed := m.entryGroups(engine.ModelFailed), false
 	for _, g := range m.entryGroups(engine.ModelSuccess) {
 		if ix.countsWhole(g.name) && !g.acceptance {
 			answered = append(answered, g)
+		} else {
+			mixed = true
 		}
 	}
 	for _, g := range m.groups(engine.ModelSuccess) {
@@ -335,6 +342,7 @@ func (ix *index) arrivals(m *Model) (all []work) {
 			counted(ix.columnsOf(&g.value), ended)
 		case g.role == engine.RolePart && !ix.topology.FollowsLLM(g.name) && len(answered) > 0:
 			counted(ix.columnsOf(&g.value), answered)
+			all[len(all)-1].mixed = mixed
 		}
 	}
 	return all
