@@ -91,8 +91,11 @@ type passage struct {
 	// nothing moves behind it.
 	outside, inside float64
 	known           bool
-	// overtaken is true if more have left the engine since than it held: some of them came later.
-	overtaken bool
+	// overtaken is true if more have left the engine since than it held: some of them came later. Empty is true if a
+	// page shows that it went on and holds none: not the question either.
+	overtaken, empty bool
+	// asked is when the request was sent.
+	asked time.Time
 }
 
 func passageOf(c *derive.Conditions) (p passage) {
@@ -107,9 +110,13 @@ func passageOf(c *derive.Conditions) (p passage) {
 }
 
 // page compares a page with the one before the request; own is that request itself.
-func (p *passage) page(newest passage) {
+func (p *passage) page(requested time.Time, newest passage) {
 	const own = 1
+	if !requested.After(p.asked) {
+		return
+	}
 	p.overtaken = p.overtaken || p.known && newest.known && newest.outside-p.outside > p.inside+own
+	p.empty = p.empty || newest.known && newest.inside == 0 && newest.advances > p.advances
 }
 
 // answer is the last answer to a question. Silent is when the first of the questions was sent that got no
@@ -194,8 +201,8 @@ func (m *Memory) Page(requested time.Time, c *derive.Conditions) {
 	m.overruled = m.overruled || m.disputed && m.answering
 	m.denial.page(requested, c)
 	m.newest = passageOf(c)
-	m.passing.page(m.newest)
-	m.canaryPassing.page(m.newest)
+	m.passing.page(requested, m.newest)
+	m.canaryPassing.page(requested, m.newest)
 	for entry, last := range m.questions {
 		m.questions[entry] = last.page(requested, c)
 	}
@@ -321,6 +328,7 @@ func (m *Memory) Asked(now time.Time, entry Entry, c *derive.Conditions) {
 	m.tried[entry] = try{now, before.void, before.why}
 	m.stood, m.movements, m.served = len(c.Still) > 0, c.Movements, c.Served
 	m.passing = passageOf(c)
+	m.passing.asked = now
 }
 
 // Answer notes what became of the question. An empty report says nothing, so that another entry may be asked about
@@ -353,12 +361,13 @@ func (m *Memory) Answer(report canary.Report, remembered bool) {
 
 // waited reports whether a question without a word may have waited behind others, since the engine went on.
 func (m *Memory) waited(report *canary.Report, p *passage) bool {
-	return report.Result.Silent() && m.newest.advances > p.advances && !p.overtaken
+	return report.Result.Silent() && m.newest.advances > p.advances && !p.overtaken && !p.empty
 }
 
 // CanaryAsked notes that a request of the canary was sent.
 func (m *Memory) CanaryAsked(now time.Time) {
 	m.canaryPassing = m.newest
+	m.canaryPassing.asked = now
 	if !m.Canary.Fails() {
 		m.others = others{asked: now}
 	}

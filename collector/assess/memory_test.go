@@ -269,6 +269,47 @@ func TestAnswerThatPagesContradict(t *testing.T) {
 	}
 }
 
+// TestQuestionThatIsNotInTheEngine has requests that left the engine, or never got there, of which nothing moves, and a
+// question without a word: where the engine went on and holds nothing, it did not wait there.
+func TestQuestionThatIsNotInTheEngine(t *testing.T) {
+	since := time.Unix(1_000_000, 0)
+	asked := since.Add(31 * time.Second)
+	for _, c := range []struct {
+		name      string
+		requested time.Time
+		inFlight  float64
+		advances  int
+		live      bool
+	}{
+		{"the engine went on, and holds others", asked.Add(time.Second), 2, 8, true},
+		{"it went on, and holds none", asked.Add(time.Second), 0, 8, false},
+		{"a page of before shows that", asked.Add(-time.Second), 0, 8, true},
+		{"it holds none, and did nothing", asked.Add(time.Second), 0, 7, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var m assess.Memory
+			conditions := func(inFlight float64, advances int) *derive.Conditions {
+				return &derive.Conditions{
+					Still:         []derive.Stillness{{InFlight: 3, Outside: true}},
+					InFlight:      inFlight,
+					InFlightKnown: true,
+					Advances:      advances,
+				}
+			}
+			m.Page(asked.Add(-2*time.Second), conditions(3, 7))
+			m.Asked(asked, assess.Entry{}, conditions(3, 7))
+			m.Page(c.requested, conditions(c.inFlight, c.advances))
+			m.Answer(canary.Report{Result: canary.NoFirstToken, Asked: asked, Reason: "no text within 10s"}, false)
+			e := changed(serving(), func(e *assess.Evidence) {
+				e.Still = assess.Stillness{InFlight: 3, Since: since}
+				m.Recall(e)
+			})
+			v := assess.Judge(&e)
+			require.Equal(t, c.live, v.Probes.Live, v.Reason)
+		})
+	}
+}
+
 // TestSilenceBehindNewWork has clients that left one by one, and work that came just now. One question may have
 // waited for that, two in a row did not.
 func TestSilenceBehindNewWork(t *testing.T) {

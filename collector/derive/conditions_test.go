@@ -849,6 +849,35 @@ func TestClientsThatLeaveOneByOne(t *testing.T) {
 	}
 }
 
+// TestClientsThatLeaveAfterTheEngine has an SGLang whose detokenizer hangs: its engine computes each request, whose client
+// gives up, so that most of the time none is open.
+func TestClientsThatLeaveAfterTheEngine(t *testing.T) {
+	b := newBench(t, engine.SGLang, "m")
+	page := func(n, open, inside int) {
+		b.page(
+			fmt.Sprintf(`sglang:num_running_reqs{model_name="m",tp_rank="0"} %d`, inside),
+			`sglang:num_queue_reqs{model_name="m",tp_rank="0"} 0`,
+			`sglang:num_requests_total{model_name="m"} 7`,
+			fmt.Sprintf(`sglang:num_aborted_requests_total{model_name="m"} %d`, n),
+			fmt.Sprintf(`sglang:realtime_tokens_total{model_name="m",tp_rank="0",mode="decode"} %d`, 20*n),
+			fmt.Sprintf(`sglang:http_requests_active{endpoint="/generate",method="POST"} %d`, open),
+			fmt.Sprintf(`sglang:http_requests_total{endpoint="/generate",method="POST"} %d`, 7+n+open),
+		)
+	}
+	for n := range 4 {
+		page(n, 1, 1)
+		for range 3 {
+			page(n, 1, 0)
+		}
+		page(n+1, 0, 0)
+	}
+	require.Zero(t, longest(b).InFlight, "nothing is open")
+	for range 2 {
+		page(4, 1, 0)
+	}
+	require.Positive(t, longest(b).InFlight)
+}
+
 // own sends a request of the exporter's own, and ends it.
 func (b *bench) own(answered bool) {
 	b.deriver.BeginOwn(10)

@@ -131,7 +131,7 @@ func (d *Deriver) watchOne(k *work, s *workState) {
 		s.left = false
 		s.goesOn(w, inFlight, progress, k.counted && s.stepped > s.began)
 	} else {
-		s.goes(d, shows, moved, k.beside != nil)
+		s.goes(d, shows, moved, k.beside != nil && inside > 0)
 	}
 }
 
@@ -144,15 +144,15 @@ func (d *Deriver) besides(k *work) (inside float64, known bool) {
 }
 
 // goes takes into account that no requests of others are in flight, as far as the page shows that. The work ends
-// with them, unless nothing has moved: then its clients have left, and nobody was served. Where requests pass on into
-// an engine, they may have.
+// with them, unless nothing has moved: then its clients have left, and nobody was served. While an engine holds
+// requests, those that are gone may have passed on into it.
 func (s *workState) goes(d *Deriver, shows, moved, passes bool) {
 	w := d.window
 	unmoved := !moved && w.restarted != w.now && s.active
 	s.left = unmoved && d.convicted && s.stands(d)
 	switch {
 	case s.left:
-	case unmoved && shows && !s.answered && !passes:
+	case unmoved && shows && !s.answered && !(passes && s.inFlight > 0):
 		s.inFlight, s.lasting = 0, w.now
 	default:
 		*s = workState{seen: s.seen, over: s.over, inside: s.inside, stepped: s.stepped}
