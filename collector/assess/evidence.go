@@ -123,8 +123,10 @@ func (e Entry) speaksFor(other Entry) bool {
 type Failures struct {
 	// Entry is the model, empty if the server does not count per model. Part is set if
 	// only requests to this part of it are known to fail.
-	Entry    Entry
-	Part     string
+	Entry Entry
+	Part  string
+	// Unclear is true if they may be the clients' fault.
+	Unclear  bool
 	Requests float64
 	// Acquitted is true if the pages spoke for the replica since, Accused is otherwise before the first
 	// failure after they did last. Last is the page with the latest failure.
@@ -195,6 +197,7 @@ func (e *Evidence) Pages(c *derive.Conditions, at func(time.Duration) time.Time)
 		e.Failing = append(e.Failing, Failures{
 			Entry:     Entry{f.Model, f.Version},
 			Part:      f.Part,
+			Unclear:   f.Unclear,
 			Requests:  f.Requests,
 			Acquitted: f.Acquitted,
 			Accused:   at(f.Accused),
@@ -252,7 +255,7 @@ func (e *Evidence) witnesses() Witnesses {
 		w.Accusation = Nothing // Nobody asks any more, and what failed did so for lack of workers.
 	}
 	switch w.Accusation {
-	case OnlyFailures, PartFails, DeclaredFails:
+	case OnlyFailures, PartFails, DeclaredFails, UnclearFails:
 		w.Acquitted = e.acquitted()
 		w.Question = e.aboutFailures()
 	case NothingMoves:
@@ -299,6 +302,8 @@ func (e *Evidence) accusation() Accusation {
 		return PartFails
 	case len(e.Failing) > 0 && e.Declared:
 		return DeclaredFails
+	case len(e.Failing) > 0 && e.Failing[0].Unclear:
+		return UnclearFails
 	case len(e.Failing) > 0:
 		return OnlyFailures
 	}
@@ -461,7 +466,7 @@ func (e *Evidence) ends() bool { return !e.API.SamePort && e.API.Ends() }
 func (e *Evidence) admits(a Accusation) bool {
 	since, accused := e.API.NotReadySince, e.API.NotReadySince
 	switch a { //nolint:exhaustive // The others stand as long as that already.
-	case OnlyFailures, DeclaredFails:
+	case OnlyFailures, DeclaredFails, UnclearFails:
 		accused = e.unacquittedSince()
 	case NoPage:
 		accused = e.Scrape.Since
@@ -487,7 +492,7 @@ func (e *Evidence) deniesOthers(a Accusation) bool {
 	switch a {
 	case NothingMoves:
 		accused = []Entry{e.Still.Entry}
-	case OnlyFailures, PartFails, DeclaredFails:
+	case OnlyFailures, PartFails, DeclaredFails, UnclearFails:
 		for _, f := range e.unacquitted() {
 			accused = append(accused, f.Entry)
 		}

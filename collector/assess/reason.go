@@ -58,7 +58,7 @@ func (e *Evidence) unrouted() string {
 
 // accused returns what is to be said of a ready replica that needs attention.
 func (e *Evidence) accused(w Witnesses) remark {
-	allFail := w.Accusation == OnlyFailures || w.Accusation == DeclaredFails
+	allFail := slices.Contains(accusations(OnlyFailures, DeclaredFails, UnclearFails), w.Accusation)
 	switch {
 	case allFail && w.Acquitted:
 		return remark{e.allFail() + ", and others are served, or get tokens", failingRunbook}
@@ -70,6 +70,8 @@ func (e *Evidence) accused(w Witnesses) remark {
 		return remark{e.allFail() + ", and the exporter's own was answered: it may do without", failingRunbook}
 	case w.Accusation == DeclaredFails:
 		return remark{e.allFail() + ", as far as its kinds_file is right", suspectedRunbook}
+	case w.Accusation == UnclearFails:
+		return remark{e.allFail() + ", by the clients' fault or the server's: its page does not tell", suspectedRunbook}
 	case w.Accusation == PartFails:
 		return remark{e.allFail(), suspectedRunbook}
 	case w.Accusation == NothingMoves && w.Question == Answered:

@@ -45,6 +45,33 @@ func TestFullServerIsNotRestarted(t *testing.T) {
 	}
 }
 
+// TestFailuresWhoseFaultIsUnknown has a frontend of a release that does not tell mistakes of clients from failures.
+func TestFailuresWhoseFaultIsUnknown(t *testing.T) {
+	failing := []assess.Failures{{Requests: 5, Unclear: true, Accused: two.Add(-time.Minute), Last: two}}
+	for _, c := range []struct {
+		name      string
+		question  assess.Question
+		state     assess.State
+		suspected bool
+		live      bool
+	}{
+		{"nothing was asked", assess.Question{}, assess.Ready, true, true},
+		{"the exporter's own request was answered", assess.Question{Asked: two, Answer: assess.Answered}, assess.Ready, false, true},
+		{"it failed, too", assess.Question{Asked: two, Answer: assess.Failed, Reason: "status 500"}, assess.Failing, false, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := changed(serving(), func(e *assess.Evidence) {
+				e.Failing, e.Questions = failing, []assess.Question{c.question}
+			})
+			v := assess.Judge(&e)
+			require.Equal(t, c.state, v.State, v.Reason)
+			require.Equal(t, c.suspected, v.Suspected, v.Reason)
+			require.Equal(t, c.live, v.Probes.Live, v.Reason)
+			require.NotEqual(t, assess.OK, v.Severity, v.Reason)
+		})
+	}
+}
+
 // TestFullQueueBehindWhatStandsStill has requests in flight of which nothing moves, and a queue that takes no more: who
 // asks gets nothing, and nobody knows whether one long request is in front.
 func TestFullQueueBehindWhatStandsStill(t *testing.T) {

@@ -17,6 +17,8 @@ const (
 	// DeclaredFails means that only failures end, as the file says that declares the kind of server: a
 	// mistake there would convict a healthy one.
 	DeclaredFails Accusation = "only failures end as a kinds_file counts"
+	// UnclearFails means that only requests end that failed, perhaps by the clients' fault: the page does not tell.
+	UnclearFails Accusation = "only failures end, whoever's fault"
 	// NothingMoves means that requests are in flight of which nothing moves.
 	NothingMoves Accusation = "nothing moves"
 	// NoPage means that something answers, and not with a page, or that the page is late while the
@@ -203,7 +205,7 @@ var rulings = []Ruling{
 	},
 	{Accusations: accusations(NoPage), State: Blind, Ready: Keep, Live: Keep},
 
-	// Nothing moves, a part only fails, or failures are what a file says: a guess.
+	// Nothing moves, a part only fails, failures are what a file says, or perhaps the clients' fault: a guess.
 	{
 		Accusations: signs,
 		Acquitted:   no,
@@ -233,10 +235,10 @@ var rulings = []Ruling{
 //
 //nolint:gochecknoglobals // constant data.
 var (
-	failures = accusations(OnlyFailures, PartFails, DeclaredFails)
+	failures = accusations(OnlyFailures, PartFails, DeclaredFails, UnclearFails)
 	counters = slices.Concat(failures, accusations(NothingMoves))
 	passive  = slices.Concat(counters, accusations(NoPage))
-	signs    = accusations(PartFails, DeclaredFails, NothingMoves)
+	signs    = accusations(PartFails, DeclaredFails, UnclearFails, NothingMoves)
 	failed   = answers(Failed, FailedTwice)
 	no       = []bool{false}
 	// noAnswer is everything but an answer.

@@ -38,7 +38,7 @@ type Conditions struct {
 }
 
 // FailingEntry is a model that clients call, and of which at least [Options.FailingMin] requests
-// failed by the server's fault while none succeeded. Other failures are ignored.
+// failed by the server's fault, as far as is known, while none succeeded. Other failures are ignored.
 type FailingEntry struct {
 	// Model is empty if the server serves one model, and does not count per model. Version is empty unless
 	// the page shows several of the model.
@@ -46,7 +46,9 @@ type FailingEntry struct {
 	// Part is set if only the requests to this part of the model are known to fail, because the
 	// model does not count how its own end, and may do without that part. It is the model itself if clients
 	// call the part: no model that calls it counted any request since.
-	Part     string
+	Part string
+	// Unclear is true if the page does not tell whether they failed by the server's fault; it comes after all others.
+	Unclear  bool
 	Requests float64
 	// Since is the time of the page before the first failure, Last that of the page with the latest.
 	Since, Last time.Duration
@@ -195,6 +197,12 @@ func (ix *index) entriesOf(m *Model) (all []entry) {
 		}
 		e.why = ix.topology.Uncounted(version.name, ix.naming.EngineVersion)
 		all = append(all, e)
+		if unclear := version.outcome.unclear; len(unclear) > 0 {
+			e.key += "\x00unclear"
+			e.failed, e.steps, e.otherEntries = *newTally(unclear), nil, nil
+			e.unclear = true
+			all = append(all, e)
+		}
 	}
 	return append(all, ix.failingBeside(m, engine.RolePart)...)
 }

@@ -23,8 +23,9 @@ type entry struct {
 	// ones are counted, see [outcome.since].
 	failed              tally
 	steps, otherEntries []int
-	// part is true for a part of models that do not count how their requests end.
-	part bool
+	// part is true for a part of models that do not count how their requests end, unclear if the failed ones may be
+	// the clients' fault.
+	part, unclear bool
 }
 
 // entryState is what happened at an entry since a request last ended well.
@@ -82,7 +83,7 @@ func (d *Deriver) watchEntries() {
 			d.calledAt = w.now
 		}
 		switch {
-		case e.part || ended+s.seemed <= 0:
+		case e.part || e.unclear || ended+s.seemed <= 0:
 		case e.trusted:
 			served = served || ended > 0
 			d.served += ended
@@ -361,7 +362,7 @@ func (s *entryState) failedPages() int { return max(s.pages, s.unsettledPages) }
 func (d *Deriver) failingMin() float64 { return float64(cmp.Or(d.opts.FailingMin, DefaultFailingMin)) }
 
 func (d *Deriver) failing() (all []FailingEntry) {
-	var parts []FailingEntry
+	var parts, unclear []FailingEntry
 	minimum := d.failingMin()
 	for i := range d.index.watch.entries {
 		e := &d.index.watch.entries[i]
@@ -380,6 +381,9 @@ func (d *Deriver) failing() (all []FailingEntry) {
 		switch {
 		case requests < minimum || pages < failingPages:
 		case f.Acquitted && d.window.now-s.last > d.window.length: // Nobody asks any more, and it is forgotten.
+		case e.unclear:
+			f.Unclear = true
+			unclear = append(unclear, f)
 		case !e.part:
 			all = append(all, f)
 		case d.acceptedAt > s.since:
@@ -394,7 +398,7 @@ func (d *Deriver) failing() (all []FailingEntry) {
 		all = parts
 	}
 	slices.SortStableFunc(all, func(a, b FailingEntry) int { return cmp.Compare(a.Since, b.Since) })
-	return all
+	return append(all, unclear...)
 }
 
 // isOtherVersion reports whether another entry is a version of the same model.

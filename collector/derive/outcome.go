@@ -22,6 +22,8 @@ type outcome struct {
 	// steps holds the failures of an ensemble's parts, otherEntries the failures of other entry models. LLM
 	// holds the requests of a part that ends a moment before the entry that calls it.
 	steps, otherEntries, llm, all []int
+	// unclear holds the failures that may be the clients' fault.
+	unclear []int
 	// complete is true if all failures and their classes are known, ownFailures if the model
 	// itself counts them.
 	complete, ownFailures bool
@@ -188,6 +190,9 @@ func (o *outcome) add(ix *index, g *group, minus []int) {
 		n.plus = append(n.plus, columns...)
 	default:
 		t.single = append(t.single, columns...)
+	}
+	if g.class == engine.ClassUnknown && (g.signal == engine.RequestsFailed || g.signal == engine.ModelFailed) {
+		o.unclear = append(o.unclear, columns...)
 	}
 	o.all = slices.Concat(o.all, columns, minus)
 }

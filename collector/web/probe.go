@@ -36,7 +36,8 @@ func (s *Server) probeRoute(r *http.Request) (label string, found route, ok bool
 	for _, label := range []string{probesPath, probePath} {
 		if strings.HasPrefix(r.URL.EscapedPath(), label) {
 			return label, route{
-				methods: []string{http.MethodGet, http.MethodHead},
+				// OPTIONS is what HAProxy asks by default.
+				methods: []string{http.MethodGet, http.MethodHead, http.MethodOptions},
 				serve: func(w http.ResponseWriter, r *http.Request) {
 					code, text := s.probe(r.Context(), r.URL.EscapedPath(), r.Host)
 					writeLine(w, code, text)
