@@ -285,10 +285,11 @@ func (d *dynamo) frontend() []byte {
 
 // inFlightName returns the name of the gauge of requests in flight: 0.5.1 alone calls it a total.
 func (d *dynamo) inFlightName() string {
-	if total := "inflight_requests_total"; dynamoWritten().in(d.w.spec.EngineVersion, total) {
-		return total
+	const total = "inflight_requests_total"
+	if dynamoWritten().lacks(d.w.spec.EngineVersion)[total] {
+		return "inflight_requests"
 	}
-	return "inflight_requests"
+	return total
 }
 
 func (d *dynamo) handlers(r *Replica) []http.Handler {

@@ -62,7 +62,7 @@ func (s *sglang) writeTransfers(p *page) {
 	}
 	t := transfersOf(s.requests)
 	const speed, size = "sglang:kv_transfer_latency_ms", "sglang:kv_transfer_total_mb"
-	if !p.written.in(p.release, sglangTransferTimes) {
+	if p.lacks(sglangTransferTimes) {
 		p.one("gauge", speed, "The transfer latency of the KV cache in ms.", s.ofRank(), 1000./64)
 		p.one("gauge", size, "The total number of tokens transferred in the KV cache.", s.ofRank(), 1)
 	} else {

@@ -37,8 +37,11 @@ func rustDialect() dialect { return dialect{number: appendRust, parts: "bsc"} }
 type page struct {
 	dialect
 	seed uint64
-	// written says what the release writes; prefix is what its names begin with.
+	// written says what the release writes; prefix is what its names begin with. Of what it does not write,
+	// lacked has the names and unlabeled the labels.
 	written         written
+	lacked          map[string]bool
+	unlabeled       []string
 	release, prefix string
 
 	out              []byte

@@ -1,7 +1,7 @@
 package simulate
 
 import (
-	"regexp"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,19 +28,18 @@ func (s span) holds(release string) bool {
 	return !earlier(release, s.since) && (s.before == "" || earlier(release, s.before))
 }
 
-// in reports whether a release writes what has a name.
-func (w written) in(release, name string) bool {
-	listed := false
+// lacks returns what is listed and a release does not write.
+func (w written) lacks(release string) map[string]bool {
+	lacked, has := make(map[string]bool), make(map[string]bool)
 	for s, names := range w {
-		if !slices.Contains(names, name) {
-			continue
+		holds := s.holds(release)
+		for _, name := range names {
+			has[name] = has[name] || holds
+			lacked[name] = !has[name]
 		}
-		if s.holds(release) {
-			return true
-		}
-		listed = true
 	}
-	return !listed
+	maps.DeleteFunc(lacked, func(_ string, lacks bool) bool { return !lacks })
+	return lacked
 }
 
 // releases returns the releases that write other pages than the one before, from a first one on.
@@ -54,23 +53,9 @@ func (w written) releases(first string) []string {
 	return slices.Compact(all)
 }
 
-// labels returns the labels that not all releases write.
-func (w written) labels() (all []string) {
-	for _, names := range w {
-		for _, name := range names {
-			if label, ok := strings.CutPrefix(name, "{"); ok {
-				all = append(all, strings.TrimSuffix(label, "}"))
-			}
-		}
-	}
-	return all
-}
-
-var digits = regexp.MustCompile(`\d+`)
-
 // numbers returns the numbers of a release: 0.4.1.post6 follows 0.4.1 and precedes 0.4.2.
 func numbers(release string) (all []int) {
-	for _, text := range digits.FindAllString(release, -1) {
+	for text := range strings.FieldsFuncSeq(release, func(r rune) bool { return r < '0' || r > '9' }) {
 		n, _ := strconv.Atoi(text)
 		all = append(all, n)
 	}
@@ -105,21 +90,39 @@ func dialectsOf(releases ...string) []Dialect {
 	return all
 }
 
+// resolve finds out what the release of a page does not write: once, since each series asks.
+func (p *page) resolve() {
+	if p.lacked != nil {
+		return
+	}
+	p.lacked = p.written.lacks(p.release)
+	for name := range p.lacked {
+		if label, ok := strings.CutPrefix(name, "{"); ok {
+			p.unlabeled = append(p.unlabeled, strings.TrimSuffix(label, "}"))
+		}
+	}
+}
+
+// lacks reports whether the release of a page does not write what has a name.
+func (p *page) lacks(name string) bool {
+	p.resolve()
+	return p.lacked[name]
+}
+
 // writes reports whether the release of a page writes a family.
 func (p *page) writes(name string) bool {
 	name = strings.TrimPrefix(name, p.prefix)
 	if base, ok := strings.CutSuffix(name, "_created"); ok {
-		return p.written.in(p.release, base) && p.written.in(p.release, base+"_total")
+		return !p.lacks(base) && !p.lacks(base+"_total")
 	}
-	return p.written.in(p.release, name)
+	return !p.lacks(name)
 }
 
 // known returns those of sorted labels that the release of the page writes.
 func (p *page) known(labels string) string {
-	for _, name := range p.written.labels() {
-		if !p.written.in(p.release, "{"+name+"}") {
-			labels = without(labels, name)
-		}
+	p.resolve()
+	for _, name := range p.unlabeled {
+		labels = without(labels, name)
 	}
 	return labels
 }

@@ -88,7 +88,7 @@ func (p *vllmWriter) transfers() {
 // receives them, and returns how many: half of all, in releases that count them.
 func (p *vllmWriter) mooncake() uint64 {
 	const times = "mooncake_xfer_time_seconds"
-	if !p.written.in(p.release, times) {
+	if p.lacks(times) {
 		return 0
 	}
 	n := p.s.requests / 2

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -35,26 +36,41 @@ func (p *release) column() string {
 	return name
 }
 
-func play(t *testing.T, server *matrix.Server) *release {
-	t.Helper()
+// ends are those of all dialects, played once for all tests.
+var ends = sync.OnceValues(func() (all []*release, err error) {
 	life := matrix.Eventful()
-	seen, err := matrix.Play(server, &life)
+	last := &life.Pages[len(life.Pages)-1].Book
+	for _, server := range matrix.Dialects() {
+		seen, err := matrix.Play(&server, &life)
+		if err != nil {
+			return nil, err
+		}
+		page, err := server.Pages()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, &release{server, seen[len(seen)-1], page(last)})
+	}
+	return all, nil
+})
+
+// everyRelease returns all dialects at the end of their lives.
+func everyRelease(t *testing.T) []*release {
+	t.Helper()
+	all, err := ends()
 	require.NoError(t, err)
-	page, err := server.Pages()
-	require.NoError(t, err)
-	return &release{*server, seen[len(seen)-1], page(&life.Pages[len(life.Pages)-1].Book)}
+	return all
 }
 
 // TestEveryReleaseTellsTheTruth plays a life with known totals on the pages of each release: what is
 // derived is right, and nothing is absent that is on the page.
 func TestEveryReleaseTellsTheTruth(t *testing.T) {
-	for _, server := range matrix.Dialects() {
-		p := play(t, &server)
-		require.Equal(t, "ready", string(p.State), "%s %s: %s", server.Name, p.column(), p.Reason)
-		for _, q := range tellers()[server.Kind](&server, p.page) {
+	for _, p := range everyRelease(t) {
+		require.Equal(t, "ready", string(p.State), "%s %s: %s", p.Name, p.column(), p.Reason)
+		for _, q := range tellers()[p.Kind](&p.Server, p.page) {
 			got, shown := p.Value(q.family, q.labels...)
 			is := slices.ContainsFunc(q.by, func(family string) bool { return on(p.page, family) })
-			label := fmt.Sprintf("%s %s: %s %v", server.Name, p.column(), q.family, q.labels)
+			label := fmt.Sprintf("%s %s: %s %v", p.Name, p.column(), q.family, q.labels)
 			if wanted := is; wanted != shown {
 				t.Errorf("%s: wanted %t, got %t (%g)", label, wanted, shown, got)
 			} else if shown && (got < q.want*0.998 || got > q.want*1.002) {
@@ -62,15 +78,6 @@ func TestEveryReleaseTellsTheTruth(t *testing.T) {
 			}
 		}
 	}
-}
-
-// everyRelease plays all dialects.
-func everyRelease(t *testing.T) (all []*release) {
-	t.Helper()
-	for _, server := range matrix.Dialects() {
-		all = append(all, play(t, &server))
-	}
-	return all
 }
 
 // TestEverySentenceIsTrueOfItsRelease requires each reason for what a release lacks to be true of that

@@ -119,10 +119,17 @@ type run struct {
 	cache   *exposition.Cache
 	deriver *derive.Deriver
 	read    *engine.Page
+	// shape is that of the derived series of the last page, labels are those of its lines.
+	shape  *exposition.Shape
+	labels []labels.Labels
 	// topology holds the models of the last page.
 	topology *engine.Topology
-	previous assess.Judgment
-	memory   assess.Memory
+	// conclusions are those of the last page, and capabilities are among them.
+	conclusions  *assess.Findings
+	capabilities map[string]Answer
+	expect       assess.Expectations
+	previous     assess.Judgment
+	memory       assess.Memory
 	// health is what the API said last.
 	health engine.Health
 	asking Asking
@@ -193,25 +200,35 @@ func (r *run) page(p *Page) (Result, error) {
 		naming := r.naming()
 		r.topology = naming.Topology
 		r.deriver.Rename(naming)
-	} else {
-		r.read.Refresh(block)
+	} else if r.read.Refresh(block) {
+		r.conclusions = nil
 	}
 	connection := derive.Kept
 	if p.Restarted {
 		connection = derive.Reopened
 	}
 	r.deriver.Observe(r.deriver.Sight(p.At, block, r.read, connection))
-	out := r.deriver.Render(block)
-	var all []Series
-	for n := range out.Shape().Lines() {
-		if v, ok := out.Value(n); ok {
-			all = append(all, Series{out.Shape().Labels(n), v})
-		}
-	}
+	all := r.series(r.deriver.Render(block))
 	c := r.deriver.Conditions()
 	r.memory.Page(at(p.At), &c)
 	r.ask(p)
 	return r.seen(p, r.read, all), nil
+}
+
+// series returns the derived series of a page that have a value.
+func (r *run) series(out *exposition.Block) (all []Series) {
+	if shape := out.Shape(); r.shape != shape {
+		r.shape, r.labels = shape, make([]labels.Labels, shape.Lines())
+		for n := range r.labels {
+			r.labels[n] = shape.Labels(n)
+		}
+	}
+	for n, set := range r.labels {
+		if v, ok := out.Value(n); ok {
+			all = append(all, Series{set, v})
+		}
+	}
+	return all
 }
 
 // askable reports whether the server takes requests of the exporter's own.
@@ -296,26 +313,15 @@ func (r *run) answered(p *Page, isCanary bool, report canary.Report) {
 
 // seen collects the results of a scrape; read is nil if it returned no page.
 func (r *run) seen(p *Page, read *engine.Page, all []Series) Result {
-	s := Result{Series: all, Capabilities: make(map[string]Answer), Objectives: make(map[string]Answer)}
+	s := Result{Series: all, Objectives: make(map[string]Answer)}
 	outcome := *p.Outcome
 	outcome.Scrape.Seen = r.read != nil
 	for _, o := range r.deriver.Objectives() {
 		s.Objectives[o.Name] = Answer{o.OK, o.Reason, o.Cure}
 	}
 	s.Conditions, s.Routes = r.deriver.Conditions(), r.engine.Tier(read) == engine.TierFrontend
-	knowledge := engine.Knowledge{
-		Page: read, Facts: r.facts, Version: r.server.Facts.EngineVersion, Health: outcome.API,
-		Canary: r.asking == Canary, Confirms: r.asking == Confirm,
-	}
-	conclusions := assess.Examine(&assess.Basis{
-		Engine:    r.engine,
-		Topology:  r.topology,
-		Knowledge: knowledge,
-		Expect:    &assess.Expectations{},
-	})
-	for _, c := range conclusions.List(assess.Capabilities) {
-		s.Capabilities[c.Name] = Answer{c.OK, c.Reason, c.Cure}
-	}
+	r.conclude(&outcome, read)
+	s.Capabilities = r.capabilities
 	e := assess.Evidence{
 		Now:        at(p.At),
 		StallAfter: derive.DefaultStallAfter,
@@ -325,7 +331,7 @@ func (r *run) seen(p *Page, read *engine.Page, all []Series) Result {
 		API:        assess.API{Health: r.health, SamePort: r.engine.SamePort()},
 		Routes:     s.Routes,
 	}
-	e.Found(conclusions)
+	e.Found(r.conclusions)
 	r.memory.Recall(&e)
 	e.Pages(&s.Conditions, at)
 	s.Verdict, s.Unshown = assess.Judge(&e), e.Unobservable != ""
@@ -334,4 +340,24 @@ func (r *run) seen(p *Page, read *engine.Page, all []Series) Result {
 	s.Askable = r.asking != NoQuestions && r.askable()
 	r.previous = assess.Judgment{State: s.State, Probes: s.Probes}
 	return s
+}
+
+// conclude draws the conclusions again if their basis has changed, as a replica does.
+func (r *run) conclude(outcome *Outcome, read *engine.Page) {
+	basis := assess.Basis{
+		Engine:   r.engine,
+		Topology: r.topology,
+		Knowledge: engine.Knowledge{
+			Page: read, Facts: r.facts, Version: r.server.Facts.EngineVersion, Health: outcome.API,
+			Canary: r.asking == Canary, Confirms: r.asking == Confirm,
+		},
+		Expect: &r.expect,
+	}
+	if r.conclusions.RestsOn(&basis) {
+		return
+	}
+	r.conclusions, r.capabilities = assess.Examine(&basis), make(map[string]Answer)
+	for _, c := range r.conclusions.List(assess.Capabilities) {
+		r.capabilities[c.Name] = Answer{c.OK, c.Reason, c.Cure}
+	}
 }
