@@ -55,8 +55,7 @@ demo: ## Run the exporter in front of a simulated fleet (ARGS= for its flags).
 
 ## Tests
 
-# deploy/ is tested by `check-deploy`, whose tools take minutes to compile. The tools for the rules compile while other tests
-# run. `ci` runs `race` instead.
+# deploy/ is tested by `check-deploy`, whose tools take minutes to compile. The tools for the rules compile while other tests run.
 # On two cores with a load of 40 tests take twenty times as long, so that they get more time than ten minutes.
 BUSY := -timeout=2h
 
@@ -72,19 +71,22 @@ test-go:
 test-python: ## Test the metrics module for Triton's LLM-API backend, and the census (Python 3.10 to 3.12).
 	@tools/ci/needs.sh tools/pytest/pytest.sh -- tools/pytest/pytest.sh tools/triton/llmapi tools/census
 
-# A race build needs cgo. Without a C compiler the tests run without the detector, except in CI, where that is an error.
+# A race build needs cgo. A missing C compiler is an error in CI alone.
 CC_FOUND := $(shell command -v $$($(GO) env CC) 2>/dev/null)
 RACE     := $(if $(CC_FOUND),-race)
-# Slow tests without goroutines run without the detector: rules, dashboards, documents and two tests of every kind of server.
-# So does package replica, because its fake time crashes the detector (tsan_rtl.cpp:346); the tests of package collector cover it.
+# `test` has run everything; a race takes goroutines, so that only packages whose code or tests start some run again, but for two
+# tests of every kind of server that are slow and start none. Package replica is left out, because its fake time crashes the
+# detector (tsan_rtl.cpp:346); the tests of package collector cover it.
 ALONE := ^(TestAllSurfacesAgree|TestDerivedValuesAreTrue)$$
 
-race: $(TOOLS)/promtool $(TOOLS)/amtool $(TOOLS)/jsonnet ## Run all tests with the race detector (needs a C compiler).
-	@[ -n '$(CC_FOUND)' ] || { echo 'no C compiler: the race detector is off'; [ "$${CI:-}" != true ]; }
-	CGO_ENABLED=$(if $(RACE),1,0) $(GO) test $(VET) $(RACE) -shuffle=on -skip '$(ALONE)' -timeout 30m \
-		$$($(GO) list ./... | grep -vE '/(alerts|dashboards|tools|replica)')
-	$(GO) test $(VET) -shuffle=on -timeout 30m ./alerts/... ./dashboards ./tools/... ./collector/replica
-	$(GO) test $(VET) -shuffle=on -run '$(ALONE)' -timeout 30m ./cmd/trtllm_exporter/top ./collector/derive
+race: ## Run the tests of packages with goroutines with the race detector (needs a C compiler).
+ifeq ($(RACE),)
+	@echo 'no C compiler: the race detector does not run'; [ "$${CI:-}" != true ]
+else
+	CGO_ENABLED=1 $(GO) test $(VET) $(RACE) -shuffle=on -skip '$(ALONE)' -timeout 30m $$(\
+		git grep -lE '^[[:space:]]*go [[:alpha:](]|\.Go\(|httptest\.New[A-Za-z]*Server' -- $(PACKAGES:%='%/*.go') | \
+		xargs -n 1 dirname | sort -u | grep -vE '/(e2e|replica)$$' | sed 's,^,./,')
+endif
 
 COVER_MIN   := 90
 COVER_GATED := collector/assess collector/derive collector/engine collector/exposition relabel
@@ -378,7 +380,7 @@ cardinality: build ## Measure series by kind and option, what a rollout of a hun
 	cd tools/querycheck && TRTLLM_EXPORTER_BIN=$(EXPORTER) $(GO) test -tags budget \
 		-run 'TestReplicaSeriesCount|TestSeriesOfEveryKind|TestRolloutSeriesWithInfo|TestFleetMemory' -count=1 -v -timeout 25m .
 
-CI_STEPS := fmt-check lint deadcode check-generated pictures-age check-queries build build-small race test-python cover-gate fuzz bench-smoke check-deploy check-image e2e-browser e2e-all
+CI_STEPS := fmt-check lint deadcode check-generated pictures-age check-queries build build-small test race cover-gate fuzz bench-smoke check-deploy check-image e2e-browser e2e-all
 
 # Instrumented for fuzzing, the packages under collector/config take minutes to build; `make fuzz` includes them.
 ci: ## Run everything that a change must pass.
