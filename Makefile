@@ -62,7 +62,7 @@ BUSY := -timeout=2h
 test: ## Run all tests of Go and Python.
 	@$(MAKE) -j3 test-rules test-go test-python
 
-test-rules: $(TOOLS)/promtool $(TOOLS)/amtool $(TOOLS)/jsonnet
+test-rules: $(addprefix $(TOOLS)/,playrules promtool amtool jsonnet)
 	@tools/progress/test.sh $(VET) $(BUSY) -shuffle=on ./alerts/... ./dashboards ./cmd/trtllm_exporter/top
 test-go:
 	@tools/progress/test.sh $(VET) $(BUSY) -shuffle=on $$($(GO) list ./... | grep -vE '/(alerts|dashboards|top)(/|$$)')
@@ -160,7 +160,7 @@ panel-truth: build $(TOOLS)/prometheus $(TOOLS)/alertmanager ## Compare panels w
 # It takes about a minute of processor time for each day of a topology, so `ci` does not run it.
 DAYS ?= 7
 
-week: $(TOOLS)/promtool ## Play DAYS (7) of healthy fleets of every topology through the rules: no alert may fire. Ten minutes.
+week: $(TOOLS)/playrules ## Play DAYS (7) of healthy fleets of every topology through the rules: no alert may fire. Ten minutes.
 	WEEK=$(DAYS) $(GO) test $(VET) -count=1 -timeout 0 -v -run '^TestHealthyFleetsAreSilentForAWeek$$' ./alerts
 
 pages: build $(TOOLS)/prometheus $(TOOLS)/alertmanager ## List which alerts reach a webhook, and when, while a mixed fleet, its exporters and its tiers fail: each cause is one page. 45 minutes.
@@ -295,7 +295,7 @@ documents: ## Write the generated documents, rules and dashboards alone.
 # tools/matrix.
 GOLDEN := git grep -lE 'fixture\.(RequireFile|Updating)' '*_test.go' | grep -v '^alerts/scenarios/'
 
-golden: documents $(TOOLS)/promtool ## Write the files that tests compare with.
+golden: documents $(TOOLS)/playrules ## Write the files that tests compare with.
 	@tests=$$($(GOLDEN) | xargs grep -ho '^func Test[A-Za-z0-9]*' | sed 's/^func //' | paste -sd '|' -); \
 	$(GO) test $(VET) -timeout 30m -run "^($$tests)$$" $$($(GOLDEN) | xargs -n 1 dirname | sort -u | sed 's,^,./,') -update
 	$(GO) test $(VET) -timeout 30m ./alerts/scenarios -update
@@ -410,8 +410,13 @@ $(addprefix $(TOOLS)/,golangci-lint deadcode govulncheck benchstat gremlins acti
 COMMA := ,
 
 # Without the clients of cloud providers, which are most of the build and are not needed here.
+FEW_SD := -tags remove_all_sd$(COMMA)enable_kubernetes_sd$(COMMA)enable_dns_sd
+
 $(addprefix $(TOOLS)/,prometheus promtool): $(call pins,prometheus)
-	$(call tool,prometheus,-tags remove_all_sd$(COMMA)enable_kubernetes_sd$(COMMA)enable_dns_sd)
+	$(call tool,prometheus,$(FEW_SD))
+
+$(TOOLS)/playrules: $(wildcard tools/prometheus/playrules/*.go) $(call pins,prometheus)
+	cd tools/prometheus && $(GO) build $(FEW_SD) -ldflags '-s -w' -o $@ ./playrules
 
 # The release is set in the binaries, because clients and charts read it. `helm template` renders charts for the release of its
 # client.

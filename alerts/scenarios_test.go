@@ -981,7 +981,7 @@ func TestRareScrapesAreReported(t *testing.T) {
 	}})
 }
 
-// play evaluates all rules over scenarios with promtool, each in its own cluster.
+// play evaluates all rules over scenarios, each in its own cluster.
 func play(t *testing.T, scrape string, every int, all []scenario) {
 	t.Helper()
 	values, err := alerts.DefaultValues()
@@ -991,7 +991,7 @@ func play(t *testing.T, scrape string, every int, all []scenario) {
 		evaluation = "30s" // Evaluations take most of the time, and samples are not newer in between.
 	}
 	values["scrape_interval"], values["evaluation_interval"] = scrape, evaluation
-	// promtool evaluates slow groups as often as the others.
+	// All groups are evaluated equally often.
 	values["slo_slow_interval"], values["slo_budget_interval"] = evaluation, evaluation
 	rules, err := alerts.Render(values)
 	require.NoError(t, err)
@@ -1012,8 +1012,8 @@ func play(t *testing.T, scrape string, every int, all []scenario) {
 	)
 }
 
-// groupNames returns the names of all groups in order, in which promtool must evaluate them for
-// exact times.
+// groupNames returns the names of all groups in order, in which they must be evaluated for exact
+// times.
 func groupNames(rules []byte) []string {
 	var names []string
 	for _, m := range regexp.MustCompile(`(?m)^ {2}- name: (\S+)$`).FindAllSubmatch(rules, -1) {
@@ -1022,15 +1022,15 @@ func groupNames(rules []byte) []string {
 	return names
 }
 
-// check runs a test with promtool, which evaluates rules at an interval.
+// check plays a file of promtool tests, with rules that are evaluated at an interval.
 func check(t *testing.T, rules []byte, evaluation, test string) {
 	t.Helper()
 	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "rules.yml"), rules, 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "rules.yml"), fixture.WithoutAnnotations(t, rules), 0o600))
 	text := "rule_files: [rules.yml]\nevaluation_interval: " + evaluation + "\nfuzzy_compare: true\ngroup_eval_order: [" + strings.Join(
 		groupNames(rules),
 		", ",
 	) + "]\ntests:\n" + test
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "scenarios.yml"), []byte(text), 0o600))
-	fixture.Run(t, dir, fixture.Program(t, "promtool"), "test", "rules", "scenarios.yml")
+	fixture.Run(t, dir, fixture.Program(t, "playrules"), "scenarios.yml")
 }

@@ -246,7 +246,7 @@ func TestHealthyFleetsAreSilentForAWeek(t *testing.T) {
 	values, err := alerts.DefaultValues()
 	require.NoError(t, err)
 	values["evaluation_interval"] = "1m"
-	// promtool evaluates slow groups as often as the others.
+	// All groups are evaluated equally often.
 	values["slo_slow_interval"], values["slo_budget_interval"] = "1m", "1m"
 	rules, err := alerts.Render(values)
 	require.NoError(t, err)

@@ -42,13 +42,13 @@ func pool(server, scenario string) string { return server + "/" + scenario }
 // firing returns the alerts that fire during each scenario of a server, by pool, and its last page.
 func firing(t *testing.T, server *matrix.Server) (fires map[string][]string, ends map[string]*matrix.Result) {
 	t.Helper()
-	program, dir := fixture.Program(t, "promtool"), t.TempDir()
+	program, dir := fixture.Program(t, "playrules"), t.TempDir()
 	values, err := alerts.DefaultValues()
 	require.NoError(t, err)
 	values["evaluation_interval"] = "2m"
 	rules, err := alerts.Render(values)
 	require.NoError(t, err)
-	rules = alerts.WithoutPanels(rules)
+	rules = fixture.WithoutAnnotations(t, alerts.WithoutPanels(rules))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "rules.yml"), rules, 0o600))
 	var b strings.Builder
 	var groups []string
@@ -87,10 +87,10 @@ func firing(t *testing.T, server *matrix.Server) (fires map[string][]string, end
 		"(max_over_time(ALERTS{alertstate=\"firing\"}[%ds]))'\n        eval_time: %[1]ds\n        "+
 		"exp_samples: []\n", int(duration.Seconds()))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "matrix.yml"), []byte(b.String()), 0o600))
-	cmd := exec.CommandContext(t.Context(), program, "test", "rules", "matrix.yml")
+	cmd := exec.CommandContext(t.Context(), program, "matrix.yml")
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOGC=400") // Its heap is small, so collections would be frequent.
-	// promtool reports what fires, because an empty expectation fails.
+	// It reports what fires, because an empty expectation fails.
 	out, err := cmd.CombinedOutput()
 	if err == nil {
 		return nil, ends
@@ -198,7 +198,7 @@ func number(on bool) float64 {
 	return 0
 }
 
-// written returns values as promtool reads them: runs of equal steps as one word, stale
+// written returns values as in files of promtool tests: runs of equal steps as one word, stale
 // after a series ends.
 func written(line []float64) string {
 	var words []string
@@ -240,7 +240,7 @@ func TestAlerts(t *testing.T) {
 // alertsMatchTable notes the last page of each server in each scenario.
 func alertsMatchTable(t *testing.T, ends map[string]*matrix.Result) {
 	t.Helper()
-	_ = fixture.Program(t, "promtool") // Without it this is skipped.
+	_ = fixture.Program(t, "playrules") // Without it this is skipped.
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	want, got := matrix.ParseAlerts(string(text)), make(map[string][]string)
