@@ -52,7 +52,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	log := newLogQueue(out.secrets.Writer(stderr))
 	defer log.close()
 	out.log.Writer, out.dropped = log, &log.dropped
-	out.secrets.AddArguments(args)
+	out.secrets.AddConfig(args)
 	terminated := false
 	app.Terminate(func(int) { terminated = true })
 	chosen, err := app.Parse(args)

@@ -77,7 +77,7 @@ func (c *Client) recorder(next http.RoundTripper) recorder {
 func (r recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	for _, name := range r.headers {
 		for _, value := range req.Header[name] {
-			r.secrets.NoteHeader(value)
+			r.secrets.Note(value)
 		}
 	}
 	return r.RoundTripper.RoundTrip(req)

@@ -1,6 +1,8 @@
 package secret
 
 import (
+	"fmt"
+	"net/http"
 	"net/url"
 	"os"
 	"reflect"
@@ -11,25 +13,15 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// AddConfig adds every secret of a configuration: values of type Secret, parameters that sound like one,
-// and user, password and query of URLs. It returns the files with further ones.
+// AddConfig adds every secret of a configuration or a command line: values of type Secret, parameters that
+// sound like one, and user, password and query of URLs. It returns the files with further ones.
 func (s *Store) AddConfig(config any) Files {
-	w := &walker{}
+	var w walker
 	w.walk(reflect.ValueOf(config), false)
 	s.Add(w.texts...)
-	files := Files{store: s, names: w.files}
+	files := Files{s, w.files}
 	files.Read()
 	return files
-}
-
-// AddArguments adds what may be secret in the URLs of a command line.
-func (s *Store) AddArguments(args []string) {
-	for _, arg := range args {
-		if flag, value, found := strings.Cut(arg, "="); found && strings.HasPrefix(flag, "--") {
-			arg = value
-		}
-		s.AddConfig(arg)
-	}
 }
 
 // Sounds reports whether a header or parameter of that name is treated as a secret.
@@ -37,7 +29,7 @@ func Sounds(name string) bool { return secretName.MatchString(name) }
 
 var secretName = regexp.MustCompile(`(?i)auth|cookie|cred|key|pass|secret|token`)
 
-// walker collects the secrets of a configuration.
+// walker collects the secrets of a configuration, and the names of files with some.
 type walker struct{ texts, files []string }
 
 // walk walks a value; all of its texts are secrets if its name sounds like it.
@@ -53,23 +45,15 @@ func (w *walker) walk(v reflect.Value, secret bool) {
 		}
 	case reflect.Map:
 		for pairs := v.MapRange(); pairs.Next(); {
-			w.walk(pairs.Value(), secret || Sounds(pairs.Key().String()))
+			w.walk(pairs.Value(), secret || Sounds(fmt.Sprint(pairs.Key())))
 		}
 	case reflect.Struct:
 		w.fields(v, secret)
 	case reflect.String:
-		w.text(v, secret)
-	}
-}
-
-func (w *walker) text(v reflect.Value, secret bool) {
-	switch text := v.String(); {
-	case text == "":
-	case secret, v.Type() == reflect.TypeFor[promconfig.Secret]():
-		w.texts = append(w.texts, header(text)...)
-	case strings.Contains(text, "://"):
-		if u, err := url.Parse(text); err == nil {
-			w.address(u)
+		if secret || v.Type() == reflect.TypeFor[promconfig.Secret]() {
+			w.texts = append(w.texts, v.String())
+		} else {
+			w.address(v.String())
 		}
 	}
 }
@@ -79,43 +63,43 @@ func (w *walker) fields(v reflect.Value, secret bool) {
 	case promconfig.TLSConfig: // Nobody is sent a key.
 		return
 	case url.URL:
-		w.address(&c)
+		w.address(c.String())
 		return
-	case promconfig.BasicAuth:
-		w.texts = append(w.texts, c.Username+":"+string(c.Password))
-	case promconfig.ProxyConfig:
-		if c.ProxyFromEnvironment {
-			for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"} {
-				w.text(reflect.ValueOf(os.Getenv(name)), false)
+	case promconfig.ProxyConfig: // It may be one of the environment.
+		for _, scheme := range []string{"http", "https"} {
+			if proxy := c.Proxy(); proxy != nil {
+				u, _ := proxy(&http.Request{URL: &url.URL{Scheme: scheme, Host: "any"}}) // No other is used.
+				w.walk(reflect.ValueOf(u), false)
 			}
 		}
+	case promconfig.BasicAuth:
+		if c.Password != "" {
+			w.texts = append(w.texts, c.Username+":"+string(c.Password))
+		}
 	case promconfig.Header:
-		w.files = append(w.files, c.Files...)
-		w.walk(reflect.ValueOf(c.Values), secret)
-		w.walk(reflect.ValueOf(c.Secrets), secret)
+		w.files, c.Files = append(w.files, c.Files...), nil
+		v = reflect.ValueOf(c)
+	}
+	for field, value := range v.Fields() {
+		// None of the keys of files ends otherwise.
+		key, _, _ := strings.Cut(field.Tag.Get("yaml"), ",")
+		switch {
+		case !field.IsExported():
+		case value.Kind() == reflect.String && strings.HasSuffix(key, "_file"):
+			w.files = append(w.files, value.String())
+		default:
+			w.walk(value, secret)
+		}
+	}
+}
+
+// address adds what may be secret in a text with a URL, such as a flag.
+func (w *walker) address(text string) {
+	_, rest, found := strings.Cut(text, "://")
+	u, err := url.Parse("//" + rest)
+	if !found || err != nil {
 		return
 	}
-	for i := range v.NumField() {
-		field := v.Type().Field(i)
-		if !field.IsExported() {
-			continue
-		}
-		if field.Type.Kind() == reflect.String && isFile(&field) {
-			w.files = append(w.files, v.Field(i).String())
-			continue
-		}
-		w.walk(v.Field(i), secret)
-	}
-}
-
-// isFile reports whether a field names a file with a secret. None of their keys ends otherwise.
-func isFile(field *reflect.StructField) bool {
-	key, _, _ := strings.Cut(field.Tag.Get("yaml"), ",")
-	return strings.HasSuffix(key, "_file")
-}
-
-// address adds what may be secret in a URL.
-func (w *walker) address(u *url.URL) {
 	if password, ok := u.User.Password(); ok {
 		w.texts = append(w.texts, password, u.User.Username()+":"+password)
 	}
@@ -129,9 +113,6 @@ const wordCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_:.-
 // OfQuery lists the parameters of a query with their values, and the values alone unless they look like
 // words.
 func OfQuery(query string) []string {
-	if query == "" {
-		return nil
-	}
 	all := strings.Split(query, "&")
 	values, _ := url.ParseQuery(query) // An invalid part is skipped.
 	for name, list := range values {
@@ -151,34 +132,24 @@ type Files struct {
 	names []string
 }
 
-// Read notes what the files have now. One that is not an ordinary file, or far too large for a secret, is
-// not read: it might never end.
+// Read notes what the files have now: all of it, and what a document such as a kubeconfig has under names
+// that sound like it. One that is not an ordinary file, or far too large for a secret, is not read: it might
+// never end.
 func (f Files) Read() {
 	for _, name := range f.names {
 		info, err := os.Stat(name)
 		if err != nil || !info.Mode().IsRegular() || info.Size() > 1<<20 {
 			continue
 		}
-		text, err := os.ReadFile(name)
-		if err != nil {
-			continue
-		}
-		var kubeconfig yaml.Node
-		if yaml.Unmarshal(text, &kubeconfig) == nil {
-			f.document(&kubeconfig)
+		text, _ := os.ReadFile(name) // One that cannot be read is not sent.
+		var w walker
+		var document map[string]any
+		if yaml.Unmarshal(text, &document) == nil {
+			w.walk(reflect.ValueOf(document), false)
 		}
 		if len(text) <= maxLength {
-			f.store.NoteHeader(strings.TrimSpace(string(text)))
+			w.texts = append(w.texts, strings.TrimSpace(string(text)))
 		}
-	}
-}
-
-// document notes the secrets of a YAML document, such as the tokens of a kubeconfig.
-func (f Files) document(n *yaml.Node) {
-	for i, child := range n.Content {
-		if i%2 == 1 && n.Kind == yaml.MappingNode && child.Kind == yaml.ScalarNode && Sounds(n.Content[i-1].Value) {
-			f.store.Note(child.Value)
-		}
-		f.document(child)
+		f.store.Note(w.texts...)
 	}
 }

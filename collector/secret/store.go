@@ -63,15 +63,30 @@ func (s *Store) learn(list *[]known, texts []string) {
 	defer s.mu.Unlock()
 	before := len(*list)
 	for _, text := range texts {
-		same := func(k known) bool { return k.text == text }
-		if !slices.ContainsFunc(s.configured, same) && !slices.ContainsFunc(*list, same) {
-			*list = append(*list, known{text, spellings(text[:min(len(text), maxLength)])})
+		for _, part := range parts(text) {
+			same := func(k known) bool { return k.text == part }
+			if len(part) >= minInText && !slices.ContainsFunc(s.configured, same) && !slices.ContainsFunc(*list, same) {
+				*list = append(*list, known{part, spellings(part[:min(len(part), maxLength)])})
+			}
 		}
 	}
 	if len(*list) > before {
 		s.noted = s.noted[max(0, len(s.noted)-maxNoted):]
 		s.index.Store(newIndex(slices.Concat(s.configured, s.noted)))
 	}
+}
+
+// parts returns what of a secret is one by itself: all of it, what follows the scheme of a header, and user
+// and password of basic authentication.
+func parts(text string) []string {
+	credential := text[strings.IndexByte(text, ' ')+1:]
+	all := []string{text, credential}
+	if pair, err := base64.StdEncoding.DecodeString(credential); err == nil {
+		if _, password, ok := strings.Cut(string(pair), ":"); ok {
+			all = append(all, string(pair), password)
+		}
+	}
+	return all
 }
 
 // With returns a store that knows further secrets, which count for one request only.
@@ -82,17 +97,13 @@ func (s *Store) With(texts ...string) *Store {
 }
 
 // Hide replaces the secrets in a message.
-func (s *Store) Hide(text string) string {
-	return string(s.replace([]byte(text), minInText))
-}
+func (s *Store) Hide(text string) string { return s.hide(text, minInText) }
 
 // HideInData replaces the secrets in a name or a value.
-func (s *Store) HideInData(text string) string {
-	return string(s.replace([]byte(text), minInData))
-}
+func (s *Store) HideInData(text string) string { return s.hide(text, minInData) }
 
 // HideInAnswer replaces the secrets in an answer, which may be JSON.
-func (s *Store) HideInAnswer(answer []byte) []byte { return s.replaceInJSON(answer, minInData) }
+func (s *Store) HideInAnswer(answer []byte) []byte { return s.hideInJSON(answer, minInData) }
 
 // Writer returns a writer that hides secrets in the lines of a log, each of which is written at once.
 func (s *Store) Writer(next io.Writer) io.Writer { return writer{next, s} }
@@ -104,7 +115,7 @@ type writer struct {
 }
 
 func (w writer) Write(line []byte) (int, error) {
-	if _, err := w.Writer.Write(w.store.replaceInJSON(line, minInText)); err != nil {
+	if _, err := w.Writer.Write(w.store.hideInJSON(line, minInText)); err != nil {
 		return 0, err
 	}
 	return len(line), nil
@@ -113,95 +124,75 @@ func (w writer) Write(line []byte) (int, error) {
 // jsonString matches a string of JSON.
 var jsonString = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 
-// replaceInJSON replaces the secrets in the strings of a text if it is JSON, since the numbers of a server
-// are no secrets, and in all of any other text.
-func (s *Store) replaceInJSON(text []byte, minLength int) []byte {
-	hidden := s.replace(text, minLength)
-	if bytes.Equal(hidden, text) || !json.Valid(text) {
-		return hidden
+// hideInJSON replaces the secrets in the strings of a text if it is JSON, since the numbers of a server are no
+// secrets, and in all of any other text.
+func (s *Store) hideInJSON(text []byte, minLength int) []byte {
+	found := s.find(text, minLength)
+	switch {
+	case len(found) == 0:
+		return text // As nearly always.
+	case json.Valid(text):
+		return jsonString.ReplaceAllFunc(text, func(part []byte) []byte { return mark(part, s.find(part, minLength)) })
 	}
-	return jsonString.ReplaceAllFunc(text, func(part []byte) []byte { return s.replace(part, minLength) })
+	return mark(text, found)
+}
+
+func (s *Store) hide(text string, minLength int) string {
+	found := s.find([]byte(text), minLength)
+	if len(found) == 0 {
+		return text
+	}
+	return string(mark([]byte(text), found))
 }
 
 // In reports whether a text has a secret that must not be in data. A secret has no line break.
 func (s *Store) In(text []byte) bool {
-	if s.empty() {
-		return false
-	}
-	line := foldeds.Get().(*folded) // The pool holds nothing else.
-	defer foldeds.Put(line)
-	for part := range bytes.Lines(text) {
-		line.fold(part, false)
-		if s.has(line.bytes, minInData) {
+	for line := range bytes.Lines(text) {
+		if len(s.find(line, minInData)) > 0 {
 			return true
 		}
 	}
 	return false
 }
 
-// has reports whether folded bytes hold a secret.
-func (s *Store) has(text []byte, minLength int) bool {
-	for in := s; in != nil; in = in.parent {
-		if from, _ := in.index.Load().next(text, 0, minLength); from >= 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// foldeds are reused.
-//
-//nolint:gochecknoglobals // memory only; it holds no state.
-var foldeds = sync.Pool{New: func() any { return new(folded) }}
-
-func (s *Store) empty() bool {
-	for in := s; in != nil; in = in.parent {
-		if in.index.Load() != nil {
-			return false
-		}
-	}
-	return true
-}
-
-// replace replaces the secrets from a length on. It returns the text itself if there are none.
-func (s *Store) replace(text []byte, minLength int) []byte {
-	if s.empty() || len(text) < minLength {
-		return text
-	}
-	f := foldeds.Get().(*folded) // The pool holds nothing else.
-	defer foldeds.Put(f)
-	f.fold(text, false)
-	if !s.has(f.bytes, minLength) {
-		return text // As nearly always.
-	}
-	f.fold(text, true)
-	var found [][2]int
-	for in := s; in != nil; in = in.parent {
-		index := in.index.Load()
-		for at := 0; ; {
-			from, to := index.next(f.bytes, at, minLength)
-			if from < 0 {
-				break
-			}
-			start, end := f.place(text, from, to)
-			found, at = append(found, [2]int{start, end}), to
-		}
-	}
-	slices.SortFunc(found, func(a, b [2]int) int { return cmp.Compare(a[0], b[0]) })
-	var out []byte
+// mark returns a text with marks at the places of secrets.
+func mark(text []byte, places [][2]int) (out []byte) {
+	slices.SortFunc(places, func(a, b [2]int) int { return cmp.Compare(a[0], b[0]) })
 	done := 0
-	for _, f := range found {
-		if f[0] >= done {
-			out = append(append(out, text[done:f[0]]...), Mark...)
+	for _, place := range places {
+		if place[0] >= done {
+			out = append(append(out, text[done:place[0]]...), Mark...)
 		}
-		done = max(done, f[1])
+		done = max(done, place[1])
 	}
 	return append(out, text[done:]...)
 }
 
-// index finds secrets, folded, by their first bytes, in one pass however many there are.
+// find returns where secrets stand in a text, as it is and as it is decoded level by level.
+func (s *Store) find(text []byte, minLength int) (found [][2]int) {
+	all := make([]*index, 0, 2) // That of a request has one parent.
+	for in := s; in != nil; in = in.parent {
+		if x := in.index.Load(); x != nil {
+			found, all = x.find(found, text, nil, minLength), append(all, x)
+		}
+	}
+	if len(all) == 0 || !hasEscapes(text) {
+		return found
+	}
+	d := decodings.Get().(*decoded) // The pool holds nothing else.
+	defer decodings.Put(d)
+	d.set(text)
+	for round := 0; round < maxRounds && d.decode(); round++ {
+		for _, x := range all {
+			found = x.find(found, d.bytes, d, minLength)
+		}
+	}
+	return found
+}
+
+// index finds secrets by their last bytes, in one pass however many there are.
 type index struct {
-	// may has a bit for each hash of first bytes.
+	// may has a bit for each hash of last bytes.
 	may [1 << 10]uint64
 	by  map[uint32][][]byte
 }
@@ -210,9 +201,9 @@ func newIndex(all []known) *index {
 	x := &index{by: make(map[uint32][][]byte, 8*len(all))}
 	for _, k := range all {
 		for _, text := range k.spelled {
-			first := binary.BigEndian.Uint32(text)
-			x.by[first] = append(x.by[first], text)
-			x.may[hash(first)/64] |= 1 << (hash(first) % 64)
+			last := binary.BigEndian.Uint32(text[len(text)-minInText:])
+			x.by[last] = append(x.by[last], text)
+			x.may[hash(last)/64] |= 1 << (hash(last) % 64)
 		}
 	}
 	for _, all := range x.by {
@@ -221,13 +212,56 @@ func newIndex(all []known) *index {
 	return x
 }
 
-// spellings returns the spellings of a secret that decoding escapes does not undo, folded: as it is, in
-// hexadecimal, and in both alphabets of base64 after none, one and two other bytes. Of the last, the
-// characters that depend on what is beside it are left out.
-func spellings(secret string) (all [][]byte) {
-	if len(secret) < minInText {
-		return nil
+// hash returns 16 bits.
+func hash(last uint32) uint32 { return last * 0x9E3779B1 >> 16 }
+
+// find adds where secrets stand in a text, in any case and whatever separates their bytes. It was decoded
+// from another one unless of is nil.
+func (x *index) find(found [][2]int, text []byte, of *decoded, minLength int) [][2]int {
+	var last uint32
+	var previous []byte
+	done := 0
+	for i, b := range text {
+		if separates(b) {
+			continue
+		}
+		last = last<<8 | uint32(lower(b))
+		if h := hash(last); x.may[h/64]&(1<<(h%64)) == 0 {
+			continue
+		}
+		known, from := x.match(text[:i+1], last, minLength)
+		if known == nil || from < done && bytes.Equal(known, previous) { // It may begin as it ends.
+			continue
+		}
+		previous, done = known, i+1
+		found = append(found, of.place(from, done))
 	}
+	return found
+}
+
+// match returns the longest secret that a text ends with, and where it begins there, nil if there is none.
+func (x *index) match(text []byte, last uint32, minLength int) (secret []byte, from int) {
+	for _, secret := range x.by[last] {
+		rest := secret
+		for from = len(text); len(rest) > 0 && from > 0; from-- {
+			if b := text[from-1]; separates(b) {
+				continue
+			} else if lower(b) != rest[len(rest)-1] {
+				break
+			}
+			rest = rest[:len(rest)-1]
+		}
+		if len(rest) == 0 && len(secret) >= minLength {
+			return secret, from
+		}
+	}
+	return nil, 0
+}
+
+// spellings returns the spellings of a secret that decoding does not undo: as it is, in hexadecimal, and in
+// both alphabets of base64 after none, one and two other bytes. Of the last, the characters that depend on
+// what is beside it are left out.
+func spellings(secret string) (all [][]byte) {
 	texts := []string{secret, hex.EncodeToString([]byte(secret))}
 	for _, alphabet := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 		for before := range 3 {
@@ -237,56 +271,19 @@ func spellings(secret string) (all [][]byte) {
 			texts = append(texts, text[first:(before+len(secret))*perByte/perCharacter])
 		}
 	}
-	slices.Sort(texts)
-	texts = slices.Compact(texts)
 	for _, text := range texts {
-		var f folded
-		f.fold([]byte(text), false)
-		if len(f.bytes) >= minInText {
-			all = append(all, bytes.Clone(f.bytes))
-		}
-	}
-	return all
-}
-
-// hash returns 16 bits.
-func hash(first uint32) uint32 { return first * 0x9E3779B1 >> 16 }
-
-// next returns where the next secret begins and ends, -1 if there is none.
-func (x *index) next(text []byte, at, minLength int) (from, to int) {
-	if x == nil {
-		return -1, -1
-	}
-	for i := at; i+minInText <= len(text); i++ {
-		first := binary.BigEndian.Uint32(text[i:])
-		if h := hash(first); x.may[h/64]&(1<<(h%64)) == 0 {
-			continue
-		}
-		for _, known := range x.by[first] {
-			if len(known) >= minLength && bytes.HasPrefix(text[i:], known) {
-				return i, i + len(known)
+		var d decoded
+		d.set([]byte(text))
+		for again := true; again; again = d.decode() {
+			form := slices.DeleteFunc(bytes.Clone(d.bytes), separates)
+			for i, b := range form {
+				form[i] = lower(b)
+			}
+			if len(form) >= minInText {
+				all = append(all, form)
 			}
 		}
 	}
-	return -1, -1
+	slices.SortFunc(all, bytes.Compare)
+	return slices.CompactFunc(all, bytes.Equal)
 }
-
-// header returns the parts of a header with a credential: the value, the credential after its scheme, and
-// user and password of basic authentication.
-func header(value string) []string {
-	all := []string{value}
-	_, credential, found := strings.Cut(value, " ")
-	if !found {
-		credential = value
-	}
-	all = append(all, credential)
-	if pair, err := base64.StdEncoding.DecodeString(credential); err == nil {
-		if _, password, ok := strings.Cut(string(pair), ":"); ok {
-			all = append(all, string(pair), password)
-		}
-	}
-	return all
-}
-
-// NoteHeader notes the value of a header that is about to be sent.
-func (s *Store) NoteHeader(value string) { s.Note(header(value)...) }

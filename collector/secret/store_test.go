@@ -25,7 +25,7 @@ func storeOf(secrets ...string) *secret.Store {
 }
 
 func TestHide(t *testing.T) {
-	s := storeOf("hunter2hunter2", `quo"ted\secret`, "pin4", "hünter2hünter2", "a%41b%20c", "~~~???>>>x")
+	s := storeOf("hunter2hunter2", `quo"ted\secret`, "pin4", "hünter2hünter2", "a%41b%20c", "~~~???>>>x", "0068-hunter")
 	for _, c := range []struct{ name, text, want string }{
 		{"nothing of it", "no such model: 100% of & \\ \\u00", "no such model: 100% of & \\ \\u00"},
 		{"plain", "no hunter2hunter2, sorry", "no <secret>, sorry"},
@@ -33,6 +33,7 @@ func TestHide(t *testing.T) {
 		{"in capitals, as the name of a header", "Hunter2HUNTER2: x", "<secret>: x"},
 		{"a short one", "pin4 is wrong", "<secret> is wrong"},
 		{"percent", "/%68unter2hunter%32?x", "/<secret>?x"},
+		{"plain, as if it were escaped", `no \u0068-hunter, no %0068-hunter`, `no \u<secret>, no %<secret>`},
 		{"twice percent", "%2568unter2hunter2", "<secret>"},
 		{"JSON", `{"a":"\u0068unter2hunter2"}`, `{"a":"<secret>"}`},
 		{"hexadecimal", `"\x68unter2hunter2"`, `"<secret>"`},
@@ -121,8 +122,23 @@ kubeconfig_file: %s
 
 func TestSecretsOfCommandLines(t *testing.T) {
 	s := new(secret.Store)
-	s.AddArguments([]string{"top", "--target=http://a:hunter1hunter1@visible-host:1", "http://visible-host/?token=hunter2hunter2"})
+	s.AddConfig([]string{"top", "--target=http://a:hunter1hunter1@visible-host:1", "http://visible-host/?token=hunter2hunter2"})
 	require.Equal(t, "top visible-host <secret> <secret>", s.Hide("top visible-host hunter1hunter1 hunter2hunter2"))
+}
+
+func TestSecretsOfProxiesInEnvironment(t *testing.T) {
+	t.Setenv("HTTP_PROXY", "http://visible-user:hunter1hunter1@visible-host:1")
+	t.Setenv("https_proxy", "visible-user:hunter2hunter2@visible-host:1") // It needs no scheme.
+	s := new(secret.Store)
+	s.AddConfig(promconfig.ProxyConfig{ProxyFromEnvironment: true})
+	text := "visible-user visible-host hunter1hunter1 hunter2hunter2"
+	require.Equal(t, "visible-user visible-host <secret> <secret>", s.Hide(text))
+}
+
+func TestUserWithoutPasswordIsNoSecret(t *testing.T) {
+	s := new(secret.Store)
+	s.AddConfig(&promconfig.BasicAuth{Username: "prometheus", PasswordFile: "/nothing"})
+	require.Equal(t, "from prometheus: no such file", s.Hide("from prometheus: no such file"))
 }
 
 func TestFilesAreReadAgain(t *testing.T) {
