@@ -751,6 +751,8 @@ func TestReasonHasNoSecret(t *testing.T) {
 		{"an event", stream(script{"event: error\n: " + token + "\n\n"})},
 		{"an error at the end of what is kept", stream(script{`data: {"error":"` + padding + token + `"}` + "\n\n"})},
 		{"a type", answer(200, "application/"+token, "")},
+		{"JSON that is cut within it", answer(200, "application/json", `{"x":`+strings.Repeat(" ", 2033)+token)},
+		{"more than is kept", answer(200, "application/json", strings.Repeat(strings.Repeat(" ", 100)+token, 30))},
 		{"a status", answer(403, "application/json", `{"error":"no `+token+`"}`)},
 	} {
 		t.Run(c.name, bubble(func(t *testing.T) {

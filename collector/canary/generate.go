@@ -126,7 +126,7 @@ func (a *attempt) get(ctx context.Context, path string, into any) (status int, f
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusOK {
-		text := readSome(resp.Body)
+		text := a.start(resp.Body)
 		return resp.StatusCode, &failure{
 			statusResult(resp.StatusCode, text, false),
 			fmt.Sprintf("GET %s answers %d: %s", path, resp.StatusCode, errorText(text)),

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/secret"
 )
 
 // Limits of an answer, a line of it, and an error, in bytes. A frame with all options is below 2
@@ -29,7 +30,7 @@ func (a *attempt) read(ctx context.Context, resp *http.Response) *failure {
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch {
 	case resp.StatusCode != http.StatusOK:
-		text := readSome(resp.Body)
+		text := a.start(resp.Body)
 		_, event := eventData(text)
 		return &failure{
 			statusResult(resp.StatusCode, text, a.question.Generate && event),
@@ -39,7 +40,7 @@ func (a *attempt) read(ctx context.Context, resp *http.Response) *failure {
 		return &failure{Malformed, "the answer is compressed, for which nobody asked: " +
 			resp.Header.Get("Content-Encoding")}
 	case kind == "application/json":
-		return notStreamed(readSome(resp.Body))
+		return notStreamed(a.start(resp.Body))
 	case kind != "text/event-stream":
 		return &failure{Malformed, fmt.Sprintf("the server answers %q, which is not an event stream", kind)}
 	}
@@ -111,9 +112,10 @@ func notStreamed(text string) *failure {
 	return &failure{Malformed, "status 200 with JSON instead of a stream: " + text}
 }
 
-func readSome(body io.Reader) string {
-	text, _ := io.ReadAll(io.LimitReader(body, maxError))
-	return string(text)
+// start returns the start of a body, without secrets.
+func (a *attempt) start(body io.Reader) string {
+	text, _ := io.ReadAll(io.LimitReader(body, maxError+secret.MaxLength))
+	return a.open.Secrets().HideStart(text, maxError)
 }
 
 func (a *attempt) awaitNext() {

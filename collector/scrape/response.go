@@ -11,8 +11,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/secret"
 )
 
-// maxQuoted is how many bytes of a body an error message quotes, maxInspected how many are
-// read, so that a secret that crosses the end of the quote is found.
+// maxQuoted is how many bytes of a body an error message quotes, maxInspected in how many a title is
+// searched.
 const maxQuoted, maxInspected = 200, 2048
 
 func checkStatus(s *scope, resp *http.Response) *Error {
@@ -56,14 +56,11 @@ func quoteBody(s *scope, resp *http.Response) string {
 	if encodingOf(resp) != "" {
 		return "(compressed)"
 	}
-	var buf [maxInspected]byte
-	n, _ := io.ReadFull(resp.Body, buf[:])  // The status is the failure; any part of the body will do.
-	text := s.secrets.Hide(string(buf[:n])) // Before it is cut.
+	// The status is the failure; any part of the body will do.
+	begins, _ := io.ReadAll(io.LimitReader(resp.Body, maxInspected+secret.MaxLength))
+	text := s.secrets.HideStart(begins, maxInspected)
 	if title := titleOf.FindStringSubmatch(text); title != nil {
 		return "titled " + strconv.Quote(title[1])
-	}
-	if n == len(buf) && len(text) <= maxQuoted {
-		text = text[:strings.LastIndex(text, secret.Mark)+len(secret.Mark)] // What follows may be the start of one.
 	}
 	if len(text) > maxQuoted {
 		return strconv.Quote(text[:maxQuoted]) + "..."

@@ -147,7 +147,7 @@ func (f Files) Read() {
 		if yaml.Unmarshal(text, &document) == nil {
 			w.walk(reflect.ValueOf(document), false)
 		}
-		if len(text) <= maxLength {
+		if len(text) <= MaxLength {
 			w.texts = append(w.texts, strings.TrimSpace(string(text)))
 		}
 		f.store.Note(w.texts...)

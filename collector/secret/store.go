@@ -21,8 +21,8 @@ const (
 	// minInText is the minimum length of secrets that are hidden in messages, minInData that of secrets
 	// in labels, names and answers, which contain more short words.
 	minInText, minInData = 4, 8
-	// maxLength is how much of a secret is known: no header is longer.
-	maxLength = 8 << 10
+	// MaxLength is how much of a secret is known: no header is longer.
+	MaxLength = 8 << 10
 	// maxNoted is how many of the secrets that were sent are known, the latest. A server of tokens may
 	// issue a new one for each request.
 	maxNoted = 1 << 10
@@ -66,7 +66,7 @@ func (s *Store) learn(list *[]known, texts []string) {
 		for _, part := range parts(text) {
 			same := func(k known) bool { return k.text == part }
 			if len(part) >= minInText && !slices.ContainsFunc(s.configured, same) && !slices.ContainsFunc(*list, same) {
-				*list = append(*list, known{part, spellings(part[:min(len(part), maxLength)])})
+				*list = append(*list, known{part, spellings(part[:min(len(part), MaxLength)])})
 			}
 		}
 	}
@@ -98,6 +98,18 @@ func (s *Store) With(texts ...string) *Store {
 
 // Hide replaces the secrets in a message.
 func (s *Store) Hide(text string) string { return s.hide(text, minInText) }
+
+// HideStart replaces the secrets in the start of what follows, of a size, or longer by the secret that stands at
+// its end. Who cuts what others wrote reads MaxLength more of it: the start of a secret cannot be told from
+// another text.
+func (s *Store) HideStart(text []byte, size int) string {
+	size = min(size, len(text))
+	places := slices.DeleteFunc(s.find(text, minInText), func(place [2]int) bool { return place[0] >= size })
+	for _, place := range places {
+		size = max(size, place[1])
+	}
+	return string(mark(text[:size], places))
+}
 
 // HideInData replaces the secrets in a name or a value.
 func (s *Store) HideInData(text string) string { return s.hide(text, minInData) }

@@ -69,6 +69,17 @@ func TestNothingIsHiddenWithoutSecrets(t *testing.T) {
 	require.Equal(t, "any <secret>", none.With("texts").Hide("any texts"))
 }
 
+func TestStartOfTextHasNoStartOfSecret(t *testing.T) {
+	s := storeOf("hunter2hunter2")
+	for size := range 40 {
+		begins := s.HideStart([]byte("no %68unter2hunter2, no hunter2hunter2, no "), size)
+		require.NotContains(t, strings.ReplaceAll(begins, "%68", "h"), "hun")
+	}
+	require.Equal(t, "no <secret>", s.HideStart([]byte("no hunter2hunter2, no hunter2hunter2"), 4))
+	require.Equal(t, "no ", s.HideStart([]byte("no hunter2hunter2"), 3))
+	require.Equal(t, "no", s.HideStart([]byte("no"), 3))
+}
+
 func TestNumbersInAnswersStay(t *testing.T) {
 	s := storeOf("1234567890")
 	require.Equal(t,
