@@ -260,6 +260,30 @@ func TestStandardLogOfCommandsShowsNoSecret(t *testing.T) {
 	}
 }
 
+// An exporter, or what answers in its place, may repeat what top sends to it.
+func TestTopShowsNoSecret(t *testing.T) {
+	const text = "Zq81-xYk2_Tok3n"
+	file := fileOf(t, text+"\n")
+	for way, answer := range map[string]func(string) string{
+		"a status":           func(s string) string { return reply("403 who is "+s, "", "") },
+		"a broken header":    func(s string) string { return "HTTP/1.1 200 OK\r\n" + s + "\r\n\r\n" },
+		"the end of a quote": func(s string) string { return reply("500 No", "", strings.Repeat("x", 190)+s) },
+		"a redirect":         func(s string) string { return reply("302 Found", "Location: http ://"+s+"/\r\n", "") },
+	} {
+		address := parrot(t, answer)
+		for _, args := range [][]string{
+			{"http://usr:" + text + "@" + address},
+			{"usr:" + text + "@" + address},
+			{"--token-file=" + file, address},
+			{"--user=usr", "--password-file=" + file, address},
+		} {
+			var out bytes.Buffer
+			require.NotZero(t, run(append([]string{"top", "--once"}, args...), &out, &out))
+			requireWithout(t, out.String(), text[:8], way, args[0])
+		}
+	}
+}
+
 func requireWithout(t *testing.T, output, text, door, spelling string) {
 	t.Helper()
 	if at := strings.Index(output, text); at >= 0 {

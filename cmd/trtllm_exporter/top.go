@@ -21,6 +21,7 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/cmd/trtllm_exporter/top"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/secret"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
@@ -78,7 +79,7 @@ func (f *topFlags) direct() bool { return len(f.targets) > 0 || f.file != "" }
 // loopback.
 func (f *topFlags) run(ctx context.Context, out *output) error {
 	if !f.direct() {
-		client, err := f.client()
+		client, err := f.client(out.secrets)
 		if err != nil {
 			return err
 		}
@@ -101,8 +102,8 @@ func (f *topFlags) run(ctx context.Context, out *output) error {
 }
 
 // client returns a client of the exporter with TLS and credentials from the flags, or the user of
-// the URL.
-func (f *topFlags) client() (*top.Client, error) {
+// the URL, which secrets learns.
+func (f *topFlags) client(secrets *secret.Store) (*top.Client, error) {
 	pool := config.DefaultPool
 	f.access.apply(&pool)
 	u, err := url.Parse(withScheme([]string{strings.TrimRight(f.url, "/")}, pool.Scheme)[0])
@@ -122,11 +123,12 @@ func (f *topFlags) client() (*top.Client, error) {
 	if err := settings.Validate(); err != nil {
 		return nil, exitError{err, exitUsage}
 	}
+	secrets.AddConfig(settings)
 	client, err := promconfig.NewClientFromConfig(settings, "top")
 	if err != nil {
 		return nil, fmt.Errorf("top: %w", err)
 	}
-	return &top.Client{HTTP: client, URL: u.String()}, nil
+	return &top.Client{HTTP: client, URL: u.String(), Hide: secrets.HideInAnswer}, nil
 }
 
 // load returns the configuration for the named servers. It disables iteration statistics, which

@@ -24,6 +24,8 @@ type Client struct {
 	HTTP *http.Client
 	// URL is the base of the exporter's paths, without a trailing slash.
 	URL string
+	// Hide hides in an answer what was sent with the request. It is nil if nothing secret was.
+	Hide func(answer []byte) []byte
 }
 
 // Fleet returns the fleet, decoded and as the JSON that the exporter sent.
@@ -80,6 +82,9 @@ func (c *Client) get(ctx context.Context, path string, into any) ([]byte, error)
 		return nil, fmt.Errorf("%s: %w", c.URL, err)
 	case len(body) > maxResponse || bytes.Count(body, []byte("{")) > maxObjects:
 		return nil, fmt.Errorf("%s answers more than any exporter does; check the address", c.URL)
+	}
+	if c.Hide != nil {
+		body = c.Hide(body) // Before it is cut.
 	}
 	if response.StatusCode != http.StatusOK {
 		line, _, _ := strings.Cut(strings.TrimSpace(string(body)), "\n")
