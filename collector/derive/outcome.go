@@ -261,8 +261,9 @@ func (o *outcome) addStreamed(ix *index, m *Model) {
 
 // addAnswers makes those requests end well that also have an answer with a status of success. The engine counts
 // each of several prompts and completions of one request, and what the API then fails to answer; the API counts
-// answers whose client has left. Of several engines on a page it is not known whether this API answers for all,
-// and requests over sockets have no such answer.
+// answers whose client has left. The ranks of a page are those whose requests its API sends them and counts, also
+// if every API has ranks of its own, so that all of them are compared together. Requests over sockets have no such
+// answer.
 func (ix *index) addAnswers(o *outcome, version *Model) {
 	answers := ix.allColumns(version.of.groups(engine.AnsweredWell))
 	t := o.classes[engine.ClassOK]
@@ -274,10 +275,6 @@ func (ix *index) addAnswers(o *outcome, version *Model) {
 		witness: answers,
 		unbound: ix.allColumns(version.of.groups(engine.SocketsOpened)),
 		open:    ix.allColumns(version.of.all(engine.RequestsRunning, engine.RequestsWaiting)),
-	}
-	if len(ix.ranksOf(version.all(engine.RequestsFinished))) > 1 {
-		ix.addNet(version, "both", o.both)
-		return
 	}
 	o.classes[engine.ClassOK] = &tally{partial: t.partial, net: []*netCounter{o.both}}
 	o.all = slices.Concat(o.all, answers)

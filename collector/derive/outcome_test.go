@@ -399,6 +399,98 @@ func TestRequestsThatEndedWellWereAnsweredWell(t *testing.T) {
 	}
 }
 
+// TestAnswersOfSeveralRanks has vLLMs whose API sends requests to several ranks: all of them, those of its node, or
+// the one of its own. What ends in all of them is compared with its answers, whichever rank it ended in.
+func TestAnswersOfSeveralRanks(t *testing.T) {
+	const ratio, ok = `request_error_ratio{class="server", model_id="m"}`, `requests_total{class="ok", model_id="m"}`
+	for _, c := range []struct {
+		name string
+		// ended are the requests that end in each rank on each page, by its number.
+		ended            map[string]int
+		answered, failed int
+		ok, ratio        float64
+	}{
+		{"requests of one input", map[string]int{"0": 3, "1": 2}, 5, 0, 5, 0},
+		{"lists of 32 inputs", map[string]int{"0": 80, "1": 80}, 5, 0, 5, 0},
+		{"lists of which one rank gets most", map[string]int{"0": 1, "1": 159}, 5, 5, 5, 0.5},
+		{"completions of one request in all ranks", map[string]int{"0": 10, "1": 10, "2": 10, "3": 10}, 5, 5, 5, 0.5},
+		{"what ends well is answered with an error", map[string]int{"0": 3, "1": 2}, 0, 5, 0, 1},
+		{"a rank without requests", map[string]int{"0": 0, "1": 5}, 0, 5, 0, 1},
+		{"ranks of one node", map[string]int{"4": 80, "5": 80}, 5, 5, 5, 0.5},
+		{"the rank of this API", map[string]int{"3": 160}, 5, 5, 5, 0.5},
+		{"clients leave", map[string]int{"0": 3, "1": 2}, 45, 5, 5, 0.5},
+	} {
+		b := newBench(t, engine.VLLM, "m")
+		at := func(n int) values {
+			page := []string{
+				fmt.Sprintf(`http_requests_total{handler="/v1/embeddings",method="POST",status="2xx"} %d`, 100+n*c.answered),
+				fmt.Sprintf(`http_requests_total{handler="/v1/embeddings",method="POST",status="5xx"} %d`, 100+n*c.failed),
+			}
+			for rank, ended := range c.ended {
+				page = append(page, fmt.Sprintf(
+					`vllm:request_success_total{engine=%q,finished_reason="stop",model_name="m"} %d`, rank, 100/len(c.ended)+n*ended,
+				))
+			}
+			return b.page(page...)
+		}
+		at(0)
+		var got values
+		for n := range 4 {
+			got = at(n + 1)
+		}
+		require.InDelta(t, c.ratio, got.get(t, ratio), 1e-9, c.name)
+		require.Equal(t, 100+4*c.ok, got.get(t, ok), c.name)
+		failing := slices.ContainsFunc(b.deriver.Conditions().Failing, func(f derive.FailingEntry) bool { return !f.Acquitted })
+		require.Equal(t, c.ratio == 1, failing, c.name)
+	}
+}
+
+// TestAnswersWhenRanksComeAndGo has a vLLM to which ranks are added, and from which they are removed, while it
+// answers lists of inputs, and which restarts.
+func TestAnswersWhenRanksComeAndGo(t *testing.T) {
+	b := newBench(t, engine.VLLM, "m")
+	answered, ended := 100, map[string]int{"0": 1600, "1": 1600}
+	next := func(ranks ...string) values {
+		answered += 5
+		page := []string{
+			fmt.Sprintf(`http_requests_total{handler="/v1/embeddings",method="POST",status="2xx"} %d`, answered),
+		}
+		for _, rank := range ranks {
+			ended[rank] += 160 / len(ranks)
+			page = append(page, fmt.Sprintf(
+				`vllm:request_success_total{engine=%q,finished_reason="stop",model_name="m"} %d`, rank, ended[rank],
+			))
+		}
+		return b.page(page...)
+	}
+	const perSecond, ok = `requests_per_second{model_id="m"}`, `requests_total{class="ok", model_id="m"}`
+	var want float64
+	for n, ranks := range [][]string{
+		{"0", "1"}, {"0", "1"}, {"0", "1"}, {"0", "1"},
+		{"0", "1", "2", "3"}, {"0", "1", "2", "3"}, {"0", "1", "2", "3"},
+		{"0"}, {"0"}, {"0"}, {"0"},
+	} {
+		got := next(ranks...)
+		require.Equal(t, float64(answered), got.get(t, ok), "page %d", n)
+		switch rate, shown := got[perSecond]; {
+		case n == 3:
+			want = rate
+			require.Positive(t, want)
+		case n > 3 && shown:
+			require.InDelta(t, want, rate, want/100, "page %d", n)
+		}
+	}
+	answered, ended = 0, map[string]int{}
+	next("0", "1") // Another process may have answered.
+	for range 3 {
+		got := next("0", "1")
+		require.Equal(t, float64(answered), got.get(t, ok), "after the restart")
+		if rate, shown := got[perSecond]; shown {
+			require.InDelta(t, want, rate, want/100, "after the restart")
+		}
+	}
+}
+
 // TestAnswersAfterCompletionsAreNoSuccess has a vLLM that hangs after requests each of which ended four times in
 // the engine. Its API counts answers to clients that leave with a status of success, as 0.32.0 does.
 func TestAnswersAfterCompletionsAreNoSuccess(t *testing.T) {
