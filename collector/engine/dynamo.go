@@ -665,7 +665,8 @@ func workerMeanings() []Meaning {
 		"vllm:gpu_cache_usage_perc",
 		"sglang:token_usage",
 	)
-	blocks := replacedForAny("trtllm_kv_cache_max_blocks", "vllm:cache_config_info", "sglang:num_pages")
+	// SGLang hands over tokens under the name of blocks (scheduler_metrics_mixin.py, _emit_kv_metrics).
+	blocks := replacedForAny("trtllm_kv_cache_max_blocks", "vllm:cache_config_info", "sglang:token_usage")
 	serving := only("dynamo_endpoint", dynamoServing)
 	return []Meaning{
 		// What arrived and was not answered: an engine that hung while it was idle goes on showing 0.
@@ -686,10 +687,11 @@ func workerMeanings() []Meaning {
 		{Name: c + "kvstats_active_blocks", Signal: KVBlocksUsed, Unless: slices.Concat(usage, blocks)},
 		{Name: c + "gpu_cache_usage_percent", Signal: KVUtilization, Combine: Max, Rank: rank, Unless: usage},
 		{Name: c + "kvstats_gpu_cache_usage_percent", Signal: KVUtilization, Combine: Max, Unless: usage},
+		// Of vLLM and SGLang it is that of the last step (dynamo/vllm/publisher.py).
 		{
 			Name:   c + "kvstats_gpu_prefix_cache_hit_rate",
 			Signal: KVHitRatio,
-			Unless: replacedForAny("trtllm_kv_cache_hit_rate"),
+			Unless: replacedForAny("trtllm_kv_cache_hit_rate", "vllm:num_requests_running", "sglang:num_running_reqs"),
 		},
 		{
 			Name:   c + "kv_cache_hit_rate",

@@ -184,6 +184,18 @@ func TestNamesOfEarlyDynamo(t *testing.T) {
 			},
 		},
 		{
+			"which are of tokens, and of the last step, with SGLang inside",
+			"sglang:num_running_reqs{model_name=\"m\"} 1\nsglang:token_usage{model_name=\"m\"} 0.3\n" +
+				worker + "kvstats_total_blocks" + cache + "16000\n" + worker + "total_blocks" + cache + "16000\n" +
+				worker + "kvstats_gpu_prefix_cache_hit_rate" + cache + "0.25\n",
+			map[string]float64{"kv_cache_utilization_ratio": 0.3, "kv_cache_blocks_limit": -1, "kv_cache_hit_ratio": -1},
+		},
+		{
+			"of the last step with vLLM inside",
+			vllm + worker + "kvstats_gpu_prefix_cache_hit_rate" + cache + "0.25\n",
+			map[string]float64{"kv_cache_hit_ratio": -1},
+		},
+		{
 			"which step back behind those of the engine inside",
 			vllm + worker + "kvstats_active_blocks" + cache + "400\n" + worker + "kvstats_gpu_cache_usage_percent" + cache +
 				"0.4\n" + worker + "inflight_requests_total" + served + "12\n",
