@@ -119,6 +119,12 @@ var (
 		{needs: allOf(engine.KVBlocksFree, engine.KVBlockTokens), value: (*View).freeBlocks, orNext: true},
 		{needs: allOf(engine.KVTokensFree), value: (*View).freeTokens},
 	}
+	// hitRatio is the share of prompts that was found in the cache: of what was looked up, which is counted with
+	// the hits and in their unit, or of the tokens of prompts, which may be counted later.
+	hitRatio = quantity{
+		{needs: allOf(engine.PrefixHits, engine.PrefixQueries), value: grownShare(engine.PrefixHits, engine.PrefixQueries)},
+		{needs: allOf(engine.CachedTokens, engine.PromptTokens), value: grownShare(engine.CachedTokens, engine.PromptTokens)},
+	}
 	// transferBytes is how many bytes of KV caches were moved.
 	transferBytes = quantity{
 		asExposed(engine.KVTransferBytes),

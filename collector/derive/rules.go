@@ -242,16 +242,25 @@ func rateOf(signal engine.Signal) Rule {
 	}).queried(rateQuery(signal), "rate("+string(signal)+")")
 }
 
-// share divides the increase of a counter by the increase of others. It is at most 1: vLLM counts
+// grownShare returns the increase of a counter divided by the increase of others. It is at most 1: vLLM counts
 // cached tokens before it counts all tokens.
-func share(part engine.Signal, wholes ...engine.Signal) Rule {
-	return eachModel(allOf(part).and(allOf(wholes...)), func(v *View, m *Model, out *Out) {
+func grownShare(part engine.Signal, wholes ...engine.Signal) func(v *View, m *Model) (float64, bool) {
+	return func(v *View, m *Model) (float64, bool) {
 		all := make([]int, 0, onStack)
 		for _, whole := range wholes {
 			all = append(all, v.counters(m, whole)...)
 		}
 		share, ok := v.window.grownRatio(v.counters(m, part), all)
-		out.Set(m, min(share, 1), ok)
+		return min(share, 1), ok
+	}
+}
+
+// share exposes the increase of a counter divided by the increase of others.
+func share(part engine.Signal, wholes ...engine.Signal) Rule {
+	grown := grownShare(part, wholes...)
+	return eachModel(allOf(part).and(allOf(wholes...)), func(v *View, m *Model, out *Out) {
+		value, ok := grown(v, m)
+		out.Set(m, value, ok)
 	}).queried("clamp_max("+rateQuery(part)+" / "+rateQuery(wholes[0])+", 1)",
 		"rate("+string(part)+") / rate("+string(wholes[0])+"), at most 1")
 }

@@ -182,6 +182,14 @@ func (ix *index) statedCache(m *Model) (c statedCache) {
 	}
 }
 
+func hitRatioRule() Rule { return eachModel(hitRatio.needs(), cacheHits) }
+
+// cacheHits exposes the share of prompts that was found in the cache.
+func cacheHits(v *View, m *Model, out *Out) {
+	share, ok := v.Of(m, hitRatio)
+	out.Set(m, share, ok)
+}
+
 func reuseEstimateRule() Rule {
 	const reason = "it is absent while several instances write the count of blocks in turn, " +
 		"and if missed blocks are counted"

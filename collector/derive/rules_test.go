@@ -485,6 +485,93 @@ func TestCachedTokensCountedBeforePrompt(t *testing.T) {
 	require.InDelta(t, 0.9, page(9000, 10_100).get(t, ratio), 1e-9)
 }
 
+// TestHitsAreReadWithTheirQueries has a vLLM that finds 60 % of each prompt of 1600 tokens in its cache, whose blocks
+// have 16 tokens. Releases before 0.9.0 count blocks (vllm-project/vllm#18003), and nothing but the release tells.
+func TestHitsAreReadWithTheirQueries(t *testing.T) {
+	const (
+		ratio, cached = `prompt_cache_hit_ratio{model_id="m"}`, `prompt_tokens_cached_total{model_id="m"}`
+		gpu, plain    = "gpu_prefix_cache", "prefix_cache"
+		blocks        = 16
+	)
+	for _, c := range []struct {
+		name, version string
+		// names begin those of the counters, which count in units of so many tokens.
+		names []string
+		unit  int
+		// tokens is true if the number of cached tokens is known.
+		tokens bool
+	}{
+		{"the first release that counts", "0.7.3", []string{gpu}, blocks, false},
+		{"the last one that counts blocks", "0.8.5.post1", []string{gpu}, blocks, false},
+		{"a build after it", "0.8.6.dev12+g0123abc", []string{gpu}, blocks, false},
+		{"a server that does not tell its release", "", []string{gpu}, blocks, false},
+		{"a server of tokens that does not tell its release", "", []string{gpu}, 1, false},
+		{"the first release that counts tokens", "0.9.0", []string{gpu}, 1, true},
+		{"one more", "0.9.0.1", []string{gpu}, 1, true},
+		{"both names", "0.10.2", []string{gpu, plain}, 1, true},
+		{"hidden names", "0.11.2", []string{plain, gpu}, 1, true},
+		{"the new name", "0.15.1", []string{plain}, 1, true},
+		{"the new name, without a release", "", []string{plain}, 1, true},
+	} {
+		b := newBench(t, engine.VLLM, "m").release(c.version)
+		at := func(n int) values {
+			page := []string{fmt.Sprintf(`vllm:prompt_tokens_total{engine="0",model_name="m"} %d`, 3200*n)}
+			for _, name := range c.names {
+				for rank, share := range []int{1, 3} {
+					page = append(page,
+						fmt.Sprintf(`vllm:%s_queries_total{engine="%d",model_name="m"} %d`, name, rank, n*share*800/c.unit),
+						fmt.Sprintf(`vllm:%s_hits_total{engine="%d",model_name="m"} %d`, name, rank, n*share*480/c.unit),
+					)
+				}
+			}
+			return b.page(page...)
+		}
+		at(0)
+		at(1)
+		got := at(2)
+		require.InDelta(t, 0.6, got.get(t, ratio), 1e-9, c.name)
+		if require.Equal(t, c.tokens, hasSeries(got, cached), c.name); c.tokens {
+			require.InDelta(t, 2*1920, got[cached], 1e-9, c.name)
+		}
+	}
+}
+
+// TestHitsOfRequestsThatAreTriedAgain has a vLLM without room for a request, whose prefix is looked up with each step.
+func TestHitsOfRequestsThatAreTriedAgain(t *testing.T) {
+	b := newBench(t, engine.VLLM, "m").release("0.15.1")
+	at := func(lookups, prompts int) values {
+		return b.page(
+			fmt.Sprintf(`vllm:prefix_cache_queries_total{engine="0",model_name="m"} %d`, 1000*lookups),
+			fmt.Sprintf(`vllm:prefix_cache_hits_total{engine="0",model_name="m"} %d`, 250*lookups),
+			fmt.Sprintf(`vllm:prompt_tokens_total{engine="0",model_name="m"} %d`, 1000*prompts),
+		)
+	}
+	at(0, 0)
+	at(1, 1)
+	require.InDelta(t, 0.25, at(40, 2).get(t, `prompt_cache_hit_ratio{model_id="m"}`), 1e-9)
+}
+
+// TestReleaseOfAnEngineInside has servers around a vLLM: their release is not that of the engine.
+func TestReleaseOfAnEngineInside(t *testing.T) {
+	for kind, own := range map[engine.Name]string{
+		engine.Dynamo: `dynamo_component_uptime_seconds{worker_id="w"} 9`,
+		engine.NIM:    `vllm:num_requests_running{engine="0",model_name="m"} 1`,
+	} {
+		b := newBench(t, kind, "m").release("0.9.1")
+		var got values
+		for n := range 3 {
+			got = b.page(
+				own,
+				fmt.Sprintf(`vllm:prompt_tokens_total{engine="0",model_name="m"} %d`, 1600*n),
+				fmt.Sprintf(`vllm:gpu_prefix_cache_queries_total{engine="0",model_name="m"} %d`, 100*n),
+				fmt.Sprintf(`vllm:gpu_prefix_cache_hits_total{engine="0",model_name="m"} %d`, 60*n),
+			)
+		}
+		require.InDelta(t, 0.6, got.get(t, `prompt_cache_hit_ratio{model_id="m"}`), 1e-9, kind)
+		got.lacks(t, `prompt_tokens_cached_total{model_id="m"}`)
+	}
+}
+
 // TestSignsOfWork covers each thing that may move while a request runs and tokens stand still.
 func TestSignsOfWork(t *testing.T) {
 	for name, moves := range map[string]struct {

@@ -47,6 +47,20 @@ func TestDraftsOfKnownServers(t *testing.T) {
 	}
 }
 
+// TestADraftDoubtsWhatOnlyTheReleaseTells drafts a file from the page of a fork of vLLM whose hits may be tokens or
+// blocks.
+func TestADraftDoubtsWhatOnlyTheReleaseTells(t *testing.T) {
+	const page = "# TYPE acme:num_requests_swapped gauge\nacme:num_requests_swapped 1\n" +
+		"# TYPE acme:gpu_prefix_cache_hits_total counter\nacme:gpu_prefix_cache_hits_total 60\n" +
+		"# TYPE acme:gpu_prefix_cache_queries_total counter\nacme:gpu_prefix_cache_queries_total 100\n"
+	server := draft.Server{Paths: engine.DeclaredPaths{Health: "/health", Models: "/v1/models"}, Owner: "me"}
+	text, err := draft.Kind([]byte(page), server)
+	require.NoError(t, err)
+	requireValid(t, text)
+	require.Contains(t, text, "# - { name: gpu_prefix_cache_hits_total, signal: prompt_tokens_cached_total } # doubtful: "+
+		"that is so in releases from 0.9.0 to before 0.12.0, hidden from 0.11.0 only")
+}
+
 // TestEveryDraftIsValid drafts files from pages of all sorts.
 func TestEveryDraftIsValid(t *testing.T) {
 	pages := map[string]string{

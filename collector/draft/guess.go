@@ -232,7 +232,7 @@ func (d *draft) byEnd(f *family) (g guess, ok bool) {
 			if k.factor != 0 {
 				g.series.Factor = k.factor
 			}
-			g.doubt = cmp.Or(typeDoubt(f, suffix, k.meaning.Signal), labelDoubt(f, &g.series))
+			g.doubt = cmp.Or(typeDoubt(f, suffix, k.meaning.Signal), labelDoubt(f, &g.series), releaseDoubt(&k))
 			if g.doubt == "" && !isRelative(k) {
 				g.doubt = otherMeaning(&k)
 			}
@@ -240,6 +240,14 @@ func (d *draft) byEnd(f *family) (g guess, ok bool) {
 		}
 	}
 	return g, false
+}
+
+// releaseDoubt says that a name means what it does in some releases of a server only, empty if it always does.
+func releaseDoubt(k *known) string {
+	if !k.meaning.Releases.Decide {
+		return ""
+	}
+	return "that is so in " + k.meaning.Releases.String() + " only"
 }
 
 // endsLike reports whether a name ends with a known one of two words at least.

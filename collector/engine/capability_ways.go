@@ -15,7 +15,7 @@ type way []Signal
 // joint returns how the series of two signals make up one number.
 func (w way) joint() string {
 	switch w[0] { //nolint:exhaustive // The others stand side by side.
-	case KVTokensUsed, KVBlocksUsed, CachedTokens:
+	case KVTokensUsed, KVBlocksUsed, CachedTokens, PrefixHits:
 		return " of "
 	case RequestsActive:
 		return " minus "
@@ -50,7 +50,7 @@ func waysTo(name string) []way {
 	case CanKVCache:
 		return []way{{KVTokensUsed, KVTokensLimit}, {KVBlocksUsed, KVBlocksLimit}, {KVUtilization}}
 	case CanKVReuse:
-		return []way{{KVBlocksReused}, {KVHitRatio}, {CachedTokens, PromptTokens}}
+		return []way{{KVBlocksReused}, {KVHitRatio}, {PrefixHits, PrefixQueries}, {CachedTokens, PromptTokens}}
 	case CanGPU:
 		return []way{{GPUUtilization}}
 	case CanConfig:

@@ -144,9 +144,12 @@ func withPrefix(prefix string, all []Meaning) []Meaning {
 	return all
 }
 
-// Holds reports whether the meaning is right for a version of the server. It is true if that is unknown,
-// unless releases decide.
+// Holds reports whether the meaning is right for a version of the server. It is true if that is unknown, as that of
+// an engine inside is, unless releases decide.
 func (m *Meaning) Holds(version string) bool {
+	if m.Inside != "" {
+		version = ""
+	}
 	return (!m.Releases.Decide || m.Releases.Hold(version)) && !slices.ContainsFunc(
 		m.Unless,
 		func(e Exception) bool { return e.Version != "" && strings.HasPrefix(version, e.Version) },

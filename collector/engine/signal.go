@@ -93,6 +93,10 @@ const (
 	GenerationTokens   Signal = "generation_tokens_total"
 	CachedTokens       Signal = "prompt_tokens_cached_total"
 	CachedTokensByTier Signal = "prompt_tokens_cached_by_tier_total"
+	// PrefixHits and PrefixQueries count what was found of prompts in a cache and what was looked up, both in the
+	// same unit, whether tokens or blocks.
+	PrefixHits    Signal = "prefix_cache_hits_total"
+	PrefixQueries Signal = "prefix_cache_queries_total"
 
 	// These grow while requests run, for servers whose PromptTokens and GenerationTokens grow when
 	// they end. The first generated token of each request is missing.
@@ -256,7 +260,7 @@ var types = sync.OnceValue(func() map[Signal]Type {
 			RequestsStarted, AnsweredWell, SocketsOpened, RequestsFinished, RequestsFailed, RequestsRejected, RequestsMigrated,
 			StageRequests, StageEnded, StageErrors, StageRetries, RequestsCompleted, Preemptions, RequestsAborted,
 			RequestsUnaborted, RequestsStreamed, StreamsUnaborted, PromptTokens, GenerationTokens, CachedTokens,
-			CachedTokensByTier, PromptTokensLive, GenerationTokensLive, KVBlocksMissed, KVBlocksAllocated,
+			CachedTokensByTier, PrefixHits, PrefixQueries, PromptTokensLive, GenerationTokensLive, KVBlocksMissed, KVBlocksAllocated,
 			KVBlocksPrefetched, KVOnboardBytes, KVOffloadBytes, KVCopyBytes, Disaggregated, KVTransferSeconds,
 			KVTransferBytes, KVTransferMebibytes, KVTransferFailures, SpecDraft, SpecAccepted, SpecDraftPosition,
 			SpecAcceptedPosition,

@@ -172,7 +172,7 @@ func vllmJudge(name string, k *Knowledge) (c target.Check, ok bool) {
 			"(vllm-project/vllm#7188)", "vLLM 0.5.5 or later, or --disable-frontend-multiprocessing"), true
 	case !p.HasPrefix(vllmPrefix) && name != CanGPU:
 		return no("the page has no series of the engine, as with --disable-log-stats", cureLogStats), true
-	case name == CanKVReuse && p.HasName(vllmPrefix+vllmConfig) && !p.Has(CachedTokens):
+	case name == CanKVReuse && p.HasName(vllmPrefix+vllmConfig) && !p.Has(CachedTokens) && !p.Has(PrefixHits):
 		return no("engine V0 does not count what it found in its cache",
 			"vLLM 0.8 or later with engine V1, its default"), true
 	case name == CanKVCache && p.HasName(vllmPrefix+"kv_cache_usage_perc") && !p.Has(KVUtilization):
@@ -192,7 +192,7 @@ func vllmRemarks(p *Page) map[string]string {
 		string(OutputToken): "the mean of each request; one of a single token counts as 0",
 		CanE2E:              disconnected,
 		CanKVCache:          "0 to 1 despite its name",
-		CanKVReuse:          "prompt tokens that were found in the prefix cache",
+		CanKVReuse:          "the part of prompts that was found in the prefix cache",
 	}
 }
 
@@ -231,13 +231,15 @@ func vllmHistory() history {
 			"request_queue_time_seconds", "request_prefill_time_seconds", "request_decode_time_seconds",
 			"request_inference_time_seconds", "iteration_tokens_total_count", "lora_requests_info",
 		},
-		between("0.7.3", "0.12.0").hidden("0.11.0"): {"gpu_prefix_cache_hits_total"},
+		between("0.7.3", "0.12.0").hidden("0.11.0"): {"gpu_prefix_cache_hits_total", "gpu_prefix_cache_queries_total"},
 		since("0.8.3"):                  {"spec_decode_num_draft_tokens_total", "spec_decode_num_accepted_tokens_total"},
 		since("0.8.5"):                  {"spec_decode_num_accepted_tokens_per_pos_total"},
 		before("0.9.1").hidden("0.8.3"): {"num_requests_swapped"},
-		since("0.9.2"):                  {"prefix_cache_hits_total", "kv_cache_usage_perc"},
-		since("0.10.2"):                 {"inter_token_latency_seconds"},
-		since("0.11.0"):                 {"request_time_per_output_token_seconds"},
+		since("0.9.2"): {
+			"prefix_cache_hits_total", "prefix_cache_queries_total", "kv_cache_usage_perc",
+		},
+		since("0.10.2"): {"inter_token_latency_seconds"},
+		since("0.11.0"): {"request_time_per_output_token_seconds"},
 		since("0.11.1"): {
 			"engine_sleep_state", "nixl_xfer_time_seconds_sum", "nixl_bytes_transferred_sum",
 			"nixl_num_failed_transfers_total",
@@ -329,7 +331,8 @@ func vllmEngine() []Meaning {
 		{Name: "rl_weight_update_operations_in_flight", Signal: OperationsOpen},
 
 		// Tokens, with each step of the engine. The hits before prompt_tokens_cached_total count a
-		// request that is tried in vain once more (vllm-project/vllm#43736).
+		// request that is tried in vain once more (vllm-project/vllm#43736), as do the queries. Both
+		// count blocks before 0.9.0 (vllm-project/vllm#18003).
 		{Name: "prompt_tokens_total", Signal: PromptTokens, Rank: vllmRank},
 		{Name: "generation_tokens_total", Signal: GenerationTokens, Rank: vllmRank},
 		// What came from elsewhere (external_kv_transfer) is no hit: what a prefill server sends was computed
@@ -342,9 +345,30 @@ func vllmEngine() []Meaning {
 			Unless: replacedBy(vllmBySource, "prompt_tokens_cached_total"),
 		},
 		{
+			Name:   "prefix_cache_hits_total",
+			Signal: PrefixHits,
+			Unless: replacedBy(vllmBySource, "prompt_tokens_cached_total"),
+		},
+		{
+			Name:   "prefix_cache_queries_total",
+			Signal: PrefixQueries,
+			Unless: replacedBy(vllmBySource, "prompt_tokens_cached_total"),
+		},
+		{
 			Name:   "gpu_prefix_cache_hits_total",
-			Signal: CachedTokens,
+			Signal: PrefixHits,
 			Unless: replacedBy(vllmBySource, "prompt_tokens_cached_total", "prefix_cache_hits_total"),
+		},
+		{
+			Name:   "gpu_prefix_cache_queries_total",
+			Signal: PrefixQueries,
+			Unless: replacedBy(vllmBySource, "prompt_tokens_cached_total", "prefix_cache_queries_total"),
+		},
+		{
+			Name:     "gpu_prefix_cache_hits_total",
+			Signal:   CachedTokens,
+			Releases: between("0.9.0", "0.12.0").hidden("0.11.0").decided(),
+			Unless:   replacedBy(vllmBySource, "prompt_tokens_cached_total", "prefix_cache_hits_total"),
 		},
 		{
 			Name:   "prompt_tokens_cached_by_source_total",

@@ -116,6 +116,10 @@ func (s *vllmServer) handlers(r *Replica) []http.Handler {
 // vllmSwapped returns the releases that show the time of prefill as that of decode, and the reverse.
 func vllmSwapped() span { return between("0.6.4", "0.6.5") }
 
+// vllmBlocks returns the releases that count what they found in the prefix cache in blocks
+// (v1/core/kv_cache_manager.py), as HELP says.
+func vllmBlocks() span { return before("0.9.0") }
+
 // vllmLimits is the release that limits its queue.
 const vllmLimits = "0.32.0"
 
@@ -183,6 +187,7 @@ func vllmWritten() written {
 			"request_prefill_time_seconds", "request_decode_time_seconds", "request_inference_time_seconds",
 		},
 		between("0.7.3", "0.11.0"): {"gpu_prefix_cache_queries_total", "gpu_prefix_cache_hits_total"},
+		vllmBlocks():               {}, // Names alone do not tell.
 		since("0.8.0"): {
 			"num_preemptions_total", "request_params_n", "cache_config_info", "lora_requests_info",
 		},
@@ -415,10 +420,14 @@ func (p *vllmWriter) sleep() {
 // cache writes the use of the KV cache, and of prefixes in it.
 func (p *vllmWriter) cache() {
 	used := min(float64(p.s.w.engine.kv.used)/float64(p.s.w.spec.Engine.KVBlocks-1), 1)
+	unit, size := "tokens", uint64(1)
+	if vllmBlocks().holds(p.release) {
+		unit, size = "blocks", uint64(p.s.w.spec.Engine.TokensPerBlock)
+	}
 	each := func(usage, prefix, help string) {
 		p.gauge(usage, help+" 1 means 100 percent usage.", used)
-		p.count(prefix+"_queries", "Prefix cache queries, in terms of number of queried tokens.", p.s.begun.prompt)
-		p.count(prefix+"_hits", "Prefix cache hits, in terms of number of cached tokens.", p.s.begun.cached)
+		p.count(prefix+"_queries", "Prefix cache queries, in terms of number of queried "+unit+".", p.s.begun.prompt/size)
+		p.count(prefix+"_hits", "Prefix cache hits, in terms of number of cached "+unit+".", p.s.begun.cached/size)
 	}
 	each("kv_cache_usage_perc", "prefix_cache", "KV-cache usage.")
 	each("gpu_cache_usage_perc", "gpu_prefix_cache", "GPU KV-cache usage.")

@@ -43,6 +43,10 @@ func toldByVLLM(_ *matrix.Server, page string) []told {
 	if on(page, "vllm:mooncake_xfer_time_seconds") {
 		mooncake = 1
 	}
+	cached := []string{"vllm:prompt_tokens_cached_total", "vllm:prefix_cache_hits_total"}
+	if strings.Contains(page, "# HELP vllm:gpu_prefix_cache_hits_total Prefix cache hits, in terms of number of cached tokens") {
+		cached = append(cached, "vllm:gpu_prefix_cache_hits_total") // Before, it counts blocks.
+	}
 	const http = "http_requests_total"
 	drafts := func(name string) []string {
 		if on(page, "vllm:spec_decode_num_emitted_tokens_total") {
@@ -58,8 +62,7 @@ func toldByVLLM(_ *matrix.Server, page string) []told {
 		tell("requests_preempted_total", others, "vllm:num_preemptions_total"),
 		tell("kv_cache_utilization_ratio", 0.12, "vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc"),
 		tell("kv_cache_capacity_tokens", 16000, "vllm:cache_config_info"),
-		tell("prompt_tokens_cached_total", prompts/10, "vllm:prompt_tokens_cached_total",
-			"vllm:prefix_cache_hits_total", "vllm:gpu_prefix_cache_hits_total"),
+		tell("prompt_tokens_cached_total", prompts/10, cached...),
 		tell("prompt_cache_hit_ratio", 0.1, "vllm:prompt_tokens_cached_total", "vllm:prefix_cache_hits_total",
 			"vllm:gpu_prefix_cache_hits_total"),
 		tell("time_to_first_token_average_seconds", 0.4, "vllm:time_to_first_token_seconds"),
