@@ -98,6 +98,42 @@ func TestReleasesOfSamplePages(t *testing.T) {
 	}
 }
 
+// TestReleaseTellsWhetherHitsAreTokens uses pages of vLLM, alone and inside of a NIM, whose release is another's.
+func TestReleaseTellsWhetherHitsAreTokens(t *testing.T) {
+	const (
+		gpu = "vllm:gpu_prefix_cache_hits_total{model_name=\"m\"} 6\n" +
+			"vllm:gpu_prefix_cache_queries_total{model_name=\"m\"} 9\n"
+		newer  = "vllm:prefix_cache_hits_total{model_name=\"m\"} 6\nvllm:prefix_cache_queries_total{model_name=\"m\"} 9\n"
+		source = "vllm:prompt_tokens_by_source_total{model_name=\"m\",source=\"local_cache_hit\"} 6\n" +
+			"vllm:prompt_tokens_total{model_name=\"m\"} 9\n"
+		share   = "true, vllm:gpu_prefix_cache_hits_total of vllm:gpu_prefix_cache_queries_total, "
+		blocks  = share + "in blocks before 0.9.0: how many tokens were found is not known"
+		prompts = "prompt tokens that were found in the prefix cache"
+	)
+	for _, c := range []struct {
+		kind          engine.Name
+		version, page string
+		want          string
+	}{
+		{engine.VLLM, "0.7.3", gpu, blocks},
+		{engine.VLLM, "0.8.5.post1", gpu, blocks},
+		{engine.VLLM, "", gpu, blocks},
+		{engine.VLLM, "0.9.0", gpu, share + prompts},
+		{engine.NIM, "0.9.0", gpu, blocks},
+		{
+			engine.VLLM, "", gpu + newer,
+			"true, vllm:prefix_cache_hits_total of vllm:prefix_cache_queries_total, " + prompts,
+		},
+		{
+			engine.VLLM, "0.16.0", newer + source,
+			"true, vllm:prompt_tokens_by_source_total {source=\"local_cache_hit\"} of vllm:prompt_tokens_total, " + prompts,
+		},
+	} {
+		known := &engine.Knowledge{Page: readPage(t, c.kind, []byte(c.page)), Version: c.version}
+		require.Equal(t, c.want, capability(t, c.kind, engine.CanKVReuse, known), "%s %s", c.kind, c.version)
+	}
+}
+
 func TestOlderReleaseIsTheReason(t *testing.T) {
 	const page = "sglang:num_running_reqs 1\nsglang:generation_tokens_total 9\n"
 	for _, c := range []struct{ version, capability, want string }{

@@ -175,11 +175,23 @@ func vllmJudge(name string, k *Knowledge) (c target.Check, ok bool) {
 	case name == CanKVReuse && p.HasName(vllmPrefix+vllmConfig) && !p.Has(CachedTokens) && !p.Has(PrefixHits):
 		return no("engine V0 does not count what it found in its cache",
 			"vLLM 0.8 or later with engine V1, its default"), true
+	case name == CanKVReuse && vllmCountsBlocks(k):
+		return yes(p.seriesOf("and", PrefixHits) + " of " + p.seriesOf("and", PrefixQueries) +
+			", in blocks before 0.9.0: how many tokens were found is not known"), true
 	case name == CanKVCache && p.HasName(vllmPrefix+"kv_cache_usage_perc") && !p.Has(KVUtilization):
 		return no("each of its API processes shows the value that it saw last, and nothing tells which is current",
 			"vLLM 0.11.1 or later"), true
 	}
 	return c, false
+}
+
+// vllmCountsBlocks reports whether what was found in the prefix cache may be in blocks: names alone do not tell, and
+// the release of an engine inside another server is not known.
+func vllmCountsBlocks(k *Knowledge) bool {
+	counted := func(r reading) bool {
+		return r.meaning.Signal == CachedTokens && r.meaning.Holds(k.Version)
+	}
+	return k.Page.Has(PrefixHits) && k.Page.Has(PrefixQueries) && !k.Page.hasReading(counted)
 }
 
 // vllmRemarks returns remarks on what the page shows.
@@ -192,7 +204,7 @@ func vllmRemarks(p *Page) map[string]string {
 		string(OutputToken): "the mean of each request; one of a single token counts as 0",
 		CanE2E:              disconnected,
 		CanKVCache:          "0 to 1 despite its name",
-		CanKVReuse:          "the part of prompts that was found in the prefix cache",
+		CanKVReuse:          "prompt tokens that were found in the prefix cache",
 	}
 }
 
