@@ -466,9 +466,17 @@ func TestAnswersWhenRanksComeAndGo(t *testing.T) {
 	const perSecond, ok = `requests_per_second{model_id="m"}`, `requests_total{class="ok", model_id="m"}`
 	var want float64
 	for n, ranks := range [][]string{
-		{"0", "1"}, {"0", "1"}, {"0", "1"}, {"0", "1"},
-		{"0", "1", "2", "3"}, {"0", "1", "2", "3"}, {"0", "1", "2", "3"},
-		{"0"}, {"0"}, {"0"}, {"0"},
+		{"0", "1"},
+		{"0", "1"},
+		{"0", "1"},
+		{"0", "1"},
+		{"0", "1", "2", "3"},
+		{"0", "1", "2", "3"},
+		{"0", "1", "2", "3"},
+		{"0"},
+		{"0"},
+		{"0"},
+		{"0"},
 	} {
 		got := next(ranks...)
 		require.Equal(t, float64(answered), got.get(t, ok), "page %d", n)

@@ -260,9 +260,9 @@ var types = sync.OnceValue(func() map[Signal]Type {
 			RequestsStarted, AnsweredWell, SocketsOpened, RequestsFinished, RequestsFailed, RequestsRejected, RequestsMigrated,
 			StageRequests, StageEnded, StageErrors, StageRetries, RequestsCompleted, Preemptions, RequestsAborted,
 			RequestsUnaborted, RequestsStreamed, StreamsUnaborted, PromptTokens, GenerationTokens, CachedTokens,
-			CachedTokensByTier, PrefixHits, PrefixQueries, PromptTokensLive, GenerationTokensLive, KVBlocksMissed, KVBlocksAllocated,
-			KVBlocksPrefetched, KVOnboardBytes, KVOffloadBytes, KVCopyBytes, Disaggregated, KVTransferSeconds,
-			KVTransferBytes, KVTransferMebibytes, KVTransferFailures, SpecDraft, SpecAccepted, SpecDraftPosition,
+			CachedTokensByTier, PrefixHits, PrefixQueries, PromptTokensLive, GenerationTokensLive, KVBlocksMissed,
+			KVBlocksAllocated, KVBlocksPrefetched, KVOnboardBytes, KVOffloadBytes, KVCopyBytes, Disaggregated,
+			KVTransferSeconds, KVTransferBytes, KVTransferMebibytes, KVTransferFailures, SpecDraft, SpecAccepted, SpecDraftPosition,
 			SpecAcceptedPosition,
 		},
 		{Form: Single, Scope: OfModel}: {
