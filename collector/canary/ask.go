@@ -163,7 +163,7 @@ func (a *attempt) report(failed *failure) Report {
 		if a.life.Err() != nil || failed.result == noConnection {
 			return Report{}
 		}
-		if failed.result == Timeout && len(a.answer.texts) == 0 {
+		if failed.result == Timeout && a.answer.frames == 0 {
 			// Whichever timer ends it, without any text it is the same.
 			failed = &failure{NoFirstToken, fmt.Sprintf("no text within %s", time.Duration(a.cfg.Timeout))}
 		}
@@ -171,13 +171,13 @@ func (a *attempt) report(failed *failure) Report {
 			Result: failed.result,
 			Reason: plain(a.open.Secrets().Hide(failed.reason)),
 			Quota:  a.status == http.StatusTooManyRequests,
-			Frames: len(a.answer.texts),
+			Frames: a.answer.frames,
 		}
 	}
 	sent := *a.sent.Load()
 	answer := &a.answer
 	return Report{
-		Result: OK, Frames: len(answer.texts), Tokens: cmp.Or(answer.usage, len(answer.texts)), Output: answer.output(),
+		Result: OK, Frames: answer.frames, Tokens: cmp.Or(answer.usage, answer.frames), Output: answer.output(),
 		FirstToken: answer.first.Sub(
 			sent,
 		), Duration: answer.end.Sub(sent), LongestGap: answer.gap, Tail: answer.end.Sub(answer.last),

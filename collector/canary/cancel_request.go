@@ -52,7 +52,7 @@ func (c *Config) Cancel(
 		return Cancellation{Reason: "the exporter gave up the request"}
 	case failed == nil:
 		return Cancellation{Reason: fmt.Sprintf("the answer ended by itself after %d frames with text; raise "+
-			"cancel_tokens", len(a.answer.texts))}
+			"cancel_tokens", a.answer.frames)}
 	case failed.result != canceled:
 		return Cancellation{Reason: failed.Error()}
 	case !a.asked:
@@ -65,8 +65,8 @@ func (c *Config) Cancel(
 // selfEnd returns when the server might have completed the request: after half of the time for
 // all tokens, because it may speed up and a frame may contain several tokens.
 func (a *attempt) selfEnd(pace time.Duration) time.Time {
-	if answer := &a.answer; len(answer.texts) > 1 {
-		pace = min(pace, answer.last.Sub(answer.first)/time.Duration(len(answer.texts)-1))
+	if answer := &a.answer; answer.frames > 1 {
+		pace = min(pace, answer.last.Sub(answer.first)/time.Duration(answer.frames-1))
 	}
 	return a.sent.Load().Add(pace * time.Duration(a.tokens) / 2)
 }

@@ -1,9 +1,9 @@
 package canary
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -145,10 +145,9 @@ func (a *attempt) get(ctx context.Context, path string, into any) (status int, f
 	return http.StatusOK, &failure{Malformed, fmt.Sprintf("the answer to GET %s cannot be read: %v", path, err)}
 }
 
-// response is one frame of generate_stream, with outputs and parameters on one level.
+// response is what one frame of generate_stream has besides outputs, on the same level.
 type response struct {
 	Error json.RawMessage `json:"error"`
-	Text  json.RawMessage `json:"text_output"`
 	// Timestamps of the LLM-API model in nanoseconds since an arbitrary origin, as text
 	// (tensorrtllm_backend, docs/llmapi.md).
 	Arrival   json.RawMessage `json:"arrival_time_ns"`
@@ -176,18 +175,14 @@ func nanoseconds(raw json.RawMessage) time.Duration {
 // the body (server src/http_server.cc, EndResponseCallback).
 func (a *attempt) addGenerate(text []byte, now time.Time) *failure {
 	var r response
-	if err := json.Unmarshal(text, &r); err != nil {
+	var frame map[string]any
+	if err := errors.Join(json.Unmarshal(text, &r), json.Unmarshal(text, &frame)); err != nil {
 		return &failure{Malformed, "a frame is not the JSON of a response: " + string(text)}
 	}
 	if isSet(r.Error) {
 		return errorFrame("an error in the stream: ", string(text))
 	}
 	a.answer.addEngineTimes(&r)
-	var output string
-	if json.Unmarshal(r.Text, &output) != nil {
-		// A list of texts, or an output with another name.
-		output = cmp.Or(string(r.Text), string(text))
-	}
-	a.answer.addText(output, now)
+	a.answer.add(outputsOf(frame), now)
 	return nil
 }

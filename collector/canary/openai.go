@@ -34,17 +34,18 @@ type chunk struct {
 	Object  string          `json:"object"`
 	Error   json.RawMessage `json:"error"`
 	Detail  json.RawMessage `json:"detail"`
-	Choices []struct {
-		Delta struct {
-			Content   string `json:"content"`
-			Reasoning string `json:"reasoning_content"`
-		} `json:"delta"`
-		Text         string `json:"text"`
-		FinishReason string `json:"finish_reason"`
-	} `json:"choices"`
-	Usage *struct {
+	Choices []choice        `json:"choices"`
+	Usage   *struct {
 		CompletionTokens int `json:"completion_tokens"`
 	} `json:"usage"`
+}
+
+// choice is an answer in a frame. Chats have deltas, some servers messages, and completions texts.
+type choice struct {
+	Delta        any    `json:"delta"`
+	Message      any    `json:"message"`
+	Text         any    `json:"text"`
+	FinishReason string `json:"finish_reason"`
 }
 
 func (a *attempt) addEvent(text []byte, name string, now time.Time) *failure {
@@ -80,9 +81,14 @@ func (a *answer) addChunk(c *chunk, now time.Time) {
 	if c.Usage != nil {
 		a.usage = max(0, c.Usage.CompletionTokens)
 	}
+	var all []piece
 	for i := range c.Choices {
-		choice := &c.Choices[i]
-		a.finished = a.finished || choice.FinishReason != ""
-		a.addText(choice.Delta.Reasoning+choice.Delta.Content+choice.Text, now)
+		c := &c.Choices[i]
+		a.finished = a.finished || c.FinishReason != ""
+		for _, said := range []any{c.Delta, c.Message, c.Text} {
+			pieces, _ := piecesOf("", said)
+			all = append(all, pieces...)
+		}
 	}
+	a.add(all, now)
 }

@@ -120,12 +120,12 @@ func (a *attempt) start(body io.Reader) string {
 
 func (a *attempt) awaitNext() {
 	answer := &a.answer
-	switch all := answer.finished || max(len(answer.texts), answer.usage) >= a.tokens; {
+	switch all := answer.finished || max(answer.frames, answer.usage) >= a.tokens; {
 	case all && (answer.progressed || !answer.ending):
-		a.await(a.cfg.EndTimeout, NeverEnded, fmt.Sprintf("%d frames with text came, and no end", len(answer.texts)))
+		a.await(a.cfg.EndTimeout, NeverEnded, fmt.Sprintf("%d frames with text came, and no end", answer.frames))
 		answer.ending = true
 	case !all && answer.progressed:
-		a.await(a.cfg.GapTimeout, Stalled, fmt.Sprintf("%d frames with text came, and no other", len(answer.texts)))
+		a.await(a.cfg.GapTimeout, Stalled, fmt.Sprintf("%d frames with text came, and no other", answer.frames))
 		answer.ending = false
 	}
 	answer.progressed = false
@@ -142,12 +142,12 @@ func (a *attempt) ended(ctx context.Context, err error, now time.Time) *failure 
 	case !errors.Is(err, io.EOF):
 		return &failure{
 			Truncated,
-			fmt.Sprintf("the connection ended after %d frames with text: %v", len(a.answer.texts), err),
+			fmt.Sprintf("the connection ended after %d frames with text: %v", a.answer.frames, err),
 		}
 	case !a.question.Generate:
 		return &failure{
 			Truncated,
-			fmt.Sprintf("the answer ended after %d frames with text and without [DONE]", len(a.answer.texts)),
+			fmt.Sprintf("the answer ended after %d frames with text and without [DONE]", a.answer.frames),
 		}
 	}
 	a.answer.end = now
@@ -155,7 +155,7 @@ func (a *attempt) ended(ctx context.Context, err error, now time.Time) *failure 
 }
 
 func (a *attempt) checkText() *failure {
-	if len(a.answer.texts) == 0 {
+	if a.answer.frames == 0 {
 		return &failure{Empty, "the stream ended without any text; if the model ends at once, set another prompt"}
 	}
 	return nil
