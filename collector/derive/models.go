@@ -40,6 +40,8 @@ type Model struct {
 	queuedByCore bool
 	workers      float64
 	cache        statedCache
+	// caches are those of its ranks, nil until a rule asks for them.
+	caches []rankCache
 
 	// Of a version: how its requests ended, and what measures their times.
 	outcome                    *outcome

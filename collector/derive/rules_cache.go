@@ -2,6 +2,7 @@ package derive
 
 import (
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
@@ -54,12 +55,50 @@ func (v *View) tokensUsed(m *Model) (float64, bool) {
 	return atMostAll(v.Ratio(m, engine.KVTokensUsed, engine.KVTokensLimit))
 }
 
-// anotherPool reports whether a cache is fuller than its tokens show. What is stated is rounded to two digits.
+// anotherPool reports whether a cache is fuller than its tokens show. Each rank has a cache of its own, and only
+// within one can the two be compared. What is stated is rounded to two digits.
 func (v *View) anotherPool(m *Model) bool {
 	const rounding = 0.005
-	used, okUsed := v.Ratio(m, engine.KVTokensUsed, engine.KVTokensLimit)
-	stated, okStated := v.Sum(m, engine.KVUtilization)
-	return okUsed && okStated && stated > used+rounding
+	for _, c := range v.caches(m) {
+		stated, ok := v.window.largest(c.stated)
+		used, size := sumOf(v.window.current, c.used), sumOf(v.window.current, c.size)
+		if ok && size > 0 && stated > used/size+rounding {
+			return true
+		}
+	}
+	return false
+}
+
+// rankCache is the KV cache of a rank: how full it is by its own account, how many of its tokens are in use, and how
+// many it holds.
+type rankCache struct{ stated, used, size []int }
+
+// caches returns the KV caches of the ranks of a model.
+func (v *View) caches(m *Model) []rankCache {
+	if v.Has(m, engine.KVUtilization, engine.KVTokensUsed, engine.KVTokensLimit) && m.caches == nil && v.mayAsk() {
+		m.caches = v.index.cachesOf(m)
+	}
+	return m.caches
+}
+
+// cachesOf returns the KV cache of each rank, or one of all if a rank does not show everything.
+func (ix *index) cachesOf(m *Model) (all []rankCache) {
+	stated, used, size := m.groups(engine.KVUtilization), m.groups(engine.KVTokensUsed), m.groups(engine.KVTokensLimit)
+	for _, r := range ix.ranksOf(slices.Concat(stated, used, size)) {
+		of := func(groups []*group) (columns []int) {
+			for _, g := range groups {
+				ofRank, _ := ix.columnsOfRank([]*numbers{&g.value}, r)
+				columns = append(columns, ofRank...)
+			}
+			return columns
+		}
+		c := rankCache{of(stated), of(used), of(size)}
+		if len(c.stated) == 0 || len(c.used) == 0 || len(c.size) == 0 {
+			return []rankCache{{ix.allColumns(stated), ix.allColumns(used), ix.allColumns(size)}}
+		}
+		all = append(all, c)
+	}
+	return all
 }
 
 // cacheUseExposed returns the share as the server states it: 0 of a cache of unknown size is unknown.

@@ -2,6 +2,7 @@ package derive_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -141,6 +142,31 @@ func TestSizeOfZeroIsUnknown(t *testing.T) {
 			"kv_cache_utilization_ratio=0.95 kv_cache_capacity_tokens=40000", "kv_cache_free_tokens",
 		},
 		{
+			"SGLang with two ranks, one of which is fuller", engine.SGLang,
+			[][]string{slices.Concat(sglangRank(0, 40000, 32000, 0.8), sglangRank(1, 40000, 4000, 0.1))},
+			"kv_cache_free_tokens=44000 kv_cache_utilization_ratio=0.45 kv_cache_capacity_tokens=80000", "kv_cache_blocks_limit",
+		},
+		{
+			"SGLang with ranks of several sizes", engine.SGLang,
+			[][]string{slices.Concat(sglangRank(0, 1000, 900, 0.9), sglangRank(1, 40000, 0, 0))},
+			"kv_cache_free_tokens=40100", "kv_cache_blocks_limit",
+		},
+		{
+			"SGLang with another pool that is fuller in one of two ranks", engine.SGLang,
+			[][]string{slices.Concat(sglangRank(0, 40000, 32000, 0.8), sglangRank(1, 40000, 4000, 0.3))},
+			"kv_cache_utilization_ratio=0.8", "kv_cache_free_tokens",
+		},
+		{
+			"SGLang with another pool in the less full of two ranks", engine.SGLang,
+			[][]string{slices.Concat(sglangRank(0, 40000, 4000, 0.1), sglangRank(1, 40000, 400, 0.5))},
+			"kv_cache_utilization_ratio=0.5", "kv_cache_free_tokens",
+		},
+		{
+			"SGLang with a rank that does not say how many tokens it uses", engine.SGLang,
+			[][]string{slices.Concat(sglangRank(0, 40000, 4000, 0.1), without(sglangRank(1, 40000, 400, 0.5), "used_tokens"))},
+			"kv_cache_utilization_ratio=0.5", "kv_cache_free_tokens",
+		},
+		{
 			"SGLang that rounds the use of its only pool", engine.SGLang,
 			[][]string{{
 				`sglang:max_total_num_tokens{model_name="m",priority=""} 40000`,
@@ -266,5 +292,17 @@ func TestEnergyThatNeverMovesIsUnknown(t *testing.T) {
 			require.Equal(t, c.shown, hasSeries(got, `gpu_energy_joules_total{gpu_uuid="b"}`))
 			require.Equal(t, c.shown, got.count("energy_joules_per_token") == 1)
 		})
+	}
+}
+
+// sglangRank returns the KV cache of a data-parallel rank.
+func sglangRank(rank, size, used int, stated float64) []string {
+	l := fmt.Sprintf(`dp_rank="%d",engine_type="unified",model_name="m",moe_ep_rank="0",pp_rank="0",tp_rank="0"`, rank)
+	return []string{
+		fmt.Sprintf("sglang:max_total_num_tokens{%s} %d", l, size),
+		fmt.Sprintf("sglang:kv_used_tokens{%s} %d", l, used),
+		fmt.Sprintf("sglang:kv_available_tokens{%s} %d", l, size-used),
+		fmt.Sprintf("sglang:token_usage{%s} %v", l, stated),
+		fmt.Sprintf("sglang:num_running_reqs{%s} 2", l),
 	}
 }
