@@ -146,7 +146,7 @@ func mean(h histograms) Rule {
 	return h.rule(inputs{}, func(v *View, version *Model, s *shown, out *Out) {
 		if o := v.observations(s); o.haveMean() {
 			mean, ok := v.mean(o)
-			ok = v.trusts(s.groups...) && ok
+			ok = v.trusts(s.groups...) && ok && (mean > 0 || !h.signal.TakesTime())
 			out.Set(s.subject(version), mean, ok)
 		}
 	}).queried("rate("+name+"_sum[1m]) / rate("+name+"_count[1m])", "rate(sum) / rate(count) of "+string(h.signal))
@@ -177,7 +177,7 @@ func meanDurationRule() Rule { return eachVersion(durationNeeds(), meanDuration)
 func meanDuration(v *View, version *Model, out *Out) {
 	if times, of, trusted := v.durations(version); times.haveMean() {
 		mean, ok := v.mean(times)
-		out.Set(of.subject(version), mean, ok && trusted)
+		out.Set(of.subject(version), mean, ok && trusted && mean > 0)
 	}
 }
 
@@ -201,7 +201,7 @@ func tokenTimeEstimate(v *View, m *Model, out *Out) {
 	duration, okDuration := v.mean(times)
 	firstToken, okFirst := v.mean(first)
 	tokens, okTokens := v.mean(lengths)
-	ok := trusted && okDuration && okFirst && okTokens && tokens > 1 && duration >= firstToken
+	ok := trusted && okDuration && okFirst && okTokens && tokens > 1 && duration >= firstToken && firstToken > 0
 	out.Set(m, (duration-firstToken)/(tokens-1), ok)
 }
 

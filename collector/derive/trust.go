@@ -152,11 +152,21 @@ func (v *View) trusts(groups ...*group) bool {
 			_, known := v.value(size)
 			trusted = trusted && known
 		}
-		if !v.holds(g) {
+		if !v.holds(g) || v.timeless(g) {
 			trusted = false
 		}
 	}
 	return trusted
+}
+
+// timeless reports whether a group holds times of requests that are 0 all together: nobody measured them.
+func (v *View) timeless(g *group) bool {
+	if g.parts == nil || !g.signal.TakesTime() {
+		return false
+	}
+	count, counted := v.combined(&g.count.numbers, engine.Sum)
+	sum, summed := v.combined(&g.sum.numbers, engine.Sum)
+	return counted && summed && count > 0 && sum == 0
 }
 
 // holds reports whether the proviso of a group does.

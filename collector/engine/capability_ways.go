@@ -130,6 +130,9 @@ func (k *Kind) capability(name string, known *Knowledge) target.Check {
 	if c, ok := k.shown(name, p); ok {
 		return c
 	}
+	if s := p.unmeasured(name); s != "" {
+		return no(p.seriesOf("and", s)+" counts times, and their sum is 0: the server does not measure them", "")
+	}
 	return k.missing(name, known)
 }
 
@@ -158,11 +161,21 @@ func (k *Kind) shown(name string, p *Page) (target.Check, bool) {
 		if name == CanLiveTokens && w[0] == GenerationTokens && !p.tokensLive() {
 			continue
 		}
-		if !slices.ContainsFunc(w, func(s Signal) bool { return !p.Has(s) }) {
+		if !slices.ContainsFunc(w, func(s Signal) bool { return !p.Has(s) || p.timeless(s) && name != CanStall }) {
 			return yes(k.reason(name, w, p)), true
 		}
 	}
 	return target.Check{}, false
+}
+
+// unmeasured returns the times on the page that would show a capability and are 0, empty if there are none.
+func (p *Page) unmeasured(name string) Signal {
+	for _, w := range waysTo(name) {
+		if i := slices.IndexFunc(w, p.timeless); i >= 0 && name != CanStall {
+			return w[i]
+		}
+	}
+	return ""
 }
 
 // reason names the series on the page that make up a way, with what is to be said of them.

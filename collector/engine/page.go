@@ -344,11 +344,12 @@ func (p *Page) Refresh(b *exposition.Block) bool {
 				value = max(value, v)
 			}
 		}
-		switch signal { //nolint:exhaustive // The others count as they are.
-		case EngineLastIter:
+		times := Signal(strings.TrimSuffix(string(signal), timesSum))
+		switch {
+		case signal == EngineLastIter:
 			value = unitOf(value)
-		case GenerationTokens, RequestsFinished, RequestDuration:
-			value = min(value, 1) // Only whether there ever was one.
+		case signal == GenerationTokens, signal == RequestsFinished, times.TakesTime():
+			value = math.Ceil(min(value, 1)) // Only whether there ever was one.
 		}
 		if previous, ok := p.values[signal]; !ok || previous != value {
 			changed, p.values[signal] = true, value
@@ -501,6 +502,12 @@ func (p *Page) UnroutedModels() []string {
 
 // ended reports whether any request has ended.
 func (p *Page) ended() bool { return p.values[RequestsFinished] > 0 || p.values[RequestDuration] > 0 }
+
+// timeless reports whether times of requests are counted and not measured: all of them together are 0.
+func (p *Page) timeless(s Signal) bool {
+	sum, measured := p.values[s+timesSum]
+	return p.values[s] > 0 && measured && sum <= 0
+}
 
 // Value returns the latest value of a signal in content.valued, false if it is not positive.
 func (p *Page) Value(s Signal) (float64, bool) {

@@ -139,9 +139,10 @@ func (c *content) readMeaning(e *Kind, m *Indexed, series int, name string, lset
 	if e.pausing != nil {
 		e.pausing(&c.pausing, &m.Meaning, series, lset)
 	}
+	c.readTimes(m, series)
 	switch m.Signal { //nolint:exhaustive // Values of the others are for rules alone.
 	case KVBlockTokens, KVBlocksLimit, WorkerKVBlocks, KVTokensLimit, RequestsLimit,
-		RequestsFinished, RequestDuration, GenerationTokens, EngineAwake, EngineLastIter, GPUMemoryTotal, ModelRoutable:
+		RequestsFinished, GenerationTokens, EngineAwake, EngineLastIter, GPUMemoryTotal, ModelRoutable:
 		if m.Part == PartValue || m.Part == PartCount {
 			c.valued[m.Signal] = append(c.valued[m.Signal], series)
 		}
@@ -162,6 +163,20 @@ func (c *content) readMeaning(e *Kind, m *Indexed, series int, name string, lset
 		c.readInfo(m.Signal, name, lset)
 	}
 }
+
+// readTimes notes whether times are counted, and whether they are measured.
+func (c *content) readTimes(m *Indexed, series int) {
+	switch {
+	case !m.Signal.TakesTime():
+	case m.Part == PartCount:
+		c.valued[m.Signal] = append(c.valued[m.Signal], series)
+	case m.Part == PartSum:
+		c.valued[m.Signal+timesSum] = append(c.valued[m.Signal+timesSum], series)
+	}
+}
+
+// timesSum ends the key of the sum of times.
+const timesSum = " sum"
 
 // readInfo reads labels. Empty labels do not override other series.
 func (c *content) readInfo(s Signal, name string, lset labels.Labels) {

@@ -322,6 +322,17 @@ func (s Signal) Sized() bool {
 	return false
 }
 
+// Times returns the signals of times in which something is computed: what is 0 for all requests, the server did not
+// measure (vllm-project/vllm#6337). A wait may take none.
+func Times() []Signal {
+	return []Signal{
+		RequestDuration, FirstToken, OutputToken, InterToken, RequestPrefill, RequestDecode, RequestInference,
+	}
+}
+
+// TakesTime reports whether the signal is one of [Times].
+func (s Signal) TakesTime() bool { return slices.Contains(Times(), s) }
+
 // Size returns the signal of the size that the value is a part of, empty if there is none. While the
 // size is unknown, so is the part.
 func (s Signal) Size() Signal {
