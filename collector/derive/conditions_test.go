@@ -428,6 +428,42 @@ func TestCacheShowsSteps(t *testing.T) {
 	}
 }
 
+// TestUsedTokensShowSteps uses SGLang before 0.5.11, whose use of the KV cache is rounded to two digits and whose
+// tokens count when their request ends.
+func TestUsedTokensShowSteps(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		used func(n int) int
+		more []string
+		want bool
+	}{
+		{"they grow with each token", func(n int) int { return 8000 + 200*n }, nil, false},
+		{"they stay", func(int) int { return 8000 }, nil, true},
+		{"nobody uses any", func(int) int { return 0 }, nil, true},
+		{"they are set aside and computed again", func(n int) int { return 8000 + 200*(n%3) }, nil, true},
+		{
+			"one ends badly, and others go on", func(n int) int { return 8000 + 200*n - 2000*min(n/6, 1) }, nil, false,
+		},
+		{
+			"the newer count stays", func(n int) int { return 8000 + 200*n },
+			[]string{`sglang:kv_used_tokens{model_name="m",tp_rank="0"} 8000`}, true,
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			b := newBench(t, engine.SGLang, "m")
+			for n := range 19 {
+				b.page(append(tc.more,
+					`sglang:num_running_reqs{model_name="m",tp_rank="0"} 4`,
+					`sglang:num_requests_total{model_name="m"} 100`,
+					`sglang:generation_tokens_total{model_name="m"} 2000`,
+					`sglang:token_usage{model_name="m",tp_rank="0"} 0.01`,
+					fmt.Sprintf(`sglang:num_used_tokens{model_name="m",tp_rank="0"} %d`, tc.used(n)))...)
+			}
+			require.Equal(t, tc.want, len(b.deriver.Conditions().Still) > 0)
+		})
+	}
+}
+
 // TestPromptsThatAreComputedAgainAndAgain has requests whose prompts are computed, set aside and computed again, so that
 // the KV cache fills and empties, and prompt tokens count, without a token or an end for anybody.
 func TestPromptsThatAreComputedAgainAndAgain(t *testing.T) {

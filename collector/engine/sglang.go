@@ -324,7 +324,9 @@ func sglangScheduler() []Meaning {
 		// Passes through the model, by execution mode.
 		{Name: "cuda_graph_passes_total", Signal: EngineIterations},
 		// The KV cache, in tokens and in pages of tokens. What can be evicted counts as free.
+		// Tokens in use are those of the fuller pool where several are, in the releases that show both counts.
 		{Name: "token_usage", Signal: KVUtilization, Combine: Max},
+		{Name: "num_used_tokens", Signal: KVTokensUsed, Unless: replacedBy("kv_used_tokens")},
 		{Name: "kv_used_tokens", Signal: KVTokensUsed},
 		{Name: "kv_available_tokens", Signal: KVTokensFree},
 		{Name: "kv_evictable_tokens", Signal: KVTokensFree},

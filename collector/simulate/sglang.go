@@ -218,6 +218,7 @@ func (s *sglang) writeLoad(p *page) {
 	if s.last.latency > 0 {
 		throughput = float64(s.last.decoding) / s.last.latency.Seconds()
 	}
+	gauge("num_used_tokens", "The number of used tokens.", float64(used))
 	gauge("gen_throughput", "The generation throughput (token/s).", throughput)
 	gauge("token_usage", "The token usage.", math.Round(100*float64(used)/float64(room))/100)
 	gauge("kv_available_tokens", "Number of free token slots in the KV cache pool.", float64(room-used-evictable))
