@@ -262,8 +262,8 @@ var types = sync.OnceValue(func() map[Signal]Type {
 			RequestsUnaborted, RequestsStreamed, StreamsUnaborted, PromptTokens, GenerationTokens, CachedTokens,
 			CachedTokensByTier, PrefixHits, PrefixQueries, PromptTokensLive, GenerationTokensLive, KVBlocksMissed,
 			KVBlocksAllocated, KVBlocksPrefetched, KVOnboardBytes, KVOffloadBytes, KVCopyBytes, Disaggregated,
-			KVTransferSeconds, KVTransferBytes, KVTransferMebibytes, KVTransferFailures, SpecDraft, SpecAccepted, SpecDraftPosition,
-			SpecAcceptedPosition,
+			KVTransferSeconds, KVTransferBytes, KVTransferMebibytes, KVTransferFailures, SpecDraft, SpecAccepted,
+			SpecDraftPosition, SpecAcceptedPosition,
 		},
 		{Form: Single, Scope: OfModel}: {
 			ModelPending, ModelLoadSeconds,
