@@ -43,6 +43,8 @@ type group struct {
 	shift   int
 	combine engine.Combine
 	outcome *engine.Outcome
+	// fail lists the classes of requests that a histogram observes although they did not end well.
+	fail []engine.Class
 	// late is true for counts of what requests did before they ended.
 	late bool
 	// source is the server's name of the series.
@@ -65,6 +67,8 @@ type group struct {
 	// batches is true for groups of models that batch otherwise than in flight, computes for those of
 	// models that compute themselves and answer when they are done.
 	batches, computes bool
+	// fails counts requests that did not end well and that a histogram observes, too.
+	fails []*group
 	// instance is the model and version that the group belongs to.
 	instance *Model
 }

@@ -169,6 +169,7 @@ func newGroup(s *source, lset labels.Labels, role engine.Role) *group {
 		combine: s.meaning.Combine,
 		late:    s.meaning.WhenEnded,
 		outcome: s.meaning.Outcome,
+		fail:    s.meaning.Fails,
 		source:  s.meaning.Name,
 
 		parts: &noParts,

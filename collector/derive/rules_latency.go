@@ -146,7 +146,8 @@ func mean(h histograms) Rule {
 	return h.rule(inputs{}, func(v *View, version *Model, s *shown, out *Out) {
 		if o := v.observations(s); o.haveMean() {
 			mean, ok := v.mean(o)
-			ok = v.trusts(s.groups...) && ok && (mean > 0 || !h.signal.TakesTime())
+			trusted, well := v.trusts(s.groups...), v.ofSuccesses(s)
+			ok = ok && trusted && well && (mean > 0 || !h.signal.TakesTime())
 			out.Set(s.subject(version), mean, ok)
 		}
 	}).queried("rate("+name+"_sum[1m]) / rate("+name+"_count[1m])", "rate(sum) / rate(count) of "+string(h.signal))
@@ -177,7 +178,8 @@ func meanDurationRule() Rule { return eachVersion(durationNeeds(), meanDuration)
 func meanDuration(v *View, version *Model, out *Out) {
 	if times, of, trusted := v.durations(version); times.haveMean() {
 		mean, ok := v.mean(times)
-		out.Set(of.subject(version), mean, ok && trusted && mean > 0)
+		well := v.ofSuccesses(of)
+		out.Set(of.subject(version), mean, ok && trusted && well && mean > 0)
 	}
 }
 
@@ -193,7 +195,8 @@ func tokenTimeEstimate(v *View, m *Model, out *Out) {
 	}
 	version := m.versions[0]
 	times, _, trusted := v.durations(version)
-	first := v.observations(v.firstTokens(version))
+	responses := v.firstTokens(version)
+	first := v.observations(responses)
 	lengths := v.observations(v.shown(m, engine.RequestOutputTokens))
 	if !times.haveMean() || !first.haveMean() || !lengths.haveMean() {
 		return
@@ -201,7 +204,8 @@ func tokenTimeEstimate(v *View, m *Model, out *Out) {
 	duration, okDuration := v.mean(times)
 	firstToken, okFirst := v.mean(first)
 	tokens, okTokens := v.mean(lengths)
-	ok := trusted && okDuration && okFirst && okTokens && tokens > 1 && duration >= firstToken && firstToken > 0
+	well := v.ofSuccesses(responses)
+	ok := trusted && well && okDuration && okFirst && okTokens && tokens > 1 && duration >= firstToken && firstToken > 0
 	out.Set(m, (duration-firstToken)/(tokens-1), ok)
 }
 
@@ -228,14 +232,14 @@ func percentiles(h histograms, summaries ...engine.Signal) Rule {
 		}
 		grown, ok := v.growth(g)
 		mean, hasMean := v.meanOf(s)
-		trusted := v.trusts(g)
+		trusted, well := v.trusts(g), v.ofSuccesses(s)
 		for i, p := range all {
 			value, known := 0.0, false
 			if ok {
 				value, known = quantile(g.buckets, grown, p.of100/100)
 			}
 			tail := hasMean && i == len(all)-1 && value < mean
-			out.Set(s.subject(version), value, known && !tail && trusted, "percentile", p.text)
+			out.Set(s.subject(version), value, known && !tail && trusted && well, "percentile", p.text)
 		}
 	}).by("percentile")
 	if len(summaries) > 0 {
@@ -258,7 +262,8 @@ func aboveBound(h histograms) Rule {
 		if last := len(grown) - 1; ok {
 			above = 1 - grown[last-1]/grown[last]
 		}
-		out.Set(s.subject(version), above, v.trusts(g) && ok)
+		trusted, well := v.trusts(g), v.ofSuccesses(s)
+		out.Set(s.subject(version), above, trusted && well && ok)
 	}).queried("1 - max without (le) (rate("+name+`_bucket{le!="+Inf"}[1m])) / rate(`+name+"_count[1m])",
 		"1 - rate(bucket of the largest bound) / rate(count) of "+string(h.signal))
 }

@@ -22,6 +22,8 @@ type objective struct {
 	// ends at the target.
 	group     *group
 	at, below int
+	// failed counts requests that the group observes, too, although they did not end well.
+	failed []int
 	// version is what availability is about.
 	version *Model
 	reason  string
@@ -88,6 +90,10 @@ func (v *View) counted(o *objective) (n objectiveCounts) {
 	default:
 		below, okBelow := v.bucket(o, o.below)
 		n.upper, n.okUpper = beyond(all, okAll, below, okBelow)
+	}
+	if len(o.failed) > 0 {
+		n.upper = min(n.upper+sumOf(v.window.current, o.failed), n.all)
+		n.okUpper = n.okUpper && !math.IsNaN(n.upper)
 	}
 	return n
 }
@@ -199,6 +205,7 @@ func within(s *shown, version *Model, seconds float64) (*objective, string) {
 		at:      at,
 		below:   at,
 		reason:  fmt.Sprintf("a bucket of %s ends at the target", name),
+		failed:  version.failed(g.fail),
 	}
 	if between := !atLeast(seconds, g.buckets[at].bound); between {
 		below := "0 s"
@@ -210,6 +217,17 @@ func within(s *shown, version *Model, seconds float64) (*objective, string) {
 			name, below, secondsOf(g, at))
 	}
 	return o, ""
+}
+
+// failed returns what counts the requests to a version that ended with one of the classes.
+func (m *Model) failed(classes []engine.Class) (columns []int) {
+	if m.outcome == nil {
+		return nil
+	}
+	for _, class := range classes {
+		columns = append(columns, m.outcome.tally(class).columns...)
+	}
+	return columns
 }
 
 // atLeast reports whether a bound is not below a time, up to rounding.

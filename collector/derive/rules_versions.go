@@ -87,7 +87,9 @@ func compareFirstTokens(v *View, newer, older *Model) (difference interval, show
 		}
 		return observations{}
 	}
-	return v.compareMeans(times(newer), times(older))
+	difference, shown, ok = v.compareMeans(times(newer), times(older))
+	well := v.ofSuccesses(v.firstTokens(newer)) && v.ofSuccesses(v.firstTokens(older))
+	return difference, shown, ok && well
 }
 
 func (v *View) compareMeans(newer, older observations) (difference interval, shown, ok bool) {

@@ -103,6 +103,43 @@ func (ix *index) qualify(g *group) {
 	g.batches = !ix.executor(g.name) && !ix.topology.Ensemble(g.name)
 	g.computes = !ix.handsOver(g.name) && !ix.topology.Ensemble(g.name)
 	g.proviso = ix.provisoOf(g.signal)
+	g.fails = ix.failsOf(g)
+}
+
+// failsOf returns the counters of what a histogram observes besides successes: failures of its model and, if that does
+// not count all of them, those of the models behind the same id, which it may call.
+func (ix *index) failsOf(g *group) (all []*group) {
+	if len(g.fail) == 0 {
+		return nil
+	}
+	of := g.model
+	if g.ofModel && ix.countsOutcomes(g.name) {
+		of = g.instance
+	}
+	return filter(of.all(engine.ModelFailed, engine.RequestsFailed, engine.RequestsFinished), func(f *group) bool {
+		return slices.Contains(g.fail, f.class)
+	})
+}
+
+// ofSuccesses reports whether what histograms observed in the window are times of requests that ended well, as far as
+// the page counts the others.
+func (v *View) ofSuccesses(s *shown) bool {
+	if s == nil {
+		return true
+	}
+	only := true
+	for _, g := range s.groups {
+		for _, f := range g.fails {
+			only = !slices.ContainsFunc(v.columns(&f.value), v.window.counted) && only
+		}
+	}
+	return only
+}
+
+// counted reports whether a counter has counted anything in the window.
+func (w *Window) counted(column int) bool {
+	_, start := w.firstRow(w.unbroken)
+	return w.current[column] > 0 && w.changed[column] > start
 }
 
 func (ix *index) provisoOf(signal engine.Signal) proviso {

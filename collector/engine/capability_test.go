@@ -260,7 +260,8 @@ func TestCapabilityReasons(t *testing.T) {
 			engine.Triton, engine.CanTTFT,
 			core + firstResponse + "_bucket{model=\"m\",le=\"+Inf\"} 3\n",
 			nil,
-			"true, nv_inference_first_response_histogram_ms, for models that do not stream the time of the whole request",
+			"true, nv_inference_first_response_histogram_ms, for models that do not stream the time of the whole request, errors included: " +
+				"no mean or percentile while failures are counted",
 		},
 		{
 			engine.Triton, engine.CanTTFT, core, nil,

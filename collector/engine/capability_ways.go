@@ -78,7 +78,8 @@ func (p *Page) remarkOn(s Signal) string {
 	case EngineIterations:
 		return "an estimate from its sampled iterations"
 	case ModelFirstResponse:
-		return "for models that do not stream the time of the whole request"
+		return "for models that do not stream the time of the whole request, errors included: " +
+			"no mean or percentile while failures are counted"
 	case ModelRequestDuration:
 		return "quantiles over its last minute, which cannot be added up over replicas"
 	}

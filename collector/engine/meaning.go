@@ -70,6 +70,8 @@ type Meaning struct {
 	Const Label
 	// Outcome classifies the requests of a counter of ended requests, nil for other series.
 	Outcome *Outcome
+	// Fails lists the classes of requests that did not end well, which a histogram observes with those that did.
+	Fails []Class
 }
 
 // Scope returns what the series measures.

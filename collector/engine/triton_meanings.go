@@ -112,7 +112,14 @@ func coreMeanings() []Meaning {
 		{Name: "nv_cpu_memory_total_bytes", Signal: HostMemoryTotal},
 
 		// Enabled by --metrics-config. Quantiles are of the last minute, NaN if no request ended.
-		{Name: "nv_inference_first_response_histogram_ms", Signal: ModelFirstResponse, Shift: milli},
+		// An answer with an error is a response too (core src/infer_response.cc, UpdateResponseMetrics); what else
+		// measures times does so of successes only (core src/infer_stats.cc, UpdateSuccess).
+		{
+			Name:   "nv_inference_first_response_histogram_ms",
+			Signal: ModelFirstResponse,
+			Shift:  milli,
+			Fails:  []Class{ClassClient, ClassCanceled, ClassOverload, ClassServer, ClassUnknown},
+		},
 		// In no release yet (core, pull request 474). It counts requests that succeeded, with
 		// bounds up to 100 ms unless the model's config has others.
 		{Name: "nv_inference_request_duration_histogram_us", Signal: ModelRequestTimes, Shift: micro},
