@@ -191,6 +191,7 @@ func (ix *index) entriesOf(m *Model) (all []entry) {
 			continue
 		}
 		e := version.outcome.entry(version)
+		e.answered = ix.quirks.AnswersAll
 		e.asked = ix.asked(version)
 		if !slices.ContainsFunc(m.versions, version.isOtherVersion) {
 			e.version = ""

@@ -538,8 +538,9 @@ func TestLateAbortsAreNoSuccess(t *testing.T) {
 	require.Len(t, c.Failing, 1)
 	require.False(t, c.Failing[0].Acquitted, "acquitted: %+v", c.Failing[0])
 	b.page(append(sglangCounts(20, 8), failed(16))...)
-	b.page(append(sglangCounts(21, 8), failed(16))...)
-	b.page(append(sglangCounts(21, 8), failed(16))...)
+	const answered = `sglang:http_responses_total{endpoint="/v1/completions",method="POST",status_code="200"} 1`
+	b.page(append(sglangCounts(21, 8), failed(16), answered)...)
+	b.page(append(sglangCounts(21, 8), failed(16), answered)...)
 	require.Empty(t, b.deriver.Conditions().Failing, "a request ended well")
 }
 

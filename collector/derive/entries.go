@@ -26,6 +26,8 @@ type entry struct {
 	// part is true for a part of models that do not count how their requests end, unclear if the failed ones may be
 	// the clients' fault.
 	part, unclear bool
+	// answered is true if each request that ended well has an answer.
+	answered bool
 }
 
 // entryState is what happened at an entry since a request last ended well.
@@ -271,7 +273,7 @@ func (s *entryState) lose(e *entry, w *Window) (elsewhere float64) {
 		alone := e.ended.unwitnessed(w)
 		lost := min(alone, s.erred+erred)
 		s.lost += lost
-		if e.ended.hasWitness() { // Its answers were waited for.
+		if e.ended.hasWitness() && !e.answered { // Its answers were waited for.
 			elsewhere = alone - lost
 		}
 	}
@@ -281,7 +283,7 @@ func (s *entryState) lose(e *entry, w *Window) (elsewhere float64) {
 
 // hasWitness reports whether something else counts the same requests.
 func (t *tally) hasWitness() bool {
-	return slices.ContainsFunc(t.net, func(n *netCounter) bool { return len(n.witness) > 0 })
+	return slices.ContainsFunc(t.net, func(n *netCounter) bool { return n.witnessed })
 }
 
 // unwitnessed returns how many requests ended of which the newest page knows that they did not end well: nothing
@@ -290,10 +292,8 @@ func (t *tally) unwitnessed(w *Window) (sum float64) {
 	for _, n := range t.net {
 		switch {
 		case w.growth([]int{n.soon}) > 0:
-		case len(n.witness) > 0 && w.previous[n.spare] > 0:
+		case n.witnessed && w.previous[n.spare] > 0:
 			sum += w.previous[n.spare]
-		case len(n.erred) > 0 && sumOf(w.current, n.atLeast) > 0:
-			sum += max(w.growth(n.plus)-w.growth(n.minus), 0)
 		}
 	}
 	return sum
@@ -308,10 +308,10 @@ func (t *tally) settled(w *Window) float64 {
 // growth returns how many more seem to have ended.
 func (t *tally) growth(w *Window) float64 {
 	return t.ended(w, func(n *netCounter) float64 {
-		if len(n.witness) > 0 {
+		if n.witnessed {
 			return w.growth([]int{n.column})
 		}
-		return n.compute(w.current, w.growth, n.off(w.current, w.growth))
+		return n.compute(w.current, w.growth, w.growth(n.minus))
 	})
 }
 

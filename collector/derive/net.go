@@ -26,16 +26,22 @@ type netCounter struct {
 	plus, minus []int
 	// atLeast is a lower bound of the column, atMost an upper bound.
 	atLeast, atMost []int
-	// erred counts answers with an error. Once the lower bound is more than 0, so that it shows which requests
-	// ended well, it is taken off too: an engine may end a request that it answers with an error.
-	erred []int
-	// witness counts the same requests once more, unless any of the columns in unbound is more than 0. The
-	// column then counts what both have counted, on one page or the next: what the one alone counts is of
-	// other requests, and never one that the other counts later. The witness may be earlier by as many as are
-	// open now. Spare and early are columns with what either has counted alone.
+	// witness counts the same requests once more, if witnessed is true, unless any of the columns in unbound is
+	// more than 0. The column then counts what both have counted, on one page or the next: what the one alone
+	// counts is of other requests, and never one that the other counts later. The witness may be earlier by as
+	// many as are open now, or more if moves shows that the engine works although none seems to be. Spare and
+	// early are columns with what either has counted alone.
+	witnessed        bool
 	witness, unbound []int
-	open             []int
+	open, moves      []int
 	spare, early     int
+	// With a witness, minus counts requests that it may have counted and that did not end well, back those of
+	// them that it did not count, a page later than minus at most; there are at most as many as most counts, if
+	// any does. Owed is a column with what back may still give back.
+	back, most []int
+	owed       int
+	// failed counts what shows that the witness counts at all.
+	failed []int
 	// shown is the column to expose: with a witness the smaller of both totals, which every exporter shows
 	// alike, whenever it started.
 	shown int
@@ -49,12 +55,13 @@ func (ix *index) addNet(version *Model, class string, n *netCounter) {
 	n.column = ix.addReplaced(n.plus[0], of...)
 	n.soon = ix.addReplaced(n.plus[0], append(of, "soon")...)
 	n.shown = n.column
-	if len(n.witness) > 0 {
+	if n.witnessed {
 		n.spare = ix.addReplaced(n.plus[0], append(of, "spare")...)
 		n.early = ix.addReplaced(n.plus[0], append(of, "early")...)
+		n.owed = ix.addReplaced(n.plus[0], append(of, "owed")...)
 		n.shown = ix.addReplaced(n.plus[0], append(of, "shown")...)
 	}
-	n.parts = slices.Concat(n.plus, n.minus, n.erred, n.atLeast, n.atMost, n.witness, n.unbound)
+	n.parts = slices.Concat(n.plus, n.minus, n.atLeast, n.atMost, n.witness, n.unbound, n.back, n.most, n.failed)
 	ix.net = append(ix.net, n)
 }
 
@@ -71,7 +78,7 @@ func (w *Window) setNet(now int64, t transition, all []*netCounter, row []float6
 	for _, n := range all {
 		row[n.column], row[n.soon] = math.NaN(), math.NaN()
 		switch {
-		case len(n.witness) > 0:
+		case n.witnessed:
 			n.setBoth(w.current, row, t != continues)
 			continue
 		case restarted:
@@ -90,13 +97,18 @@ func (w *Window) setNet(now int64, t transition, all []*netCounter, row []float6
 
 // beginBoth sets what two counters have both counted in the rows before the witness appeared.
 func (n *netCounter) beginBoth(w *Window) {
-	if len(n.witness) == 0 {
+	if !n.witnessed {
 		return
 	}
 	for _, row := range append(slices.Clone(w.rows), w.current) {
 		row[n.shown] = n.value(row, row)
-		row[n.column], row[n.spare], row[n.early] = row[n.shown], 0, 0
+		n.begin(row)
 	}
+}
+
+// begin makes both counters have counted the same until a row.
+func (n *netCounter) begin(row []float64) {
+	row[n.column], row[n.spare], row[n.early], row[n.owed] = row[n.shown], 0, 0, 0
 }
 
 // setBoth sets what two counters have both counted in the row of the next page.
@@ -104,19 +116,62 @@ func (n *netCounter) setBoth(previous, row []float64, restarted bool) {
 	row[n.shown] = n.value(row, row)
 	grown := func(columns []int) float64 { return sumOf(row, columns) - sumOf(previous, columns) }
 	ended, witnessed := grown(n.plus), grown(n.witness)
-	both := min(ended+previous[n.spare], witnessed+previous[n.early])
 	switch {
-	case restarted, ended < 0, witnessed < 0, math.IsNaN(previous[n.column] + both):
-		row[n.column], row[n.spare], row[n.early] = row[n.shown], 0, 0
+	case restarted, ended < 0, witnessed < 0, math.IsNaN(previous[n.column] + ended + witnessed):
+		n.begin(row)
 	case sumOf(row, n.unbound) > 0:
-		row[n.column], row[n.spare], row[n.early] = previous[n.column]+ended, 0, 0
+		n.begin(row)
+		row[n.column] = previous[n.column] + ended
 	default:
-		alone := witnessed + previous[n.early] - both
-		row[n.column] = previous[n.column] + both
-		row[n.spare] = min(ended, ended+previous[n.spare]-both)
-		row[n.early] = min(alone, larger(witnessed, sumOf(row, n.open)))
+		n.compare(previous, row, grown)
 	}
 	row[n.soon] = row[n.column]
+}
+
+// compare sets what both have counted on a page that goes on where the previous one ended.
+func (n *netCounter) compare(previous, row []float64, grown func(columns []int) float64) {
+	ended, witnessed := grown(n.plus), grown(n.witness)+previous[n.early]
+	left := n.left(previous, row)
+	row[n.owed] = min(max(left, 0), witnessed)
+	witnessed = max(witnessed-left, 0)
+	both := min(ended+previous[n.spare], witnessed)
+	row[n.column] = previous[n.column] + both
+	row[n.spare] = min(ended, ended+previous[n.spare]-both)
+	row[n.early] = max(witnessed-both, 0)
+	if open := sumOf(row, n.open); open > 0 || grown(n.moves) == 0 {
+		row[n.early] = min(row[n.early], larger(grown(n.witness), open))
+	}
+	row[n.shown] = larger(previous[n.shown], row[n.shown])
+}
+
+// left returns how many more requests than on the previous page the witness has counted and did not end well, less
+// those that were taken for such ones before.
+func (n *netCounter) left(previous, row []float64) float64 {
+	sums := func(of []float64) func([]int) float64 {
+		return func(columns []int) float64 { return sumOf(of, columns) }
+	}
+	if len(n.most) > 0 {
+		return n.taken(sums(row)) - n.taken(sums(previous))
+	}
+	left := sumOf(row, n.minus) - sumOf(previous, n.minus) - sumOf(row, n.back) + sumOf(previous, n.back)
+	return max(left, -previous[n.owed])
+}
+
+// taken returns how many requests in all the witness has counted and did not end well.
+func (n *netCounter) taken(sum func(columns []int) float64) float64 {
+	return min(max(sum(n.minus)-sum(n.back), 0), sum(n.most))
+}
+
+// answered returns how many requests in all the witness has counted and ended well. If nothing tells which of minus
+// the witness has counted, it is a lower bound: all of them, or all that ended and no failure explains.
+func (n *netCounter) answered(sum func(columns []int) float64) float64 {
+	witnessed := sum(n.witness)
+	if len(n.most) > 0 {
+		return witnessed - n.taken(sum)
+	}
+	minus, back := sum(n.minus), sum(n.back)
+	failed := sum(n.failed) - min(minus, back)
+	return min(witnessed-max(minus-back, 0), max(witnessed, sum(n.plus)-failed)-minus)
 }
 
 // larger returns the larger of two numbers, or the one that is not NaN.
@@ -156,27 +211,21 @@ func (w *Window) beginNet(all []*netCounter, appeared []int) {
 // value returns the count of a row minus what the others count in a row that is not older. It is
 // NaN if a counter is absent.
 func (n *netCounter) value(row, newer []float64) float64 {
-	off := n.off(row, func(columns []int) float64 { return sumOf(newer, columns) })
-	return n.compute(row, func(columns []int) float64 { return sumOf(row, columns) }, off)
-}
-
-// off returns what the other counters count of the same requests: in a newer row, or over the time that sum covers.
-func (n *netCounter) off(row []float64, sum func(columns []int) float64) float64 {
-	off := sum(n.minus)
-	if sumOf(row, n.atLeast) > 0 {
-		off += sum(n.erred)
-	}
-	return off
+	return n.compute(row, func(columns []int) float64 { return sumOf(row, columns) }, sumOf(newer, n.minus))
 }
 
 // compute computes the number from sums of a row, or of what has happened up to it.
 func (n *netCounter) compute(row []float64, sum func(columns []int) float64, minus float64) float64 {
-	v := max(sum(n.plus)-minus, sum(n.atLeast))
+	v := sum(n.plus)
+	switch {
+	case !n.witnessed:
+		v -= minus
+	case sumOf(row, n.unbound) == 0:
+		v = min(v, max(n.answered(sum), 0))
+	}
+	v = max(v, sum(n.atLeast))
 	if len(n.atMost) > 0 {
 		v = min(v, sum(n.atMost))
-	}
-	if len(n.witness) > 0 && sumOf(row, n.unbound) == 0 {
-		v = min(v, sum(n.witness))
 	}
 	return v
 }

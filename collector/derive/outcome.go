@@ -211,36 +211,28 @@ func (o *outcome) addSteps(ix *index, version *Model) {
 }
 
 // addAborted subtracts aborted requests, most of which the server also counts as finished, from
-// the successful ones, and those that it answered with an error. At least the requests that were measured
-// completely succeeded.
+// the successful ones, unless these are compared with its answers, see [index.addAnswers]. At least the requests
+// that were measured completely succeeded.
 func (o *outcome) addAborted(ix *index, m *Model) {
 	aborted := ix.allColumns(m.groups(engine.RequestsAborted))
-	complete := ix.allColumns(m.groups(engine.RequestsUnaborted))
-	n := &netCounter{minus: aborted, atLeast: complete}
-	if t := o.classes[engine.ClassServer]; t != nil && len(complete) > 0 {
-		n.erred = t.single
-	}
-	if len(aborted)+len(n.erred) == 0 || ix.quirks.AbortsRepeated {
+	if len(aborted) == 0 || ix.quirks.AbortsRepeated {
 		return
 	}
-	if t := o.classes[engine.ClassOK]; t != nil {
-		n.plus = t.single
-		t.net, t.single = []*netCounter{n}, nil
+	complete := ix.allColumns(m.groups(engine.RequestsUnaborted))
+	if t := o.classes[engine.ClassOK]; t != nil && !ix.countsAnswers(m) {
+		t.net, t.single = []*netCounter{{plus: t.single, minus: aborted, atLeast: complete}}, nil
 	}
 	o.all = slices.Concat(o.all, aborted, complete)
-	if len(aborted) > 0 {
-		o.classes[engine.ClassCanceled] = &tally{single: aborted}
-		o.addStreamed(ix, m)
-	}
+	o.classes[engine.ClassCanceled] = &tally{single: aborted}
+	o.addStreamed(ix, m)
 }
 
 // addStreamed excludes aborted streams from the aborted requests that are counted twice, since
 // they had already been answered with 200. If the page does not tell how many these are, what is left
 // is only a part.
 func (o *outcome) addStreamed(ix *index, m *Model) {
-	streamed := ix.allColumns(m.groups(engine.RequestsStreamed))
-	complete := ix.allColumns(m.groups(engine.StreamsUnaborted))
-	known := len(streamed) > 0 && len(complete) > 0
+	streamed, complete := ix.wholeStreams(m)
+	known := len(streamed) > 0
 	for _, g := range m.groups(engine.RequestsAborted) {
 		for _, t := range o.classes {
 			n := t.netOf(g.outcome.Again)
@@ -259,25 +251,82 @@ func (o *outcome) addStreamed(ix *index, m *Model) {
 	}
 }
 
+// wholeStreams returns the counters of streams and of those that completed, if the page shows both.
+func (ix *index) wholeStreams(m *Model) (streamed, complete []int) {
+	streamed = ix.allColumns(m.groups(engine.RequestsStreamed))
+	complete = ix.allColumns(m.groups(engine.StreamsUnaborted))
+	if len(streamed) == 0 || len(complete) == 0 {
+		return nil, nil
+	}
+	return streamed, complete
+}
+
 // addAnswers makes those requests end well that also have an answer with a status of success. The engine counts
 // each of several prompts and completions of one request, and what the API then fails to answer; the API counts
 // answers whose client has left. The ranks of a page are those whose requests its API sends them and counts, also
 // if every API has ranks of its own, so that all of them are compared together. Requests over sockets have no such
 // answer.
 func (ix *index) addAnswers(o *outcome, version *Model) {
-	answers := ix.allColumns(version.of.groups(engine.AnsweredWell))
 	t := o.classes[engine.ClassOK]
-	if t == nil || len(t.net) > 0 || len(answers) == 0 {
+	if t == nil || len(t.net) > 0 || !ix.countsAnswers(version.of) {
 		return
 	}
-	o.both = &netCounter{
-		plus:    t.single,
-		witness: answers,
-		unbound: ix.allColumns(version.of.groups(engine.SocketsOpened)),
-		open:    ix.allColumns(version.of.all(engine.RequestsRunning, engine.RequestsWaiting)),
+	o.both = ix.answered(t.single, version)
+	shown := o.both
+	if streamed, complete := ix.wholeStreams(version.of); len(streamed) > 0 && len(o.both.minus) > 0 {
+		// What a streamed answer of one token is may be unclear, which accuses nobody.
+		shown = ix.answered(t.single, version)
+		shown.minus, shown.back, shown.most = streamed, complete, o.both.minus
+		ix.addNet(version, "both", o.both)
 	}
-	o.classes[engine.ClassOK] = &tally{partial: t.partial, net: []*netCounter{o.both}}
-	o.all = slices.Concat(o.all, answers)
+	o.classes[engine.ClassOK] = &tally{partial: t.partial, net: []*netCounter{shown}}
+	o.all = slices.Concat(o.all, o.both.witness, o.both.minus, o.both.back)
+}
+
+// answered compares requests that ended in the engine with the answers of the API. An answer that began before its
+// client left is none; an aborted request without one is answered with an error.
+func (ix *index) answered(ended []int, version *Model) *netCounter {
+	m := version.of
+	return &netCounter{
+		plus:      ended,
+		witnessed: true,
+		witness:   ix.allColumns(m.groups(engine.AnsweredWell)),
+		unbound:   ix.allColumns(m.groups(engine.SocketsOpened)),
+		open: ix.allColumns(m.all(
+			engine.RequestsRunning, engine.RequestsWaiting, engine.RequestsTransfer, engine.RequestsHandedOn,
+		)),
+		moves:  ix.allColumns(m.all(engine.GenerationTokensLive, engine.EngineIterations)),
+		minus:  ix.allColumns(m.groups(engine.RequestsAborted)),
+		back:   ix.answeredAgain(m),
+		failed: ix.failedAnswers(m),
+	}
+}
+
+// countsAnswers reports whether the page shows how an API answered requests to a model.
+func (ix *index) countsAnswers(m *Model) bool {
+	return len(m.groups(engine.AnsweredWell)) > 0 || ix.quirks.AnswersAll && len(ix.failedAnswers(m)) > 0
+}
+
+// failedAnswers returns the counters of answers with an error.
+func (ix *index) failedAnswers(m *Model) (columns []int) {
+	for _, g := range m.groups(engine.RequestsFailed) {
+		if g.outcome.Codes {
+			columns = append(columns, ix.columnsOf(&g.value)...)
+		}
+	}
+	return columns
+}
+
+// answeredAgain returns the counters of answers to aborted requests.
+func (ix *index) answeredAgain(m *Model) (columns []int) {
+	for _, aborted := range m.groups(engine.RequestsAborted) {
+		for _, g := range m.groups(engine.RequestsFailed) {
+			if reason := aborted.outcome.Again; reason != "" && reason == g.labels.Get("reason") {
+				columns = append(columns, ix.columnsOf(&g.value)...)
+			}
+		}
+	}
+	return columns
 }
 
 // recounted returns the counters of requests that other counters count again, by reason.
@@ -374,11 +423,11 @@ func (o *outcome) since(w *Window, row int, class engine.Class) float64 {
 	n := w.increaseFrom(row, t.single)
 	for _, c := range t.net {
 		increase := func(columns []int) float64 { return w.increaseFrom(row, columns) }
-		if len(c.witness) > 0 {
+		if c.witnessed {
 			n += increase([]int{c.column})
 			continue
 		}
-		n += c.compute(w.current, increase, c.off(w.current, increase))
+		n += c.compute(w.current, increase, increase(c.minus))
 	}
 	if len(t.double) > 0 {
 		n += once(w.increaseFrom(row, t.double), w.increaseFrom(row, o.steps), w.increaseFrom(row, o.otherEntries))

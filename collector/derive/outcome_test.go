@@ -248,14 +248,14 @@ func TestSGLangAborts(t *testing.T) {
 	for _, c := range []struct {
 		name                                                     string
 		streamed, unstreamed, aborted, wholeStreams, wholeOthers int
-		badly                                                    int
+		well, badly                                              int
 		ok, client, canceled                                     float64
 	}{
-		{"nobody left", 8, 4, 0, 8, 4, 2, 12, 2, 0},
-		{"4 completed, 4 streams and 4 others aborted, 3 of which waited", 8, 4, 11, 4, 0, 7, 4, 0, 11},
-		{"the same, and 2 invalid requests", 8, 4, 11, 4, 0, 9, 4, 2, 11},
-		{"aborted streams do not reduce client errors", 30, 0, 20, 10, 0, 5, 10, 5, 20},
-		{"an answer of one token is not an aborted stream", 11, 0, 0, 10, 0, 3, 11, 3, 0},
+		{"nobody left", 8, 4, 0, 8, 4, 12, 2, 12, 2, 0},
+		{"4 completed, 4 streams and 4 others aborted, 3 of which waited", 8, 4, 11, 4, 0, 8, 7, 4, 0, 11},
+		{"the same, and 2 invalid requests", 8, 4, 11, 4, 0, 8, 9, 4, 2, 11},
+		{"aborted streams do not reduce client errors", 30, 0, 20, 10, 0, 30, 5, 10, 5, 20},
+		{"an answer of one token is not an aborted stream", 11, 0, 0, 10, 0, 11, 3, 11, 3, 0},
 	} {
 		b := newBench(t, engine.SGLang, "tiny")
 		page := []string{
@@ -273,6 +273,10 @@ func TestSGLangAborts(t *testing.T) {
 			fmt.Sprintf(
 				`sglang:http_responses_total{endpoint="/v1/completions",method="POST",status_code="400"} %d`,
 				c.badly,
+			),
+			fmt.Sprintf(
+				`sglang:http_responses_total{endpoint="/v1/completions",method="POST",status_code="200"} %d`,
+				c.well,
 			),
 		}
 		if c.aborted > 0 {
@@ -340,6 +344,161 @@ func TestErrorsOfTheEngineDidNotEndWell(t *testing.T) {
 			got = at(6)
 		}
 		require.Equal(t, 6*c.ok, got.get(t, ended)-before, c.name)
+	}
+}
+
+// sglangSteady is a life of an SGLang: how many of what each page adds.
+type sglangSteady struct {
+	// ended and aborted are counted by the engine, well, refused, answered 400, and failed, answered 500, by the API.
+	// Whole requests have several tokens and completed, -1 if the release does not show them.
+	ended, aborted, well, refused, failed, whole int
+	// before of well requests ended before the first page.
+	before int
+	// Others are further lines. Class ok of releases without whole requests is a lower bound.
+	others []string
+}
+
+// page returns the page after n steps. Counters without an event are not on it.
+func (l sglangSteady) page(n int) []string {
+	lines := []string{`sglang:http_responses_total{endpoint="/metrics",method="GET",status_code="200"} 3`}
+	add := func(format string, count int) {
+		if count > 0 {
+			lines = append(lines, fmt.Sprintf(format, count))
+		}
+	}
+	const answers = `sglang:http_responses_total{endpoint="/generate",method="POST",status_code=%q} %%d`
+	add(`sglang:num_requests_total{is_streaming="false",model_name="m"} %d`, l.before+n*l.ended)
+	add(`sglang:num_aborted_requests_total{model_name="m"} %d`, n*l.aborted)
+	for code, count := range map[string]int{"200": l.before + n*l.well, "400": n * l.refused, "500": n * l.failed} {
+		add(fmt.Sprintf(answers, code), count)
+	}
+	if l.whole >= 0 {
+		lines = append(lines, "# TYPE sglang:request_time_per_output_token_seconds histogram")
+		const whole = `sglang:request_time_per_output_token_seconds_count{is_streaming="false",model_name="m"} %d`
+		add(whole, l.before+n*l.whole)
+	}
+	slices.Sort(lines)
+	return append(lines, l.others...)
+}
+
+// TestSGLangEndsAreComparedWithAnswers has servers whose engine counts an end of each request, however it ended,
+// and whose API counts how it answered.
+func TestSGLangEndsAreComparedWithAnswers(t *testing.T) {
+	prefills := `sglang:num_prefill_inflight_queue_reqs{engine_type="prefill",model_name="m"} 0`
+	for _, c := range []struct {
+		name         string
+		life         sglangSteady
+		ratio        float64
+		failing      bool
+		ok, canceled int
+	}{
+		{"the scheduler fails all", sglangSteady{ended: 4, failed: 4, whole: -1, before: 9}, 1, true, 0, 0},
+		{"the same, from the start", sglangSteady{ended: 4, failed: 4, whole: -1}, 1, true, 0, 0},
+		{"the same, of a release that shows which are whole", sglangSteady{ended: 4, failed: 4}, 1, true, 0, 0},
+		{"the same, on a prefill server", sglangSteady{ended: 4, failed: 4, others: []string{prefills}}, 1, true, 0, 0},
+		{"the scheduler fails half", sglangSteady{ended: 8, well: 4, failed: 4, whole: -1}, .5, false, 4, 0},
+		{"requests of one token beside errors", sglangSteady{ended: 5, well: 5, failed: 6, before: 7}, 6. / 11, false, 5, 0},
+		{"lists of texts beside errors", sglangSteady{ended: 160, well: 5, failed: 5}, .5, false, 5, 0},
+		{"all lists of texts fail in the engine", sglangSteady{ended: 160, failed: 5, before: 7}, 1, true, 0, 0},
+		{"n > 1, and those fail that never reach the engine", sglangSteady{ended: 15, well: 5, failed: 5, whole: 10}, .5, false, 5, 0},
+		{
+			"others leave while they wait",
+			sglangSteady{ended: 5, well: 5, aborted: 6, refused: 6, failed: 1, whole: -1},
+			1. / 12, false, 0, 6,
+		},
+		{
+			"the same with one token, of a release that shows which are whole",
+			sglangSteady{ended: 5, well: 5, aborted: 6, refused: 6, failed: 1},
+			1. / 12, false, 0, 6,
+		},
+		{
+			"all others leave, and one fails",
+			sglangSteady{ended: 6, aborted: 6, refused: 6, failed: 2, whole: -1},
+			2. / 8, true, 0, 6,
+		},
+		{
+			"all streams are left, and others fail",
+			sglangSteady{ended: 8, well: 6, aborted: 6, failed: 2, whole: -1},
+			2. / 8, true, 0, 6,
+		},
+		{
+			"streams are left beside mistakes of clients",
+			sglangSteady{ended: 9, well: 9, aborted: 3, refused: 2, whole: -1},
+			0, false, 6, 3,
+		},
+		{
+			"others are left while they run",
+			sglangSteady{ended: 9, well: 6, aborted: 3, refused: 3, whole: -1},
+			0, false, 6, 3,
+		},
+		{
+			"some streams are left",
+			sglangSteady{ended: 9, well: 9, aborted: 3, failed: 3, whole: -1},
+			3. / 12, false, 6, 3,
+		},
+		{
+			"errors before the engine, which works for nobody",
+			sglangSteady{failed: 5, whole: -1, before: 9},
+			1, true, 0, 0,
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t, engine.SGLang, "m")
+			got := b.settled(c.life.page(0)...)
+			before := got[`requests_total{class="ok", model_id="m"}`]
+			for n := range 12 {
+				got = b.page(c.life.page(n + 1)...)
+			}
+			failing := slices.ContainsFunc(b.deriver.Conditions().Failing, func(f derive.FailingEntry) bool {
+				return !f.Acquitted
+			})
+			require.Equal(t, c.failing, failing, "%+v", b.deriver.Conditions().Failing)
+			require.InDelta(t, c.ratio, got[`request_error_ratio{class="server", model_id="m"}`], .01)
+			got = b.settled(c.life.page(12)...)
+			require.InDelta(t, 12*c.ok, got[`requests_total{class="ok", model_id="m"}`]-before, 0)
+			require.InDelta(t, 12*c.canceled, got[`requests_total{class="canceled", model_id="m"}`], 0)
+		})
+	}
+}
+
+// TestSGLangAnswersComeAtOtherTimes has requests whose answer counts pages before they end, as a stream's, or a
+// page later, and aborts that are answered a page later, beside errors.
+func TestSGLangAnswersComeAtOtherTimes(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		// earlier is on how many pages before its end a request is answered, later how many after an abort.
+		earlier, later int
+		aborted        int
+		running        bool
+	}{
+		{"at once", 0, 0, 0, true},
+		{"streams", 3, 0, 0, true},
+		{"streams of which the gauge of running requests tells nothing", 3, 0, 0, false},
+		{"answers that count a page later", -1, 0, 0, true},
+		{"aborted ones answered a page later", 0, 1, 6, true},
+		{"aborted ones, and streams", 3, 1, 6, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t, engine.SGLang, "m")
+			var got values
+			for n := range 16 {
+				life := sglangSteady{before: 40, whole: -1}
+				life.ended, life.well, life.failed = 4*n, 4*max(n+c.earlier, 0), 2*n
+				life.aborted, life.refused = c.aborted*n, c.aborted*max(n-c.later, 0)
+				running := 0
+				if c.running {
+					running = 4 * max(c.earlier, 0)
+				}
+				life.others = []string{
+					fmt.Sprintf(`sglang:num_running_reqs{model_name="m"} %d`, running),
+					fmt.Sprintf(`sglang:realtime_tokens_total{mode="decode",model_name="m"} %d`, 50*n),
+				}
+				got = b.page(life.page(1)...)
+				require.Empty(t, b.deriver.Conditions().Failing)
+			}
+			want := 2. / float64(6+c.aborted)
+			require.InDelta(t, want, got.get(t, `request_error_ratio{class="server", model_id="m"}`), want/10)
+		})
 	}
 }
 

@@ -168,7 +168,8 @@ func TestGenerationsOfNIM2(t *testing.T) {
 		"num_request_max 1\n": false,
 	} {
 		read := readPage(t, engine.NIM, []byte(page))
-		require.Equal(t, engine.Quirks{CountersAppear: true}, nim.Quirks(read))
+		answersAll := strings.HasPrefix(page, "sglang:")
+		require.Equal(t, engine.Quirks{CountersAppear: true, AnswersAll: answersAll}, nim.Quirks(read))
 		require.Equal(t, inside, nim.CountsFailures(read), page)
 		stream, _ := nim.Stream("", read)
 		require.Equal(t, engine.Stream{Usage: inside, Seed: inside, IgnoreEOS: inside}, stream)

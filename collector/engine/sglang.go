@@ -35,7 +35,7 @@ func sglang() *Kind {
 		series:   sglangMeanings(),
 		Census:   "0.3.5.post1 to 0.5.23",
 		Copied:   1,
-		quirks:   Quirks{CountersAppear: true},
+		quirks:   Quirks{CountersAppear: true, AnswersAll: true},
 
 		SelfTest: SelfTest{Path: "/health_generate", Patience: 20 * time.Second, Remembered: true, Shown: true},
 		owners:   sglangOwners(),
@@ -178,17 +178,15 @@ func sglangSteps(p *Page) bool { return p.Has(EngineIterations) || p.Has(Generat
 
 // sglangOutcomes explains which outcomes of requests are known.
 func sglangOutcomes(p *Page) string {
-	bounds := "requests aborted while waiting do not count as finished, so class ok is a lower bound, and so is " +
-		"class client, from which all aborted requests are subtracted, although only those whose answer had not " +
-		"begun were answered 400"
+	left := "it is unknown which aborted ones were answered 2xx, so class ok is a lower bound, and so is class client: " +
+		"all aborted requests are subtracted, although only those whose answer had not begun were answered 400"
 	if p.Has(RequestsUnaborted) {
-		bounds = "class ok is exact for requests of several tokens and a lower bound for requests of one token; a " +
-			"client that disconnects before its answer begins is answered 400, which is subtracted from class " +
-			"client as far as known"
+		left = "aborted streams are taken off class ok, and are those that did not complete, among which are streams " +
+			"of one token; a client that disconnects before its answer begins is answered 400, which is subtracted " +
+			"from class client as far as known"
 	}
-	return "num_requests_total, aborted ones, and failures by " +
-		"HTTP status; " + bounds + "; a request with n > 1 counts n + 1 " +
-		"times; errors inside a stream are not counted"
+	return "num_requests_total as far as they were answered 2xx, aborted ones, and failures by HTTP status; " + left +
+		"; a request with n > 1 or a list of prompts counts once; errors inside a stream are not counted"
 }
 
 // sglangJudge judges outcomes, which the series do not tell.
@@ -350,8 +348,9 @@ func sglangRequests() []Meaning {
 		// abort_request). The time per output token excludes aborted requests and
 		// those of a single token. A request that is not streamed and whose client left is also
 		// answered 400 (tokenizer_manager.py). A request with n > 1 ends n + 1 times, once for its
-		// prompt. Its answers with a status of success are no bound: they count before or after the
-		// request ends (seen in 0.5.23).
+		// prompt, and each prompt of a list ends, but has one answer, which counts before or after the
+		// request ends (seen in 0.5.23), so [AnsweredWell] bounds them. What the scheduler gives up with an
+		// error counts as ended, too (tokenizer_manager.py, observe_one_finished_request).
 		{Name: "num_requests_total", Signal: RequestsFinished, Outcome: &Outcome{Usual: ClassOK}},
 		{
 			Name:    "num_aborted_requests_total",
@@ -441,9 +440,11 @@ func sglangHTTP() []Meaning {
 		})
 	}
 	asked := slices.Concat(begins("method", "P"), except("endpoint", sglangAsksNoModel()...)) // PUT on some routes.
+	well := slices.Concat(begins("status_code", "2"), asked)
 	loading := slices.Concat(begins("method", "P"), begins("endpoint", "/update_weights_from_"))
 	all = append(
 		all,
+		Meaning{Name: sglangAnswers, Where: well, Signal: AnsweredWell},
 		Meaning{Name: "http_requests_active", Where: begins("method", "P"), Signal: CallsOpen},
 		Meaning{Name: "http_requests_active", Where: asked, Signal: RequestsOpen},
 		Meaning{Name: "http_requests_active", Where: loading, Signal: WeightUpdates},

@@ -160,8 +160,8 @@ func TestSGLangReasons(t *testing.T) {
 		newer      = begins + `sglang:max_total_num_tokens{engine_type="unified"} 4096` + "\n"
 		answers    = `sglang:http_responses_total{endpoint="/metrics",method="GET",status_code="200"} 1` + "\n"
 		comes      = `sglang:http_requests_total{endpoint="/v1/completions",method="POST"} 1` + "\n"
-		counted    = "true, num_requests_total, aborted ones, and failures by HTTP status; "
-		notCounted = "; a request with n > 1 counts n + 1 times; errors inside a stream are not counted"
+		counted    = "true, num_requests_total as far as they were answered 2xx, aborted ones, and failures by HTTP status; "
+		notCounted = "; a request with n > 1 or a list of prompts counts once; errors inside a stream are not counted"
 	)
 	for _, c := range []struct{ says, page, name, want string }{
 		{
@@ -196,16 +196,16 @@ func TestSGLangReasons(t *testing.T) {
 		},
 		{
 			"a release without whole requests", begins + answers, engine.CanOutcomes,
-			counted + "requests aborted while waiting do not count as finished, so class ok is " +
-				"a lower bound, and so is class client, from which all aborted requests are subtracted, " +
-				"although only those whose answer had not begun were answered 400" + notCounted,
+			counted + "it is unknown which aborted ones were answered 2xx, so class ok is a lower bound, and so is " +
+				"class client: all aborted requests are subtracted, although only those whose answer had not begun " +
+				"were answered 400" + notCounted,
 		},
 		{
 			"a release with whole requests",
 			begins + answers + "sglang:request_time_per_output_token_seconds_count{is_streaming=\"true\"} 1\n",
 			engine.CanOutcomes,
-			counted + "class ok is exact for requests of several tokens and a lower bound for requests " +
-				"of one token; a client that disconnects before its answer begins is answered 400, which is " +
+			counted + "aborted streams are taken off class ok, and are those that did not complete, among which are " +
+				"streams of one token; a client that disconnects before its answer begins is answered 400, which is " +
 				"subtracted from class client as far as known" + notCounted,
 		},
 	} {

@@ -411,4 +411,7 @@ type Quirks struct {
 	RefusedFailed bool
 	// AbortsRepeated is true if [RequestsAborted] counts most requests that completed.
 	AbortsRepeated bool
+	// AnswersAll is true if an API that counts its answers answers all requests of the engine, so that none ends
+	// well without one, and a status without a counter had no answer.
+	AnswersAll bool
 }
