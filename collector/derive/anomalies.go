@@ -299,8 +299,13 @@ func stale(v *View, m *Model) finding {
 		}
 	}
 	for _, g := range v.shown(m, engine.ModelFailed).groups {
-		if g.class == engine.ClassServer {
+		if g.class == engine.ClassServer && !v.index.doubles(g) {
 			failed = w.lastChange(failed, v.columns(&g.value))
+		}
+	}
+	for _, version := range m.versions {
+		if o := version.outcome; o != nil && o.tally(engine.ClassServer).once != nil {
+			failed = w.lastChange(failed, []int{o.tally(engine.ClassServer).once.column})
 		}
 	}
 	return finding{possible: true, wrong: inFlight > 0 && w.now-moved > w.gap && failed > moved, ok: ok}

@@ -338,3 +338,27 @@ func TestExecutorIsZeroIfBothRowsAreZero(t *testing.T) {
 		}
 	}
 }
+
+// TestExecutorThatHangsIsNotGone uses an ensemble whose executor hangs, so that the scheduler in front of it rejects
+// all requests: its gauges are those of a living process.
+func TestExecutorThatHangsIsNotGone(t *testing.T) {
+	for reason, gone := range map[string]bool{"REJECTED": false, "CANCELED": false, "BACKEND": true} {
+		b := newBench(t, engine.Triton).facts(shipped()...).release("2.51.0")
+		const llm = `model="tensorrt_llm",version="1"`
+		var got values
+		for n := range 10 {
+			got = b.page(append(
+				endings(map[string]ended{
+					"ensemble": {"ok": 5, "OTHER": 8 * n}, "preprocessing": {"ok": 5 + 4*n},
+					"tensorrt_llm": {"ok": 5, reason: 4 * n}, "postprocessing": {"ok": 5},
+				}),
+				`nv_trt_llm_general_metrics{`+llm+`,general_type="iteration_counter"} 100`,
+				`nv_trt_llm_request_metrics{`+llm+`,request_type="active"} 8`,
+				`nv_trt_llm_request_metrics{`+llm+`,request_type="max"} 8`,
+			)...)
+		}
+		require.Equal(t, gone, got.get(t, found("stale_gauges", "ensemble")) == 1, reason)
+		require.Equal(t, gone, len(b.deriver.Conditions().Failing) > 0, reason)
+		require.NotEmpty(t, b.deriver.Conditions().Still, reason)
+	}
+}

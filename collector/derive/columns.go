@@ -23,7 +23,7 @@ type columns struct {
 	// samples are checked for invalid values. net holds columns that are computed from others.
 	samples []checkedSample
 	net     []*netCounter
-	once    []*onceCounter
+	once    []*doubledFailures
 }
 
 func (c *columns) add(place exposition.ValueIndex, name columnName, counter bool) int {

@@ -200,7 +200,7 @@ func (ix *index) entriesOf(m *Model) (all []entry) {
 		all = append(all, e)
 		if unclear := version.outcome.unclear; len(unclear) > 0 {
 			e.key += "\x00unclear"
-			e.failed, e.steps, e.otherEntries = *newTally(unclear), nil, nil
+			e.failed, e.doubled = *newTally(unclear), nil
 			e.unclear = true
 			all = append(all, e)
 		}

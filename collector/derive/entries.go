@@ -19,10 +19,9 @@ type entry struct {
 	// (trusted), and otherwise those that were accepted, whatever became of them.
 	ended   tally
 	trusted bool
-	// failed are those of class server. The steps and otherEntries bound how often its doubled
-	// ones are counted, see [outcome.since].
-	failed              tally
-	steps, otherEntries []int
+	// failed are those of class server, among whose doubled ones are those of other classes.
+	failed  tally
+	doubled *doubledFailures
 	// part is true for a part of models that do not count how their requests end, unclear if the failed ones may be
 	// the clients' fault.
 	part, unclear bool
@@ -32,8 +31,8 @@ type entry struct {
 
 // entryState is what happened at an entry since a request last ended well.
 type entryState struct {
-	// single, double, steps and otherEntries are increases of the counters.
-	single, double, steps, otherEntries float64
+	// single, double, steps, otherEntries and refused are increases of the counters.
+	single, double, steps, otherEntries, refused float64
 	// settled is the increase of net counters. They are late while what they are net of moves;
 	// unsettled are their failures on pages since it has rested. Both without own are others'.
 	settled, unsettled, own float64
@@ -229,8 +228,7 @@ func (d *Deriver) watchEntry(e *entry, s *entryState) (ended float64) {
 	if s.failures() == s.pardoned {
 		s.accused = w.previousAt
 	}
-	s.steps += w.growth(e.steps)
-	s.otherEntries += w.growth(e.otherEntries)
+	failures := s.failures()
 	single, double := w.growth(e.failed.single), w.growth(e.failed.double)
 	switch {
 	case len(e.failed.net) > 0:
@@ -240,12 +238,17 @@ func (d *Deriver) watchEntry(e *entry, s *entryState) (ended float64) {
 	default:
 		single = s.ownFailed.without(single)
 	}
-	if single+double > 0 {
+	s.single += single
+	s.double += double
+	if n := e.doubled; n != nil {
+		s.steps += w.growth(n.steps)
+		s.otherEntries += w.growth(n.otherEntries)
+		s.refused += w.growth(n.refused)
+	}
+	if single > 0 || s.failures() > failures {
 		s.pages++
 		s.last = w.now
 	}
-	s.single += single
-	s.double += double
 	return 0
 }
 
@@ -353,7 +356,8 @@ func (s *entryState) watchNet(all []*netCounter, w *Window) {
 
 // failures returns how many requests of others failed.
 func (s *entryState) failures() float64 {
-	return s.single + once(s.double, s.steps, s.otherEntries) + max(s.settled-s.own, s.unsettled)
+	doubled := once(s.double, s.steps, s.otherEntries)
+	return s.single + max(doubled-s.refused, 0) + max(s.settled-s.own, s.unsettled)
 }
 
 // failedPages returns how many pages showed them.
@@ -449,13 +453,12 @@ func (o *outcome) entry(version *Model) entry {
 		ended = tally{net: []*netCounter{o.both}}
 	}
 	return entry{
-		key:          version.id + "\x00" + version.name + "\x00" + version.version,
-		model:        version.name,
-		version:      version.version,
-		ended:        ended,
-		trusted:      o.trusted(version),
-		failed:       *o.tally(engine.ClassServer),
-		steps:        o.steps,
-		otherEntries: o.otherEntries,
+		key:     version.id + "\x00" + version.name + "\x00" + version.version,
+		model:   version.name,
+		version: version.version,
+		ended:   ended,
+		trusted: o.trusted(version),
+		failed:  *o.tally(engine.ClassServer),
+		doubled: o.doubled,
 	}
 }

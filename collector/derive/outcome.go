@@ -1,7 +1,7 @@
 package derive
 
 import (
-	"math"
+	"cmp"
 	"slices"
 	"strings"
 
@@ -19,10 +19,11 @@ type outcome struct {
 	well tally
 	// both is what was also answered well, if the page counts that.
 	both *netCounter
-	// steps holds the failures of an ensemble's parts, otherEntries the failures of other entry models. LLM
-	// holds the requests of a part that ends a moment before the entry that calls it.
-	steps, otherEntries, llm, all []int
-	// unclear holds the failures that may be the clients' fault.
+	// doubled is what an ensemble counts twice, nil if it counts nothing so. LLM holds the requests of a part that
+	// ends a moment before the entry that calls it.
+	doubled  *doubledFailures
+	llm, all []int
+	// unclear holds the failures that may not be the server's fault.
 	unclear []int
 	// complete is true if all failures and their classes are known, ownFailures if the model
 	// itself counts them.
@@ -34,7 +35,7 @@ type outcome struct {
 type tally struct {
 	single, double []int
 	net            []*netCounter
-	// once counts each request of the doubled counters once; nil if there are none.
+	// once counts each request of the class among those of the doubled counters once; nil if there are none.
 	once *onceCounter
 	// columns holds those that count requests of this class only.
 	columns []int
@@ -98,20 +99,15 @@ func (ix *index) outcomeOf(version *Model) *outcome {
 	if version.name == "" {
 		ix.addAnswers(o, version)
 	}
-	doubled := false
 	for _, class := range classOrder {
 		t := o.tally(class)
 		slices.SortFunc(t.net, func(a, b *netCounter) int { return strings.Compare(a.reason, b.reason) })
 		for _, n := range t.net {
 			ix.addNet(version, string(class), n)
 		}
-		doubled = doubled || len(t.double) > 0
 	}
-	if doubled {
-		o.addSteps(ix, version)
-	}
+	ix.addDoubled(version, o)
 	for _, class := range classOrder {
-		ix.addOnce(version, o, class)
 		o.tally(class).count()
 	}
 	o.well.count()
@@ -179,7 +175,7 @@ func (o *outcome) add(ix *index, g *group, minus []int) {
 	// A model that counts its own requests includes what the server misses.
 	t.partial = t.partial || g.outcome.Misses(g.class) && (!o.ownFailures || g.signal != engine.ModelFailed)
 	switch {
-	case reason == doubledReason && ix.topology.Ensemble(g.name): // All its failures since 24.07.
+	case ix.doubles(g): // All its failures since 24.07.
 		t.double = append(t.double, columns...)
 	case len(minus) > 0:
 		n := t.netOf(reason)
@@ -195,19 +191,6 @@ func (o *outcome) add(ix *index, g *group, minus []int) {
 		o.unclear = append(o.unclear, columns...)
 	}
 	o.all = slices.Concat(o.all, columns, minus)
-}
-
-// addSteps adds the counters that bound how many failures were counted only once.
-func (o *outcome) addSteps(ix *index, version *Model) {
-	for _, g := range version.of.groups(engine.ModelFailed) {
-		switch columns := ix.columnsOf(&g.value); {
-		case g.role == engine.RolePart:
-			o.steps = append(o.steps, columns...)
-		case g.role.Front() && (g.name != version.name || g.version != version.version):
-			o.otherEntries = append(o.otherEntries, columns...)
-		}
-	}
-	o.all = slices.Concat(o.all, o.steps, o.otherEntries)
 }
 
 // addAborted subtracts aborted requests, most of which the server also counts as finished, from
@@ -365,55 +348,6 @@ func (t *tally) netOf(reason string) *netCounter {
 	return nil
 }
 
-// doubledReason is the reason of failures that an ensemble counts twice.
-const doubledReason = "other"
-
-// onceCounter is a column that is not on any page: how many requests a doubled counter counts, see [once].
-type onceCounter struct {
-	column                      int
-	double, steps, otherEntries []int
-	// parts holds all columns of which it is computed.
-	parts []int
-}
-
-// addOnce adds the column of a class with doubled counters.
-func (ix *index) addOnce(version *Model, o *outcome, class engine.Class) {
-	t := o.tally(class)
-	if len(t.double) == 0 {
-		return
-	}
-	of := []string{"once", version.id, version.name, version.version, string(class)}
-	t.once = &onceCounter{
-		column:       ix.addReplaced(t.double[0], of...),
-		double:       t.double,
-		steps:        o.steps,
-		otherEntries: o.otherEntries,
-		parts:        slices.Concat(t.double, o.steps, o.otherEntries),
-	}
-	ix.once = append(ix.once, t.once)
-}
-
-// setOnce sets the columns of doubled counters in the row of the next page. What a failure of a step adds may turn
-// out to be another entry's, but what was exposed once is not taken back before the counters are reset.
-func (w *Window) setOnce(all []*onceCounter, row []float64) {
-	for _, n := range all {
-		// Half a request is one whose second count is yet to come.
-		row[n.column] = math.Ceil(once(sumOf(row, n.double), sumOf(row, n.steps), sumOf(row, n.otherEntries)))
-		fell := func(c int) bool { return row[c] < w.current[c] }
-		if !slices.ContainsFunc(n.parts, fell) {
-			row[n.column] = larger(w.current[n.column], row[n.column])
-		}
-	}
-}
-
-// once returns how many requests a doubled counter counts. Since 24.07 an ensemble counts each of
-// its failures when it answers and again when it releases the request (core
-// ensemble_scheduler.cc, FinishEnsemble). A failure while other steps still run may count once, so
-// the failures of the steps, minus those of other entry models, are the minimum.
-func once(double, steps, otherEntries float64) float64 {
-	return min(max(double/2, steps-otherEntries), double)
-}
-
 // since returns how many requests of a class ended since a row.
 func (o *outcome) since(w *Window, row int, class engine.Class) float64 {
 	t := o.classes[class]
@@ -429,8 +363,8 @@ func (o *outcome) since(w *Window, row int, class engine.Class) float64 {
 		}
 		n += c.compute(w.current, increase, increase(c.minus))
 	}
-	if len(t.double) > 0 {
-		n += once(w.increaseFrom(row, t.double), w.increaseFrom(row, o.steps), w.increaseFrom(row, o.otherEntries))
+	if t.once != nil {
+		n += o.doubled.since(w, row, t.once)
 	}
 	return n
 }
@@ -465,7 +399,8 @@ func (v *View) endedOf(o *outcome) (endedRequests, bool) {
 	return r.value, r.ok
 }
 
-// failure is what a version counts of one reason and class: in groups, or in the column of a net or once counter.
+// failure is what a version counts of one reason and class: in groups, or in the column of a net counter, and in that
+// of a once counter.
 type failure struct {
 	reason, class string
 	groups        []*group
@@ -483,10 +418,16 @@ func failuresOf(version *Model) (all []failure) {
 			f = &failure{reason: reason, class: class, net: version.outcome.tally(g.class).netOf(reason)}
 			byReason[reason+"\x00"+class] = f
 		}
-		if reason == doubledReason {
-			f.once = version.outcome.tally(g.class).once
+		if reason != doubledReason || version.outcome.tally(g.class).once == nil {
+			f.groups = append(f.groups, g)
 		}
-		f.groups = append(f.groups, g)
+	}
+	if o := version.outcome; o != nil && o.doubled != nil {
+		for _, share := range o.doubled.shares {
+			key := share.reason + "\x00" + string(share.class)
+			f := cmp.Or(byReason[key], &failure{reason: share.reason, class: string(share.class)})
+			f.once, byReason[key] = share, f
+		}
 	}
 	for _, key := range sorted(byReason) {
 		all = append(all, *byReason[key])

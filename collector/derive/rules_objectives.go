@@ -108,13 +108,13 @@ func beyond(all float64, okAll bool, in float64, okIn bool) (float64, bool) {
 }
 
 // availability counts the requests so far, and those that failed by the server's fault. Of failures that an
-// ensemble may count twice all may be single ones.
+// ensemble may count twice all may be single ones, and those of unknown class may be the server's.
 func (v *View) availability(o *outcome) (n objectiveCounts) {
 	n.all, n.okAll = o.soFar(v.window, classOrder...)
 	n.lower, n.okLower = o.soFar(v.window, engine.ClassServer)
 	n.upper, n.okUpper = n.lower, n.okLower
-	if t := o.tally(engine.ClassServer); t.once != nil {
-		n.upper += sumOf(v.window.current, t.double) - v.window.current[t.once.column]
+	if o.doubled != nil {
+		n.upper += o.doubled.spare(v.window.current)
 	}
 	return n
 }

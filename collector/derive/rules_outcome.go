@@ -60,11 +60,13 @@ func errorRatio(v *View, version *Model, out *Out) {
 	}
 	ended, ok := v.endedOf(o)
 	ok = ok && ended.total > 0 && v.Trust(version, frozenCounters)
+	mixed := ok && o.isMixed(v.window, ended.row)
 	for _, class := range o.shown {
 		if class == engine.ClassOK {
 			continue
 		}
-		failed, known := 0.0, ok && v.appeared(o.tally(class))
+		sure := !mixed || !o.mayBe(class)
+		failed, known := 0.0, ok && sure && v.appeared(o.tally(class))
 		if known {
 			failed = o.since(v.window, ended.row, class)
 		}
@@ -135,14 +137,25 @@ func requestsFailed(v *View, version *Model, out *Out) {
 	o := v.outcome(version)
 	for i := range version.failures {
 		f := &version.failures[i]
-		n, ok := v.sumOf(f.groups)
-		switch {
-		case f.net != nil:
-			n, ok = v.window.Last(f.net.column)
-		case f.once != nil:
-			n, ok = v.window.Last(f.once.column)
-		}
+		n, ok := v.failed(f)
 		measured := n > 0 || o == nil || o.measuresNone(version, engine.Class(f.class))
+		measured = measured && (n > 0 || engine.Class(f.class) != engine.ClassUnknown || f.once == nil)
 		out.Set(version, n, ok && trusted && measured, "reason", f.reason, labelClass, f.class)
 	}
+}
+
+// failed returns how many requests failed for one reason.
+func (v *View) failed(f *failure) (n float64, ok bool) {
+	switch {
+	case f.net != nil:
+		return v.window.Last(f.net.column)
+	case f.once == nil:
+		return v.sumOf(f.groups)
+	}
+	n, ok = v.window.Last(f.once.column)
+	if len(f.groups) > 0 {
+		more, known := v.sumOf(f.groups)
+		n, ok = n+more, ok && known
+	}
+	return n, ok
 }
