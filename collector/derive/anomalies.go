@@ -24,6 +24,7 @@ const (
 	survivedFailures
 	flappingGauges
 	staleGauges
+	batchedRequests
 	troubles
 )
 
@@ -85,6 +86,13 @@ func checkKinds() [troubles]checkKind {
 			name:   "stale_gauges",
 			needs:  allOf(engine.EngineIterations, failed).and(anyOf(engine.RequestsActive, engine.RequestsRunning)),
 			detect: stale,
+		},
+		batchedRequests: {
+			name: "batched_requests",
+			needs: allOf(loaded, engine.ModelInferences).and(anyOf(
+				engine.PromptTokens, engine.GenerationTokens, engine.RequestPromptTokens, engine.RequestOutputTokens,
+			)),
+			detect: batched,
 		},
 	}
 }

@@ -24,6 +24,7 @@ type columns struct {
 	samples []checkedSample
 	net     []*netCounter
 	once    []*doubledFailures
+	batched []*batchCheck
 }
 
 func (c *columns) add(place exposition.ValueIndex, name columnName, counter bool) int {

@@ -119,6 +119,7 @@ func (d *Deriver) Observe(seen Sighting) {
 		d.reindex(page, block, seen.changes.vouched)
 	}
 	d.index.readRow(block, d.row, d.opts.Stats)
+	d.window.setBatched(d.index.batched, d.row)
 	d.window.setNet(seen.now, seen.transition, d.index.net, d.row)
 	d.window.setOnce(d.index.once, d.row)
 	isNew := d.window.push(seen.now-int64(seen.Took), seen.now, int64(seen.Age), d.row, seen.transition)

@@ -47,6 +47,8 @@ type group struct {
 	fail []engine.Class
 	// late is true for counts of what requests did before they ended.
 	late bool
+	// perRequest is true for tokens of one inference of each request.
+	perRequest bool
 	// source is the server's name of the series.
 	source string
 

@@ -42,6 +42,8 @@ type Model struct {
 	cache        statedCache
 	// caches are those of its ranks, nil until a rule asks for them.
 	caches []rankCache
+	// batched is nil if the tokens of all inferences are counted.
+	batched *batchCheck
 
 	// Of a version: how its requests ended, and what measures their times.
 	outcome                    *outcome
@@ -197,6 +199,7 @@ func (ix *index) complete(m *Model) {
 	}
 	m.workers = float64(ix.topology.Reachable(workers))
 	m.cache = ix.statedCache(m)
+	m.batched = ix.batchedOf(m)
 	ix.addVersions(m)
 }
 

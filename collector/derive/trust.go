@@ -87,6 +87,8 @@ const (
 	unlessDecoupled
 	// whileMoving is for what always grows, unless a sensor fails.
 	whileMoving
+	// unlessBatched is for tokens of one inference of each request.
+	unlessBatched
 	// withTokens is for times of tokens: a model that generates none has other times there.
 	withTokens
 )
@@ -102,7 +104,10 @@ func (ix *index) qualify(g *group) {
 	g.acceptance = g.signal == engine.ModelSuccess && ix.countsOwnRequests(g.model, g.name, g.version)
 	g.batches = !ix.executor(g.name) && !ix.topology.Ensemble(g.name)
 	g.computes = !ix.handsOver(g.name) && !ix.topology.Ensemble(g.name)
-	g.proviso = ix.provisoOf(g.signal)
+	g.perRequest = ix.observesOne(g)
+	if g.proviso = ix.provisoOf(g.signal); g.perRequest {
+		g.proviso = unlessBatched
+	}
 	g.fails = ix.failsOf(g)
 }
 
@@ -221,6 +226,8 @@ func (v *View) holds(g *group) bool {
 		return v.Trust(g.instance, decoupledDurations)
 	case whileMoving:
 		return v.window.moving(v.columns(&g.value))
+	case unlessBatched:
+		return v.Trust(g.model, batchedRequests)
 	case withTokens:
 		return v.tokens[g.model.n]
 	case always:

@@ -62,6 +62,8 @@ type Meaning struct {
 	// WhenEnded is true for tokens that count when their request ends, however it does, false if they
 	// count as they come.
 	WhenEnded bool
+	// PerRequest is true for tokens of one inference of each request, however many it consists of.
+	PerRequest bool
 	// NotZero is true if the server shows 0 for an unknown value, see [Meaning.ZeroUnknown].
 	NotZero bool
 	// Dims lists the labels that are kept. Reasons are lower-cased.

@@ -176,23 +176,27 @@ func backendMeanings() []Meaning {
 			"nv_llm_output_token_len_sum",
 		},
 	}
+	// Of a request with a batch of several inferences the tokens of the one that ends last are observed
+	// (backend inflight_batcher_llm src/model_instance_state.cc).
 	return history.with(append(all,
 		Meaning{Name: transfer, Where: only(kind, "kv_cache_transfer_ms"), Signal: KVTransferSeconds, Shift: milli},
 		Meaning{Name: transfer, Where: only(kind, "request_count"), Signal: Disaggregated},
 		Meaning{
-			Name:      "nv_llm_input_token_len_sum",
-			Signal:    PromptTokens,
-			WhenEnded: true,
-			Unless:    replacedBy(modulePrefix + "prompt_tokens_total"),
+			Name:       "nv_llm_input_token_len_sum",
+			Signal:     PromptTokens,
+			WhenEnded:  true,
+			PerRequest: true,
+			Unless:     replacedBy(modulePrefix + "prompt_tokens_total"),
 		},
 		Meaning{
-			Name:      "nv_llm_output_token_len_sum",
-			Signal:    GenerationTokens,
-			WhenEnded: true,
-			Unless:    replacedBy(modulePrefix + "generation_tokens_total"),
+			Name:       "nv_llm_output_token_len_sum",
+			Signal:     GenerationTokens,
+			WhenEnded:  true,
+			PerRequest: true,
+			Unless:     replacedBy(modulePrefix + "generation_tokens_total"),
 		},
-		Meaning{Name: "nv_llm_input_token_len", Signal: RequestPromptTokens},
-		Meaning{Name: "nv_llm_output_token_len", Signal: RequestOutputTokens},
+		Meaning{Name: "nv_llm_input_token_len", Signal: RequestPromptTokens, PerRequest: true},
+		Meaning{Name: "nv_llm_output_token_len", Signal: RequestOutputTokens, PerRequest: true},
 	))
 }
 
