@@ -166,6 +166,8 @@ type Question struct {
 	// this one; zero if this one got one. Cut is true if its connection was cut off.
 	SilentSince time.Time
 	Cut         bool
+	// Refused is true if it was refused like a bad request, which restarts nobody.
+	Refused bool
 	// Unshown is true for an answer without a token, as of a server's own check, of which no page has shown a step
 	// of the engine yet.
 	Unshown bool
@@ -393,8 +395,8 @@ func (q Question) since(t time.Time) Answer {
 	switch {
 	case q.Asked.After(t) && q.Overload:
 		return NotAsked // A rejection for lack of capacity is no answer of an engine, and no silence either.
-	case q.Asked.After(t) && q.Cut:
-		return Unheard // Perhaps the server never got it.
+	case q.Asked.After(t) && (q.Cut || q.Refused):
+		return Unheard // Perhaps the server never got it, or has come to take it for a bad one.
 	case q.Asked.After(t):
 		return q.Answer
 	case q.AwaitedSince.After(t):

@@ -417,7 +417,7 @@ func (m *Memory) recallQuestions() []Question {
 // recall returns what became of a question; nothing if a healthy server may give that answer to it.
 func (m *Memory) recall(entry Entry, last answer) Question {
 	switch {
-	case last.Quota, last.Result.Doubtful() && !m.Canary.Succeeded():
+	case last.Idle(m.Canary.Succeeded()):
 		return Question{}
 	case last.Result.Blames() && (last.refuted || m.Canary.Refuted() || m.Canary.NeverSucceeded()):
 		return Question{} // The server gave such answers while requests of others ended well, or always.
@@ -433,6 +433,7 @@ func (m *Memory) recall(entry Entry, last answer) Question {
 		Overload:    last.Result == canary.Overload,
 		SilentSince: last.silent,
 		Cut:         last.Result == canary.Connect,
+		Refused:     last.Result.Doubtful(),
 		Untried:     last.Result.Blames() && !last.succeeded && !m.Canary.Succeeded(),
 	}
 }

@@ -100,6 +100,61 @@ func TestFullQueueBehindWhatStandsStill(t *testing.T) {
 	}
 }
 
+// TestRefusalRestartsNobody has a request that succeeded before with this process and is refused, while a page accuses
+// it: that is not the request's own fault, nor enough to restart a server.
+func TestRefusalRestartsNobody(t *testing.T) {
+	still := assess.Stillness{InFlight: 4, Since: two.Add(-time.Minute)}
+	failing := []assess.Failures{{Requests: 5, Accused: two.Add(-time.Minute), Last: two}}
+	for _, c := range []struct {
+		name            string
+		report          canary.Report
+		tried, declared bool
+		still           assess.Stillness
+		failing         []assess.Failures
+		state           assess.State
+		ready           bool
+	}{
+		{"beside work that stands still", canary.Report{Result: canary.Refused}, true, false, still, nil, assess.Stalled, false},
+		{"no stream any more", canary.Report{Result: canary.Malformed}, true, false, still, nil, assess.Stalled, false},
+		{"only failures end", canary.Report{Result: canary.Refused}, true, false, assess.Stillness{}, failing, assess.Failing, false},
+		{
+			"only failures end as a file counts",
+			canary.Report{Result: canary.Refused},
+			true, true,
+			assess.Stillness{},
+			failing,
+			assess.Failing, false,
+		},
+		{"it was never answered", canary.Report{Result: canary.Refused}, false, false, still, nil, assess.Ready, true},
+		{
+			"this client may not ask",
+			canary.Report{Result: canary.Refused, Barred: true},
+			true, false, still, nil, assess.Ready,
+			true,
+		},
+		{"it cannot be sent", canary.Report{Result: canary.Unsupported}, true, false, still, nil, assess.Ready, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var m assess.Memory
+			m.Canary.Order(&canary.Order{Key: "a"})
+			if c.tried {
+				m.Canary.Take(canary.Report{Result: canary.OK}, time.Second)
+			}
+			c.report.Asked, c.report.At = two, two
+			m.Canary.Take(c.report, time.Second)
+			m.CanaryAnswered()
+			e := changed(serving(), func(e *assess.Evidence) {
+				e.Still, e.Failing, e.Declared = c.still, c.failing, c.declared
+				m.Recall(e)
+			})
+			v := assess.Judge(&e)
+			require.Equal(t, c.state, v.State, v.Reason)
+			require.Equal(t, c.ready, v.Probes.Ready, v.Reason)
+			require.True(t, v.Probes.Live, v.Reason)
+		})
+	}
+}
+
 // TestAccusationIsNoHelp has a canary that failed twice before work stood still or only failures ended:
 // until a question about that is answered, what it showed stands.
 func TestAccusationIsNoHelp(t *testing.T) {

@@ -46,8 +46,8 @@ const (
 	Answered Answer = "answered"
 	// Unheard means that the failure has another reason perhaps: the connection was cut off or a gateway answered,
 	// so that the server may not have got it; it was rejected for lack of capacity behind what stands still; an error
-	// came to a request that this process never answered and that may be wrong; or not a word came, once, where the
-	// page shows no step, so that one long request in front looks the same.
+	// came to a request that this process never answered and that may be wrong; one that it did answer was refused; or
+	// not a word came, once, where the page shows no step, so that one long request in front looks the same.
 	Unheard Answer = "failed, perhaps not by the server"
 	// Failed means an answer, or none, that a healthy server does not give. FailedTwice means
 	// twice in a row by a canary request that succeeded before with this process, model and text.

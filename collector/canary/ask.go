@@ -171,6 +171,7 @@ func (a *attempt) report(failed *failure) Report {
 			Result: failed.result,
 			Reason: plain(a.open.Secrets().Hide(failed.reason)),
 			Quota:  a.status == http.StatusTooManyRequests,
+			Barred: failed.result == Refused && bars(a.status),
 			Frames: a.answer.frames,
 		}
 	}
@@ -183,6 +184,11 @@ func (a *attempt) report(failed *failure) Report {
 		), Duration: answer.end.Sub(sent), LongestGap: answer.gap, Tail: answer.end.Sub(answer.last),
 		EngineQueue: answer.queued, EngineFirstToken: answer.engineFirst,
 	}
+}
+
+// bars reports whether a status says that somebody may not ask, or that there is nothing to be asked.
+func bars(status int) bool {
+	return status == http.StatusUnauthorized || status == http.StatusForbidden || status == http.StatusNotFound
 }
 
 func modelPath(name string) string { return "/v2/models/" + url.PathEscape(name) }

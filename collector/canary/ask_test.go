@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -324,6 +325,26 @@ func TestEveryResult(t *testing.T) {
 			canary.Overload, "answers 503: queue is full", 0,
 		},
 		{
+			"wrong credentials", openAI(), answer(401, "application/json", `{"error":"no key"}`),
+			canary.Refused, "answers 401: no key", 0,
+		},
+		{
+			"a client that may not ask", openAI(), answer(403, "application/json", `{"error":"no"}`),
+			canary.Refused, "answers 403: no", 0,
+		},
+		{
+			"a model that is not there", openAI(), answer(404, "application/json", `{"error":"no m"}`),
+			canary.Refused, "answers 404: no m", 0,
+		},
+		{
+			"a failed generation of trtllm-serve", openAI(), answer(400, "application/json", `{"message":"Generation failed"}`),
+			canary.Refused, "answers 400", 0,
+		},
+		{
+			"a failed generation of TGI", openAI(), answer(424, "application/json", `{"error":"Request failed"}`),
+			canary.HTTPError, "answers 424: Request failed", 0,
+		},
+		{
 			"a limit of requests", openAI(),
 			answer(429, "application/json", `{"error":{"message":"slow down","code":429}}`),
 			canary.Overload, "answers 429: slow down", 0,
@@ -434,6 +455,8 @@ func TestEveryResult(t *testing.T) {
 			require.Equal(t, c.result, r.Result, r.Reason)
 			require.Contains(t, r.Reason, c.reason)
 			require.Equal(t, strings.Contains(c.reason, "answers 429"), r.Quota, "a quota: %s", r.Reason)
+			bars := regexp.MustCompile("answers 40[134]").MatchString(c.reason) && !c.question.Generate
+			require.Equal(t, bars, r.Barred, "it may not ask: %s", r.Reason)
 			require.Equal(t, c.duration, duration)
 			if r.Result != canary.OK {
 				require.NotEmpty(t, r.Reason)

@@ -124,7 +124,7 @@ func (r *Record) add(report Report, o *Order) {
 	if r.summary == nil {
 		r.summary = &Summary{Counts: make(map[Result]uint64)}
 	}
-	r.summary.add(report, o.Key)
+	r.summary.add(report, o.Key, r.succeeded == o.Key)
 	r.summaryOrder, r.checks = o, r.summary.failures == 1 && !r.checks
 	r.due = r.due || r.checks
 	if report.Result == OK {
@@ -167,7 +167,8 @@ func (s *Summary) differs(r *Report) bool {
 	return s != nil && r.Result == OK && len(s.outputs) > 0 && s.outputs[len(s.outputs)-1] != r.Output
 }
 
-func (s *Summary) add(r Report, key string) {
+// add adds a report; tried is true if such a request succeeded before with this process.
+func (s *Summary) add(r Report, key string, tried bool) {
 	s.Last = r
 	s.Counts[r.Result]++
 	if key != s.key {
@@ -179,7 +180,7 @@ func (s *Summary) add(r Report, key string) {
 	case r.Result == Empty, r.Result == Timeout:
 		s.failures = 0
 		return
-	case r.Result.Doubtful(), r.Quota: // The model may have been unloaded, or the canary asks too often.
+	case r.Idle(tried):
 		return
 	default:
 		s.failures++

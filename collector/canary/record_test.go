@@ -192,10 +192,33 @@ func TestTwoFailuresInARow(t *testing.T) {
 			false,
 		},
 		"no capacity, twice":                 {[]canary.Result{canary.OK, canary.Overload, canary.Overload}, true},
-		"refused though it succeeded before": {[]canary.Result{canary.OK, canary.Refused, canary.Refused}, false},
-		"always refused":                     {[]canary.Result{canary.Refused, canary.Refused}, false},
-		"answers that exceed the timeout":    {[]canary.Result{canary.OK, canary.Timeout, canary.Timeout}, false},
-		"answers without text":               {[]canary.Result{canary.OK, canary.Empty, canary.Empty}, false},
+		"refused though it succeeded before": {[]canary.Result{canary.OK, canary.Refused, canary.Refused}, true},
+		"refused once":                       {[]canary.Result{canary.OK, canary.Refused}, false},
+		"refused, and then a hang":           {[]canary.Result{canary.OK, canary.Refused, canary.Stalled}, true},
+		"no stream any more":                 {[]canary.Result{canary.OK, canary.Malformed, canary.Malformed}, true},
+		"the model takes no text any more": {
+			[]canary.Result{canary.OK, canary.Unsupported, canary.Unsupported},
+			false,
+		},
+		"refused while others are served": {
+			[]canary.Result{canary.OK, canary.Refused, others, canary.Refused},
+			false,
+		},
+		"refused twice, and others are served": {
+			[]canary.Result{canary.OK, canary.Refused, canary.Refused, others},
+			false,
+		},
+		"refused by another process": {
+			[]canary.Result{canary.OK, restart, canary.Refused, canary.Refused},
+			false,
+		},
+		"refused from the beginning, then answered, then refused once": {
+			[]canary.Result{canary.Refused, canary.Refused, canary.OK, canary.Refused},
+			false,
+		},
+		"always refused":                  {[]canary.Result{canary.Refused, canary.Refused}, false},
+		"answers that exceed the timeout": {[]canary.Result{canary.OK, canary.Timeout, canary.Timeout}, false},
+		"answers without text":            {[]canary.Result{canary.OK, canary.Empty, canary.Empty}, false},
 		"others were served in between": {
 			[]canary.Result{canary.OK, canary.HTTPError, others, canary.HTTPError},
 			false,
@@ -257,6 +280,19 @@ func TestQuotaFailsNobody(t *testing.T) {
 	failed, late, twice := r.Failing()
 	require.Contains(t, failed, "overload")
 	require.True(t, late, "no capacity for it: %s", failed)
+	require.False(t, twice, "the server failed twice: %s", failed)
+}
+
+// TestWhoMayNotAskFailsNobody has a canary whose credentials expire, or whose model somebody takes away.
+func TestWhoMayNotAskFailsNobody(t *testing.T) {
+	var r canary.Record
+	r.Order(&canary.Order{Key: "a"})
+	r.Take(canary.Report{Result: canary.OK}, time.Second)
+	for range 2 {
+		r.Take(canary.Report{Result: canary.Refused, Barred: true}, time.Second)
+	}
+	failed, _, twice := r.Failing()
+	require.Contains(t, failed, "refused")
 	require.False(t, twice, "the server failed twice: %s", failed)
 }
 

@@ -34,7 +34,7 @@ func (r Result) Silent() bool { return r == NoFirstToken || r == Connect }
 // Blames reports whether the server answered, at once and with an error.
 func (r Result) Blames() bool { return r == HTTPError || r == ErrorFrame || r.Doubtful() }
 
-// Doubtful reports whether the request itself may be to blame for the failure.
+// Doubtful reports whether the request itself may be to blame for the failure, unless it was answered before.
 func (r Result) Doubtful() bool { return r == Refused || r == Malformed || r == Unsupported }
 
 // noConnection is the result of a request for which the exporter had no connection.
@@ -59,6 +59,9 @@ type Report struct {
 	Reason string
 	// Quota is true if the answer was that this client asks too often, status 429, which says nothing of others.
 	Quota bool
+	// Barred is true if the answer was that this client may not ask, status 401 or 403, or that what it asks for is not
+	// there, 404: nobody failed.
+	Barred bool
 	// Asked is when the request began, At when it ended.
 	Asked, At time.Time
 	// FirstToken is the time from the written request to the first text, Duration to the end of
@@ -73,6 +76,12 @@ type Report struct {
 	Frames, Tokens int
 	// Output is the SHA-256 of the text of a good answer, in hexadecimal.
 	Output string
+}
+
+// Idle reports whether the report says nothing of the server. A request that never changes is not to blame for being
+// refused if it was tried before, with success; of one that cannot be sent nobody knows.
+func (r *Report) Idle(tried bool) bool {
+	return r.Quota || r.Barred || r.Result == Unsupported || r.Result.Doubtful() && !tried
 }
 
 // Answered reports whether the server answered, even if with another text or later than it should. The end may be

@@ -25,8 +25,8 @@ func ofProtocol(key string) bool {
 // empty ones. What they continue begins with a name.
 func piecesOf(of string, value any) (pieces []piece, strings bool) {
 	add := func(of string, value any) {
-		more, any := piecesOf(of, value)
-		pieces, strings = append(pieces, more...), strings || any
+		more, found := piecesOf(of, value)
+		pieces, strings = append(pieces, more...), strings || found
 	}
 	switch value := value.(type) {
 	case string:

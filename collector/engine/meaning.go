@@ -232,13 +232,16 @@ func (o *Outcome) Counts(class Class) bool {
 	return o.Usual == class || slices.Contains(slices.Collect(maps.Values(o.Of)), class)
 }
 
-// classOfCode returns the class of an HTTP status code.
+// classOfCode returns the class of an HTTP status code. 424 says that what the server depends on failed: TGI's router
+// answers so while its model server is down (text-generation-inference router/src/server.rs).
 func classOfCode(code string) Class {
 	switch {
 	case code == "429" || code == "503" || code == "529":
 		return ClassOverload
 	case code == "499":
 		return ClassCanceled
+	case code == "424":
+		return ClassServer
 	case code != "" && code[0] == '4', code == "501", code == "505": // What the server does not implement.
 		return ClassClient
 	case code != "" && (code[0] == '2' || code[0] == '3'):
