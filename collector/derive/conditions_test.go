@@ -446,7 +446,8 @@ func TestUsedTokensShowSteps(t *testing.T) {
 		},
 		{
 			"the newer count stays", func(n int) int { return 8000 + 200*n },
-			[]string{`sglang:kv_used_tokens{model_name="m",tp_rank="0"} 8000`}, true,
+			[]string{`sglang:kv_used_tokens{model_name="m",tp_rank="0"} 8000`},
+			true,
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"bytes"
 	"fmt"
 	"testing"
 
@@ -12,11 +13,13 @@ import (
 func TestTimesOfZeroAreNotMeasured(t *testing.T) {
 	const l = `model_name="m"`
 	page := func(first, whole float64) []byte {
-		text := "vllm:num_requests_running{" + l + "} 1\nvllm:generation_tokens_total{" + l + "} 9\n"
+		var text bytes.Buffer
+		text.WriteString("vllm:num_requests_running{" + l + "} 1\nvllm:generation_tokens_total{" + l + "} 9\n")
 		for name, sum := range map[string]float64{"time_to_first_token_seconds": first, "e2e_request_latency_seconds": whole} {
-			text += fmt.Sprintf("vllm:%s_bucket{%s,le=\"+Inf\"} 4\nvllm:%[1]s_sum{%[2]s} %[3]v\nvllm:%[1]s_count{%[2]s} 4\n", name, l, sum)
+			fmt.Fprintf(&text, "vllm:%s_bucket{%s,le=\"+Inf\"} 4\n", name, l)
+			fmt.Fprintf(&text, "vllm:%s_sum{%s} %v\nvllm:%[1]s_count{%[2]s} 4\n", name, l, sum)
 		}
-		return []byte(text)
+		return text.Bytes()
 	}
 	for _, c := range []struct {
 		name         string

@@ -313,7 +313,12 @@ func vllmEngine() []Meaning {
 		// With engine V0: preempted requests in the memory of the host, which neither run nor wait.
 		{Name: "num_requests_swapped", Signal: RequestsWaiting},
 		{Name: "num_requests_waiting_by_reason", Signal: RequestsWaitingReason, Dims: kept("reason")},
-		{Name: "num_requests_waiting_by_reason", Where: except("reason", "capacity"), Signal: RequestsDeferred, Rank: vllmRank},
+		{
+			Name:   "num_requests_waiting_by_reason",
+			Where:  except("reason", "capacity"),
+			Signal: RequestsDeferred,
+			Rank:   vllmRank,
+		},
 		{Name: "num_preemptions_total", Signal: Preemptions},
 		{
 			Name:    "request_success_total",
