@@ -71,7 +71,7 @@ func (e *Evidence) accused(w Witnesses) remark {
 	case w.Accusation == DeclaredFails:
 		return remark{e.allFail() + ", as far as its kinds_file is right", suspectedRunbook}
 	case w.Accusation == UnclearFails:
-		return remark{e.allFail() + ", by the clients' fault or the server's: its page does not tell", suspectedRunbook}
+		return remark{e.allFail() + ", by the clients' fault or the server's: its page does not tell", failingRunbook}
 	case w.Accusation == PartFails:
 		return remark{e.allFail(), suspectedRunbook}
 	case w.Accusation == NothingMoves && w.Question == Answered:

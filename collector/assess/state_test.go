@@ -55,7 +55,7 @@ func TestFailuresWhoseFaultIsUnknown(t *testing.T) {
 		suspected bool
 		live      bool
 	}{
-		{"nothing was asked", assess.Question{}, assess.Ready, true, true},
+		{"nothing was asked", assess.Question{}, assess.Ready, false, true},
 		{"the exporter's own request was answered", assess.Question{Asked: two, Answer: assess.Answered}, assess.Ready, false, true},
 		{"it failed, too", assess.Question{Asked: two, Answer: assess.Failed, Reason: "status 500"}, assess.Failing, false, false},
 	} {

@@ -205,7 +205,8 @@ var rulings = []Ruling{
 	},
 	{Accusations: accusations(NoPage), State: Blind, Ready: Keep, Live: Keep},
 
-	// Nothing moves, a part only fails, failures are what a file says, or perhaps the clients' fault: a guess.
+	// Nothing moves, a part only fails, or failures are what a file says: a guess. Of failures that may be the clients'
+	// fault it is not even that: a question tells.
 	{
 		Accusations: signs,
 		Acquitted:   no,
@@ -216,7 +217,7 @@ var rulings = []Ruling{
 		Ready:       Pass,
 		Live:        Pass,
 	},
-	{Accusations: signs, State: Ready, Look: true, Ready: Pass, Live: Pass},
+	{Accusations: append(accusations(UnclearFails), signs...), State: Ready, Look: true, Ready: Pass, Live: Pass},
 
 	// Nothing but the canary speaks against it.
 	{Acquitted: no, Questions: answers(FailedTwice), State: CanaryFailing, Ready: Fail, Live: Pass},
@@ -238,7 +239,7 @@ var (
 	failures = accusations(OnlyFailures, PartFails, DeclaredFails, UnclearFails)
 	counters = slices.Concat(failures, accusations(NothingMoves))
 	passive  = slices.Concat(counters, accusations(NoPage))
-	signs    = accusations(PartFails, DeclaredFails, UnclearFails, NothingMoves)
+	signs    = accusations(PartFails, DeclaredFails, NothingMoves)
 	failed   = answers(Failed, FailedTwice)
 	no       = []bool{false}
 	// noAnswer is everything but an answer.
