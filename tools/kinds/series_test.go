@@ -39,7 +39,7 @@ func TestSeriesSayWhatIsRead(t *testing.T) {
 			series: "sglang:http_responses_total",
 			want: series{
 				Type:    "counter",
-				Signals: []engine.Signal{engine.HTTPAnswers, engine.RequestsFailed},
+				Signals: []engine.Signal{engine.HTTPAnswers, engine.AnsweredWell, engine.RequestsFailed},
 				Labels:  []string{"endpoint", "status_code", "method"},
 			},
 		},
