@@ -77,7 +77,7 @@ RACE     := $(if $(CC_FOUND),-race)
 # `test` has run everything; a race takes goroutines, so that only packages whose code or tests start some run again, but for two
 # tests of every kind of server that are slow and start none. Package replica is left out, because its fake time crashes the
 # detector (tsan_rtl.cpp:346); the tests of package collector cover it.
-ALONE := ^(TestAllSurfacesAgree|TestDerivedValuesAreTrue)$$
+ALONE := ^(TestAllSurfacesAgree|TestDerivedValuesAreTrue|TestNoSecretLeaves)$$
 
 race: ## Run the tests of packages with goroutines with the race detector (needs a C compiler).
 ifeq ($(RACE),)
