@@ -74,9 +74,9 @@ test-python: ## Test the metrics module for Triton's LLM-API backend, and the ce
 # A race build needs cgo. A missing C compiler is an error in CI alone.
 CC_FOUND := $(shell command -v $$($(GO) env CC) 2>/dev/null)
 RACE     := $(if $(CC_FOUND),-race)
-# `test` has run everything; a race takes goroutines, so that only packages whose code or tests start some run again, but for two
-# tests of every kind of server that are slow and start none. Package replica is left out, because its fake time crashes the
-# detector (tsan_rtl.cpp:346); the tests of package collector cover it.
+# `test` has run everything; a race takes goroutines, so that only packages whose code or tests start some run again, but for three
+# slow tests: two of every kind of server, which start none, and that of every door for secrets, which takes minutes. Package
+# replica is left out, because its fake time crashes the detector (tsan_rtl.cpp:346); the tests of package collector cover it.
 ALONE := ^(TestAllSurfacesAgree|TestDerivedValuesAreTrue|TestNoSecretLeaves)$$
 
 race: ## Run the tests of packages with goroutines with the race detector (needs a C compiler).
