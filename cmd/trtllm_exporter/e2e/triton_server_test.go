@@ -201,18 +201,24 @@ func (s *tritonServer) indexState(t *testing.T, model string) string {
 const modelProcesses = 5
 
 // killStubs kills the processes of the server's Python models, or of one of them, and requires that
-// number.
+// they are as many. All stand still before the first dies: else the engine, whose client is gone with
+// the model behind it, may end its requests and say so.
 func (s *tritonServer) killStubs(t *testing.T, processes int, of ...string) {
 	t.Helper()
-	region, killed := fmt.Sprintf("triton_%d_", s.pagePort), 0
+	region := fmt.Sprintf("triton_%d_", s.pagePort)
+	var stubs []int
 	for pid, line := range commandLines(t) {
 		if strings.Contains(line, "triton_python_backend_stub") && strings.Contains(line, region) &&
 			strings.Contains(line, strings.Join(of, "")+"/") {
-			require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
-			killed++
+			stubs = append(stubs, pid)
 		}
 	}
-	require.Equal(t, processes, killed, "killed processes of models")
+	require.Len(t, stubs, processes, "processes of models")
+	for _, signal := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGKILL} {
+		for _, pid := range stubs {
+			require.NoError(t, syscall.Kill(pid, signal))
+		}
+	}
 }
 
 // active is what the server's page has when its executor has at least that many requests, idle when it
