@@ -131,7 +131,10 @@ func TestTiers(t *testing.T) {
 			"request_success_total{finished_reason=\"stop\"} 3\n",
 			"", false,
 		}, // 1.1 and 1.2 have no counter of errors.
-		{engine.TRTLLMServe, "trtllm_prompt_cached_tokens_total 0\n", "", true},
+		{engine.TRTLLMServe, "trtllm_prompt_cached_tokens_total 0\n", "", false},
+		{
+			engine.TRTLLMServe, "trtllm_request_error_total{http_code=\"400\"} 1\n", "", false,
+		}, // Releases count failed validation alone.
 		{engine.TRTLLMServe, "trtllm_request_error_total{http_code=\"500\"} 1\n", "", true},
 	} {
 		page := readPage(t, c.kind, []byte(c.page))

@@ -119,10 +119,14 @@ func serveGeneration(p *Page, f *Facts) (Generation, string) {
 	return "not known before the first request", "the page is empty: families appear with their first sample"
 }
 
-// serveCountsFailures reports whether failures are counted. The error counter appears with the first
-// error; it was added together with the counter of cached tokens (NVIDIA/TensorRT-LLM PR 12636),
-// which is always there.
-func serveCountsFailures(p *Page) bool { return p.Has(RequestsFailed) || p.Has(CachedTokens) }
+// serveCountsFailures reports whether failures are counted. Releases with the counter of errors count those of
+// validation, and some no other (serve/openai_server.py): only a failure of the server on the page tells that it
+// counts these too.
+func serveCountsFailures(p *Page) bool {
+	return p.hasReading(func(r reading) bool {
+		return r.meaning.Signal == RequestsFailed && classOfCode(p.labels(r).Get("http_code")) == ClassServer
+	})
+}
 
 func serveDeterminism(_ *Facts, p *Page) []target.Check {
 	checks := []target.Check{target.Passed(CheckOneInstance, "the server is one instance of its engine")}
@@ -326,6 +330,10 @@ func serveJudge(name string, k *Knowledge) (c target.Check, ok bool) {
 	case name == CanOutcomes && serveCountsFailures(p):
 		return yes("request_success_total, and request_error_total by HTTP status; clients that left " +
 			"are not counted"), true
+	case name == CanOutcomes && (p.Has(RequestsFailed) || p.Has(CachedTokens)):
+		// The counter of errors came with that of cached tokens (NVIDIA/TensorRT-LLM PR 12636), which is always there.
+		return no("request_error_total shows no failure of the server, and releases count there those of validation "+
+			"alone, so that nobody knows whether others are counted", ""), true
 	case name == CanLiveTokens && k.Iterations && p.Has(IterationDuration):
 		return yes("an estimate from the iterations of GET /metrics: " +
 			"llm_server_iteration_stats_generation_tokens_estimated_total"), true
