@@ -62,10 +62,11 @@ BUSY := -timeout=2h
 test: ## Run all tests of Go and Python.
 	@$(MAKE) -j3 test-rules test-go test-python
 
+# APART are packages whose tests `ci` runs with the race detector or for their coverage.
 test-rules: $(addprefix $(TOOLS)/,playrules promtool amtool jsonnet)
-	@tools/progress/test.sh $(VET) $(BUSY) -shuffle=on ./alerts/... ./dashboards ./cmd/trtllm_exporter/top
+	@tools/progress/test.sh $(VET) $(BUSY) -shuffle=on $(filter-out $(APART:%=./%),./alerts/... ./dashboards ./cmd/trtllm_exporter/top)
 test-go:
-	@tools/progress/test.sh $(VET) $(BUSY) -shuffle=on $$($(GO) list ./... | grep -vE '/(alerts|dashboards|top)(/|$$)')
+	@tools/progress/test.sh $(VET) $(BUSY) -shuffle=on $$($(GO) list ./... | grep -vE '/(alerts|dashboards|top)(/|$$)' $(APART:%=| grep -v '/%$$'))
 
 # The module that is installed on Triton servers is Python, and so is the tool that reads servers in Python.
 test-python: ## Test the metrics module for Triton's LLM-API backend, and the census (Python 3.10 to 3.12).
@@ -74,18 +75,16 @@ test-python: ## Test the metrics module for Triton's LLM-API backend, and the ce
 # A race build needs cgo. A missing C compiler is an error in CI alone.
 CC_FOUND := $(shell command -v $$($(GO) env CC) 2>/dev/null)
 RACE     := $(if $(CC_FOUND),-race)
-# `test` has run everything; a race takes goroutines, so that only packages whose code or tests start some run again, but for three
-# slow tests: two of every kind of server, which start none, and that of every door for secrets, which takes minutes. Package
-# replica is left out, because its fake time crashes the detector (tsan_rtl.cpp:346); the tests of package collector cover it.
-ALONE := ^(TestAllSurfacesAgree|TestDerivedValuesAreTrue|TestNoSecretLeaves)$$
+RACED     = $(shell tools/ci/raced.sh $(PACKAGES))
+# These take minutes with the detector: two of every kind of server, which start no goroutines, and that of every door for secrets.
+# In `ci`, `e2e` and `cover-gate` run them.
+SLOW := ^(TestAllSurfacesAgree|TestDerivedValuesAreTrue|TestNoSecretLeaves)$$
 
 race: ## Run the tests of packages with goroutines with the race detector (needs a C compiler).
 ifeq ($(RACE),)
 	@echo 'no C compiler: the race detector does not run'; [ "$${CI:-}" != true ]
 else
-	CGO_ENABLED=1 $(GO) test $(VET) $(RACE) -shuffle=on -skip '$(ALONE)' -timeout 30m $$(\
-		git grep -lE '^[[:space:]]*go [[:alpha:](]|\.Go\(|httptest\.New[A-Za-z]*Server' -- $(PACKAGES:%='%/*.go') | \
-		xargs -n 1 dirname | sort -u | grep -vE '/(e2e|replica)$$' | sed 's,^,./,')
+	CGO_ENABLED=1 $(GO) test $(VET) $(RACE) -shuffle=on -skip '$(SLOW)' -timeout 30m $(RACED:%=./%)
 endif
 
 COVER_MIN   := 90
@@ -382,9 +381,10 @@ cardinality: build ## Measure series by kind and option, what a rollout of a hun
 
 CI_STEPS := fmt-check lint deadcode check-generated pictures-age check-queries build build-small test race cover-gate fuzz bench-smoke check-deploy check-image e2e-browser e2e-all
 
-# Instrumented for fuzzing, the packages under collector/config take minutes to build; `make fuzz` includes them.
+# Each package is tested once without servers: by `race`, by `cover-gate`, or else by `test`. Instrumented for fuzzing, the packages
+# under collector/config take minutes to build; `make fuzz` includes them.
 ci: ## Run everything that a change must pass.
-	@FUZZTIME=10000x FUZZ_NOT=collector/config tools/ci/ci.sh $(CI_STEPS)
+	@APART='$(RACED) $(COVER_GATED)' FUZZTIME=10000x FUZZ_NOT=collector/config tools/ci/ci.sh $(CI_STEPS)
 
 clean: ## Remove what was built, except the tools.
 	rm -rf bin dist $(CACHE)/base $(CACHE)/bench $(CACHE)/cover $(CACHE)/mutants
