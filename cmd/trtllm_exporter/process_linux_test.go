@@ -37,7 +37,7 @@ func started(t *testing.T, address, before, config string, args ...string) *proc
 		address: address,
 		config:  fileOf(t, config),
 		scheme:  "http",
-		client:  &http.Client{Timeout: 10 * time.Second},
+		client:  &http.Client{Timeout: waitsAtMost},
 	}
 	if before == "" {
 		before = `exec "$0" "$@"`
