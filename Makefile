@@ -76,15 +76,17 @@ test-python: ## Test the metrics module for Triton's LLM-API backend, and the ce
 CC_FOUND := $(shell command -v $$($(GO) env CC) 2>/dev/null)
 RACE     := $(if $(CC_FOUND),-race)
 RACED     = $(shell tools/ci/raced.sh $(PACKAGES))
-# These take minutes with the detector: two of every kind of server, which start no goroutines, and that of every door for secrets.
-# In `ci`, `e2e` and `cover-gate` run them.
-SLOW := ^(TestAllSurfacesAgree|TestDerivedValuesAreTrue|TestNoSecretLeaves)$$
+# These take minutes with the detector. In `ci`, `e2e` runs them.
+SLOW := ^(TestAllSurfacesAgree|TestNoSecretLeaves)$$
 
-race: ## Run the tests of packages with goroutines with the race detector (needs a C compiler).
+race: ## Run with the race detector what starts goroutines: packages, and single tests of the others (needs a C compiler).
 ifeq ($(RACE),)
 	@echo 'no C compiler: the race detector does not run'; [ "$${CI:-}" != true ]
 else
 	CGO_ENABLED=1 $(GO) test $(VET) $(RACE) -shuffle=on -skip '$(SLOW)' -timeout 30m $(RACED:%=./%)
+	@files=$$(tools/ci/raced.sh --tests $(PACKAGES)); \
+	tests=$$(grep -ho '^func Test[A-Za-z0-9]*' $$files | sed 's/^func //' | paste -sd '|' -); \
+	CGO_ENABLED=1 $(GO) test $(VET) $(RACE) -shuffle=on -skip '$(SLOW)' -timeout 30m -run "^($$tests)$$" $$(dirname $$files | sort -u | sed 's,^,./,')
 endif
 
 COVER_MIN   := 90
