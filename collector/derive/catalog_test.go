@@ -168,7 +168,10 @@ func writeMeaning(b *strings.Builder, m *engine.Meaning, kind, version string, n
 
 // classified returns a value of a label, a reason with a known class if there is one.
 func classified(m *engine.Meaning) string {
-	if m.Outcome != nil && m.Outcome.Usual == engine.ClassUnknown {
+	switch {
+	case m.Outcome != nil && m.Outcome.Codes:
+		return "500"
+	case m.Outcome != nil && m.Outcome.Usual == engine.ClassUnknown:
 		return slices.Sorted(maps.Keys(m.Outcome.Of))[0]
 	}
 	return "7"

@@ -112,6 +112,7 @@ func (m *Meaning) problems() (all []string) {
 	say(m.Shift < 0 || m.Shift > maxShift, "shifts by %d places", m.Shift)
 	added := m.Signal.Type().Counter || m.Form() != Single
 	say(added && m.Combine != Sum, "grows, so that several add up, and combines them otherwise")
+	say(!m.Signal.Adds() && m.Combine == Sum, "is a share or a mean, and adds up several; combine them otherwise")
 	say(m.Signal.Type().Counter && m.NotZero, "is a counter, and takes 0 for unknown")
 	say(m.Outcome != nil && !m.Signal.Type().Counter, "has an outcome, and does not count")
 	say(m.Outcome == nil && m.Signal.ends(), "counts requests that ended, and has no Outcome, which classifies them")

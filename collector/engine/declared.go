@@ -54,7 +54,8 @@ type DeclaredSeries struct {
 	Labels map[string]string `yaml:"labels,omitempty"`
 	// Factor turns values into seconds, bytes or ratios: a power of ten from 1e-9 to 1, which is the default.
 	Factor float64 `yaml:"factor,omitempty"`
-	// Combine is how the series of one model make up a value, by default [DeclaredSum].
+	// Combine is how the series of one model make up a value, by default [DeclaredSum], or [DeclaredMax] where they
+	// do not add up.
 	Combine DeclaredCombine `yaml:"combine,omitempty"`
 	// WhenEnded is true for tokens that count when their request ends.
 	WhenEnded bool `yaml:"when_ended,omitempty"`
@@ -259,7 +260,7 @@ func (s *DeclaredSeries) meaning() Meaning {
 		WhenEnded: s.WhenEnded,
 		Outcome:   s.outcome(),
 		Releases:  Releases{From: s.From, Before: s.Before, Decide: true},
-		Combine:   map[DeclaredCombine]Combine{DeclaredMax: Max, DeclaredNewest: Newest}[s.Combine],
+		Combine:   s.combine(),
 	}
 	for _, w := range s.Where {
 		m.Where = append(m.Where, w.match())
@@ -268,6 +269,18 @@ func (s *DeclaredSeries) meaning() Meaning {
 		m.Dims = append(m.Dims, Dim{s.Labels[ours], ours})
 	}
 	return m
+}
+
+// combine returns how several series make up a value: if the file does not say, those that do not add up have that
+// of the largest.
+func (s *DeclaredSeries) combine() Combine {
+	switch {
+	case s.Combine == DeclaredMax, s.Combine == "" && !s.Signal.Adds():
+		return Max
+	case s.Combine == DeclaredNewest:
+		return Newest
+	}
+	return Sum
 }
 
 func (w *DeclaredMatch) match() Match {
@@ -295,7 +308,7 @@ func (s *DeclaredSeries) shift() int {
 func (s *DeclaredSeries) factor() float64 { return cmp.Or(s.Factor, 1) }
 
 // outcome returns how the requests of a counter ended. Labels of requests that finished say why unless the
-// file does.
+// file does; without the label that should say it, nobody knows.
 func (s *DeclaredSeries) outcome() *Outcome {
 	switch {
 	case !s.Signal.ends():
@@ -303,9 +316,14 @@ func (s *DeclaredSeries) outcome() *Outcome {
 	case s.StatusCodes:
 		return &Outcome{Codes: true}
 	case s.Class == "" && s.Classes == nil && s.Labels != nil:
-		return finished()
+		o := finished()
+		o.Of[""] = ClassUnknown
+		return o
 	}
 	o := &Outcome{Usual: cmp.Or(s.Class, ClassOK), Of: make(map[string]Class)}
+	if s.Class == "" && s.Labels != nil {
+		o.Of[""] = ClassUnknown
+	}
 	for reason, class := range s.Classes {
 		o.Of[strings.ToLower(reason)] = class
 	}

@@ -240,6 +240,10 @@ var knownMarks = sync.OnceValue(func() (all []knownMark) {
 func (s *DeclaredSeries) mistakes() (m mistakes) {
 	m.addIf(s.Name == "", "name", "is required: a name on the page, without the prefix; of a histogram without _bucket")
 	m.addUnless(wordsOf(DeclarableSignals()), "signal", string(s.Signal))
+	if family := s.histogram(); family != "" {
+		m.addIf(true, "name", "%q is one of the series of a histogram; write %q, since signal %s is of all of them",
+			s.Name, family, s.Signal)
+	}
 	for i := range s.Where {
 		m.addAll(fmt.Sprintf("where[%d]", i), s.Where[i].mistakes())
 	}
@@ -256,6 +260,16 @@ func (s *DeclaredSeries) mistakes() (m mistakes) {
 	}
 	m = append(m, s.labelMistakes()...)
 	return append(m, s.classMistakes()...)
+}
+
+// histogram returns the name of the histogram of which the series is a part, empty unless the signal needs all of it.
+func (s *DeclaredSeries) histogram() string {
+	for _, part := range []string{"_bucket", "_sum", "_count"} {
+		if family, ok := strings.CutSuffix(s.Name, part); ok && s.Signal.Type().Form == Histogram {
+			return family
+		}
+	}
+	return ""
 }
 
 func (w *DeclaredMatch) mistakes() (m mistakes) {

@@ -141,6 +141,16 @@ func TestMistakesInDeclarations(t *testing.T) {
 			"kinds[0].series[2]: acme_x grows, so that several add up",
 		},
 		{
+			"the sum of shares",
+			addSeries(engine.DeclaredSeries{Name: "x", Signal: engine.KVUtilization, Combine: engine.DeclaredSum}),
+			"kinds[0].series[2]: acme_x is a share or a mean, and adds up several",
+		},
+		{
+			"a part of a histogram",
+			addSeries(engine.DeclaredSeries{Name: "x_bucket", Signal: engine.FirstToken}),
+			`kinds[0].series[2].name: "x_bucket" is one of the series of a histogram; write "x"`,
+		},
+		{
 			"a choice without a value",
 			addSeries(engine.DeclaredSeries{
 				Name: "x", Signal: engine.PromptTokens, Where: []engine.DeclaredMatch{{Label: "a"}},
@@ -198,6 +208,51 @@ func TestMistakesInDeclarations(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 }
+
+// TestWhatDoesNotAddUp declares gauges of which each rank has one.
+func TestWhatDoesNotAddUp(t *testing.T) {
+	for signal, want := range map[engine.Signal]engine.Combine{
+		engine.KVUtilization:   engine.Max,
+		engine.KVBlockTokens:   engine.Max,
+		engine.EngineAwake:     engine.Max,
+		engine.RequestsRunning: engine.Sum,
+		engine.KVBlocksLimit:   engine.Sum,
+	} {
+		kinds, err := engine.Declare([]engine.Declaration{acme(addSeries(engine.DeclaredSeries{Name: "x", Signal: signal}))})
+		require.NoError(t, err)
+		kind, _ := kinds.Named("acme")
+		all := kind.DeclaredSeries()
+		require.Equal(t, want, all[len(all)-1].Combine, signal)
+	}
+}
+
+// TestEndsWithoutTheirLabel reads counters of requests whose label does not say how they ended.
+func TestEndsWithoutTheirLabel(t *testing.T) {
+	label := map[string]string{"finish_reason": "why"}
+	for name, c := range map[string]struct {
+		series engine.DeclaredSeries
+		want   engine.Class
+	}{
+		"the usual reasons":        {engine.DeclaredSeries{Labels: label}, engine.ClassUnknown},
+		"no label":                 {engine.DeclaredSeries{}, engine.ClassOK},
+		"a class":                  {engine.DeclaredSeries{Labels: label, Class: engine.ClassOK}, engine.ClassOK},
+		"HTTP statuses":            {engine.DeclaredSeries{Labels: label, StatusCodes: true}, engine.ClassUnknown},
+		"classes of single values": {engine.DeclaredSeries{Labels: label, Classes: aborted}, engine.ClassUnknown},
+		"a class of the empty value": {
+			engine.DeclaredSeries{Labels: label, Classes: map[string]engine.Class{"": engine.ClassOK}}, engine.ClassOK,
+		},
+	} {
+		c.series.Name, c.series.Signal = "x", engine.RequestsFinished
+		kinds, err := engine.Declare([]engine.Declaration{acme(addSeries(c.series))})
+		require.NoError(t, err, name)
+		kind, _ := kinds.Named("acme")
+		all := kind.DeclaredSeries()
+		require.Equal(t, c.want, all[len(all)-1].Outcome.Class(""), name)
+	}
+}
+
+//nolint:gochecknoglobals // constant data.
+var aborted = map[string]engine.Class{"abort": engine.ClassCanceled}
 
 func TestReleasesOfASeries(t *testing.T) {
 	ranged := acme(func(d *engine.Declaration) { d.Series[0].From, d.Series[0].Before = "0.6", "1.0" })

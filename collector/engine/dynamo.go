@@ -689,15 +689,17 @@ func workerMeanings() []Meaning {
 		{Name: c + "kvstats_gpu_cache_usage_percent", Signal: KVUtilization, Combine: Max, Unless: usage},
 		// Of vLLM and SGLang it is that of the last step (dynamo/vllm/publisher.py).
 		{
-			Name:   c + "kvstats_gpu_prefix_cache_hit_rate",
-			Signal: KVHitRatio,
-			Unless: replacedForAny("trtllm_kv_cache_hit_rate", "vllm:num_requests_running", "sglang:num_running_reqs"),
+			Name:    c + "kvstats_gpu_prefix_cache_hit_rate",
+			Signal:  KVHitRatio,
+			Combine: Max,
+			Unless:  replacedForAny("trtllm_kv_cache_hit_rate", "vllm:num_requests_running", "sglang:num_running_reqs"),
 		},
 		{
-			Name:   c + "kv_cache_hit_rate",
-			Signal: KVHitRatio,
-			Dims:   renamed(rank, "rank"),
-			Unless: replacedForAny("trtllm_kv_cache_hit_rate"),
+			Name:    c + "kv_cache_hit_rate",
+			Signal:  KVHitRatio,
+			Combine: Max,
+			Dims:    renamed(rank, "rank"),
+			Unless:  replacedForAny("trtllm_kv_cache_hit_rate"),
 		},
 		// The frontend and each worker name themselves (seen in 1.6.1).
 		{Name: c + "uptime_seconds", Signal: ProcessUptime, Dims: kept("worker_id")},

@@ -232,8 +232,8 @@ func (o *Outcome) Counts(class Class) bool {
 	return o.Usual == class || slices.Contains(slices.Collect(maps.Values(o.Of)), class)
 }
 
-// classOfCode returns the class of an HTTP status code. 424 says that what the server depends on failed: TGI's router
-// answers so while its model server is down (text-generation-inference router/src/server.rs).
+// classOfCode returns the class of an HTTP status code, unknown of what is none. 424 says that what the server depends
+// on failed: TGI's router answers so while its model server is down (text-generation-inference router/src/server.rs).
 func classOfCode(code string) Class {
 	switch {
 	case code == "429" || code == "503" || code == "529":
@@ -246,8 +246,10 @@ func classOfCode(code string) Class {
 		return ClassClient
 	case code != "" && (code[0] == '2' || code[0] == '3'):
 		return ClassOK
+	case code != "" && code[0] == '5':
+		return ClassServer
 	}
-	return ClassServer
+	return ClassUnknown
 }
 
 // finished returns the outcome by finish reason; a reason that a later release may have is of an unknown class. It

@@ -113,7 +113,7 @@ func nimMeanings() []Meaning {
 		{Name: "num_requests_running", Signal: RequestsRunning},
 		{Name: "num_requests_waiting", Signal: RequestsWaiting},
 		{Name: "num_request_max", Signal: RequestsLimit},
-		{Name: "gpu_cache_usage_perc", Signal: KVUtilization},
+		{Name: "gpu_cache_usage_perc", Signal: KVUtilization, Combine: Max},
 		{Name: "prompt_tokens_total", Signal: PromptTokens},
 		{Name: "generation_tokens_total", Signal: GenerationTokens},
 		{

@@ -11,6 +11,14 @@ import (
 )
 
 // TestOutcomes compares the class of each reason in the meanings of the kinds.
+// TestNobodyKnowsTheClassOfNoStatus reads labels that have no HTTP status, as where a file names a wrong one.
+func TestNobodyKnowsTheClassOfNoStatus(t *testing.T) {
+	byCode := engine.Outcome{Codes: true}
+	for _, code := range []string{"", "ok", "error", "0", "-1", "none"} {
+		require.Equal(t, engine.ClassUnknown, byCode.Class(code), "%q", code)
+	}
+}
+
 func TestOutcomes(t *testing.T) {
 	for _, c := range []struct {
 		kind   engine.Name
@@ -43,7 +51,6 @@ func TestOutcomes(t *testing.T) {
 			"505": engine.ClassClient,
 			"502": engine.ClassServer,
 			"5xx": engine.ClassServer,
-			"":    engine.ClassServer,
 			"200": engine.ClassOK,
 		}},
 		{engine.NIM, engine.RequestsFailed, map[string]engine.Class{"": engine.ClassServer}},

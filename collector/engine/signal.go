@@ -306,6 +306,16 @@ func (s Signal) IsShare() bool {
 	}, s)
 }
 
+// Adds reports whether several series of one model add up. Shares, means and the tokens of a block do not: two
+// ranks with half of their caches in use have half in use.
+func (s Signal) Adds() bool {
+	switch s { //nolint:exhaustive // The others add up.
+	case KVBlockTokens, EngineAwake, SpecLength, DecodedAverage:
+		return false
+	}
+	return !s.IsShare()
+}
+
 // Type returns the type of a signal, zero if pages do not show it.
 func (s Signal) Type() Type { return types()[s] }
 

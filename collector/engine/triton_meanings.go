@@ -101,7 +101,7 @@ func coreMeanings() []Meaning {
 		{Name: "nv_cache_miss_duration_per_model", Signal: ModelCacheMissSeconds, Shift: micro},
 		{Name: "nv_pinned_memory_pool_used_bytes", Signal: PinnedMemoryUsed},
 		{Name: "nv_pinned_memory_pool_total_bytes", Signal: PinnedMemoryLimit},
-		{Name: "nv_gpu_utilization", Signal: GPUUtilization, Dims: gpu},
+		{Name: "nv_gpu_utilization", Signal: GPUUtilization, Combine: Max, Dims: gpu},
 		{Name: "nv_gpu_memory_used_bytes", Signal: GPUMemoryUsed, Dims: gpu},
 		{Name: "nv_gpu_memory_total_bytes", Signal: GPUMemoryTotal, Dims: gpu},
 		{Name: "nv_gpu_power_usage", Signal: GPUPower, Dims: gpu},
@@ -264,6 +264,7 @@ func cacheMeanings() []Meaning {
 			Name:     kv,
 			Where:    only(kind, "fraction"),
 			Signal:   KVUtilization,
+			Combine:  Max,
 			Releases: since("0.18.0").ofBackend(),
 		},
 		{
