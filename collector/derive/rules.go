@@ -1,6 +1,7 @@
 package derive
 
 import (
+	"math"
 	"slices"
 	"sync"
 
@@ -283,12 +284,20 @@ func adaptersRule() Rule {
 	return ofPage(allOf(engine.AdaptersWritten), engine.AdaptersWritten, adapters)
 }
 
-// adapters exposes 1 with the most recent label set.
+// adapters exposes 1 with the most recent label set. Several processes of an API add up the times at which each of
+// them wrote the same labels (vLLM from 0.9.1 on, v1/metrics/loggers.py): then one is nearer to twice another than to
+// it, and nothing tells which is the most recent.
 func adapters(v *View, out *Out) {
-	for _, g := range v.shown(v.index.replica, engine.AdaptersWritten).groups {
+	groups, earliest := v.shown(v.index.replica, engine.AdaptersWritten).groups, math.Inf(1)
+	for _, g := range groups {
+		if written, ok := v.value(g); ok {
+			earliest = min(earliest, written)
+		}
+	}
+	for _, g := range groups {
 		written, ok := v.value(g)
 		latest, _ := v.Largest(g.model, engine.AdaptersWritten)
-		out.SetLabels(g.labels, 1, ok && written >= latest)
+		out.SetLabels(g.labels, 1, ok && written >= latest && math.Round(latest/earliest) <= 1)
 	}
 }
 

@@ -46,6 +46,30 @@ func TestTimesAreInSecondsToTheLastDigit(t *testing.T) {
 	require.Zero(t, got.count("engine_last_iteration"), "there was none")
 }
 
+// TestAdaptersOfTheLatestTime reads label sets with the times at which they were written, or with sums of those of
+// several processes.
+func TestAdaptersOfTheLatestTime(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		old, now float64
+		want     int
+	}{
+		{"one process", 1.79e9, 1.79e9 + 30, 1},
+		{"both wrote the old labels", 2 * 1.79e9, 1.79e9 + 30, 0},
+		{"both wrote the new labels", 1.79e9, 2*1.79e9 + 60, 0},
+		{"both wrote both", 2 * 1.79e9, 2*1.79e9 + 60, 1},
+	} {
+		got := newBench(t, engine.VLLM, "llama").page(
+			fmt.Sprintf(`vllm:lora_requests_info{max_lora="4",running_lora_adapters="",waiting_lora_adapters=""} %g`, c.old),
+			fmt.Sprintf(`vllm:lora_requests_info{max_lora="4",running_lora_adapters="a",waiting_lora_adapters=""} %.0f`, c.now),
+		)
+		require.Equal(t, c.want, got.count("adapters_info"), c.name)
+		for series := range got {
+			require.NotContains(t, series, `running=""`, c.name)
+		}
+	}
+}
+
 func TestTokensPerGPUNeedTokensOfAllEngines(t *testing.T) {
 	for iterations, want := range map[string]bool{
 		"": true,
