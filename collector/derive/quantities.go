@@ -119,6 +119,11 @@ var (
 		{needs: allOf(engine.KVBlocksFree, engine.KVBlockTokens), value: (*View).freeBlocks, orNext: true},
 		{needs: allOf(engine.KVTokensFree), value: (*View).freeTokens},
 	}
+	// hostUse is the share of the KV cache in the memory of the host that is in use.
+	hostUse = quantity{
+		asExposed(engine.KVHostUtilization),
+		{needs: allOf(engine.KVHostTokensUsed, engine.KVHostTokensLimit), value: (*View).hostTokensUsed},
+	}
 	// hitRatio is the share of prompts that was found in the cache: of what was looked up, which is counted with
 	// the hits and in their unit, or of the tokens of prompts, which may be counted later.
 	hitRatio = quantity{

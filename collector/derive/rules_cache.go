@@ -168,6 +168,12 @@ func (v *View) freeTokens(m *Model) (float64, bool) {
 	return tokens, v.knownCache(m, tokens) && ok && !fuller
 }
 
+func hostUseRule() Rule { return copyOr(engine.KVHostUtilization, hostUse) }
+
+func (v *View) hostTokensUsed(m *Model) (float64, bool) {
+	return atMostAll(v.Ratio(m, engine.KVHostTokensUsed, engine.KVHostTokensLimit))
+}
+
 func transferBytesRule() Rule { return copyOr(engine.KVTransferBytes, transferBytes) }
 
 func (v *View) transferMebibytes(m *Model) (float64, bool) {

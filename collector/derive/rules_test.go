@@ -70,6 +70,39 @@ func TestAdaptersOfTheLatestTime(t *testing.T) {
 	}
 }
 
+// TestCachesInTheMemoryOfTheHost reads what servers show of the second level of their caches.
+func TestCachesInTheMemoryOfTheHost(t *testing.T) {
+	got := newBench(t, engine.SGLang, "m").page(
+		`sglang:hicache_host_used_tokens{model_name="m",tp_rank="0",dp_rank="0"} 250`,
+		`sglang:hicache_host_total_tokens{model_name="m",tp_rank="0",dp_rank="0"} 1000`,
+		`sglang:hicache_host_used_tokens{model_name="m",tp_rank="1",dp_rank="0"} 250`,
+		`sglang:hicache_host_total_tokens{model_name="m",tp_rank="1",dp_rank="0"} 1000`,
+		`sglang:hicache_host_used_tokens{model_name="m",tp_rank="2",dp_rank="1"} 750`,
+		`sglang:hicache_host_total_tokens{model_name="m",tp_rank="2",dp_rank="1"} 1000`,
+		`sglang:load_back_bytes_total{cache_type="UnifiedRadixCache",tp_rank="0",dp_rank="0"} 3000`,
+		`sglang:load_back_bytes_total{cache_type="UnifiedRadixCache",tp_rank="1",dp_rank="0"} 4000`,
+		`sglang:hicache_backup_bytes_total{cache_type="UnifiedRadixCache",tp_rank="0",dp_rank="0"} 9000`,
+	)
+	const l = `{model_id="m"}`
+	require.Equal(t, 0.5, got.get(t, "kv_cache_host_utilization_ratio"+l), "a copy of a rank counts once")
+	require.Equal(t, 7000.0, got.get(t, "kv_cache_onboard_bytes_total"+l), "each rank moves its own part")
+	require.Equal(t, 9000.0, got.get(t, "kv_cache_offload_bytes_total"+l))
+	got = newBench(t, engine.SGLang, "m").page(
+		`sglang:hicache_host_used_tokens{model_name="m"} 0`, `sglang:hicache_host_total_tokens{model_name="m"} 0`,
+	)
+	require.Zero(t, got.count("kv_cache_host_utilization_ratio"), "no size is known before the first step")
+	got = newBench(t, engine.VLLM, "m").page(
+		`vllm:kv_offload_total_bytes_total{engine="0",model_name="m",transfer_type="CPU_to_GPU"} 3000`,
+		`vllm:kv_offload_total_bytes_total{engine="0",model_name="m",transfer_type="GPU_to_CPU"} 9000`,
+		`vllm:kv_offload_total_bytes_total{engine="0",model_name="m",transfer_type="GPU_to_SHARED_STORAGE"} 1`,
+		`vllm:kv_offload_load_bytes_total{engine="0",model_name="m"} 3000`,
+		`vllm:kv_offload_cpu_cache_usage_perc{engine="0",model_name="m"} 0.5`,
+	)
+	require.Equal(t, 3000.0, got.get(t, "kv_cache_onboard_bytes_total"+l))
+	require.Equal(t, 9000.0, got.get(t, "kv_cache_offload_bytes_total"+l))
+	require.Zero(t, got.count("kv_cache_host_utilization_ratio"), "that is the share in transfer")
+}
+
 func TestTokensPerGPUNeedTokensOfAllEngines(t *testing.T) {
 	for iterations, want := range map[string]bool{
 		"": true,

@@ -270,12 +270,15 @@ func sglangHistory() history {
 			"num_retracted_requests_total", "realtime_tokens_total", "cuda_graph_passes_total",
 			"http_requests_total",
 		},
-		since("0.5.8"):  {"http_requests_active"},
-		since("0.5.10"): {"kv_transfer_latency_ms_sum", "kv_transfer_total_mb_sum"},
+		since("0.5.8"): {"http_requests_active"},
+		since("0.5.10"): {
+			"kv_transfer_latency_ms_sum", "kv_transfer_total_mb_sum", "hicache_host_used_tokens", "hicache_host_total_tokens",
+		},
 		since("0.5.11"): {
 			"kv_used_tokens", "kv_available_tokens", "kv_evictable_tokens", "num_pages", "page_size",
 		},
 		since("0.5.12"): {"num_prefill_bootstrap_queue_reqs"},
+		since("0.5.18"): {"load_back_bytes_total", "hicache_backup_bytes_total"},
 		since("0.5.22"): {sglangUnaborted, strings.TrimSuffix(sglangUnaborted, "_count")},
 	}
 }
@@ -331,13 +334,20 @@ func sglangScheduler() []Meaning {
 		{Name: "max_total_num_tokens", Signal: KVTokensLimit},
 		{Name: "num_pages", Signal: KVBlocksLimit},
 		{Name: "page_size", Signal: KVBlockTokens, Combine: Max},
+		// The second level of the cache, in the memory of the host.
+		{Name: "hicache_host_used_tokens", Signal: KVHostTokensUsed},
+		{Name: "hicache_host_total_tokens", Signal: KVHostTokensLimit},
 	}
 	for i := range all {
 		all[i].Rank = "dp_rank"
 		all[i].Copies = []string{"moe_ep_rank", "pid", "pp_rank", "tp_rank"}
 		all[i].Where = append(all[i].Where, absent("priority")...)
 	}
-	return all
+	// Each rank counts the bytes of its own part of the cache.
+	return append(all,
+		Meaning{Name: "load_back_bytes_total", Signal: KVOnboardBytes},
+		Meaning{Name: "hicache_backup_bytes_total", Signal: KVOffloadBytes},
+	)
 }
 
 // sglangRequests returns the meanings of series that change when requests end. They have

@@ -121,6 +121,8 @@ const (
 	KVCopyBytes        Signal = "kv_cache_intra_device_copy_bytes_total"
 	KVUtilization      Signal = "kv_cache_utilization_ratio"
 	KVHostUtilization  Signal = "kv_cache_host_utilization_ratio"
+	KVHostTokensUsed   Signal = "kv_cache_host_tokens_used"
+	KVHostTokensLimit  Signal = "kv_cache_host_tokens_limit"
 	KVHitRatio         Signal = "kv_cache_hit_ratio"
 	KVIterationReuse   Signal = "kv_cache_iteration_reuse_ratio"
 	Disaggregated      Signal = "disaggregated_requests_total"
@@ -242,8 +244,8 @@ var types = sync.OnceValue(func() map[Signal]Type {
 		{Form: Single, Scope: OfEngine}: {
 			RequestsOpen, RequestsRouting, RequestsWaitingReason, RequestsUnanswered, RequestsPreempted,
 			RequestsTransfer, RequestsHandedOn, RequestsDeferred, CacheStated, KVTokensLimit, KVTokensUsed, KVTokensFree,
-			KVHostUtilization, KVHitRatio, KVIterationReuse, EngineHeartbeat, StatedVersion, DecodedAverage,
-			IterationBatch, BatchLimit, BatchTokensLimit, SpecLength, SpecOverhead, WorkerRequestsLimit,
+			KVHostUtilization, KVHostTokensUsed, KVHostTokensLimit, KVHitRatio, KVIterationReuse, EngineHeartbeat,
+			StatedVersion, DecodedAverage, IterationBatch, BatchLimit, BatchTokensLimit, SpecLength, SpecOverhead, WorkerRequestsLimit,
 			WorkerKVBlocks, WorkerKVBlocksUsed, EngineRanks, EngineAwake, AdaptersWritten, ModelRoutable,
 			ModelConfig, ParallelConfig, SpeculativeConfig, CacheConfig, HTTPAnswers, WeightUpdates,
 			CallsOpen, OperationsOpen,
@@ -324,7 +326,7 @@ func (s Signal) Type() Type { return types()[s] }
 func (s Signal) Sized() bool {
 	switch s { //nolint:exhaustive // The others may be 0.
 	case RequestsLimit, WorkerRequestsLimit, BatchLimit, BatchTokensLimit,
-		KVBlocksLimit, WorkerKVBlocks, KVTokensLimit, KVBlockTokens,
+		KVBlocksLimit, WorkerKVBlocks, KVTokensLimit, KVHostTokensLimit, KVBlockTokens,
 		GPUMemoryTotal, GPUPower, GPUPowerLimit, GPUEnergy, HostMemoryTotal, PinnedMemoryLimit,
 		SpecLength, DecodedAverage:
 		return true

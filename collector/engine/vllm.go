@@ -261,7 +261,7 @@ func vllmHistory() history {
 		before("0.12.0").hidden("0.11.0"):     {"gpu_cache_usage_perc"},
 		since("0.15.0"):                       {"nixl_num_kv_expired_reqs_total"},
 		before("0.15.0").hidden("0.12.0"):     {"time_per_output_token_seconds"},
-		since("0.16.0"):                       {"prompt_tokens_cached_total", vllmBySource},
+		since("0.16.0"):                       {"prompt_tokens_cached_total", vllmBySource, vllmOffload},
 		since("0.18.0"):                       {"websocket_connections_total"},
 		since("0.20.0"):                       {"num_requests_waiting_by_reason"},
 		since("0.32.0"): {
@@ -475,6 +475,10 @@ func vllmEngine() []Meaning {
 	}
 }
 
+// vllmOffload counts the bytes that the connector for the memory of the host moved. What connectors for other storage
+// move it does not count from 0.24.0 on, and in series of their own before (offloading/metrics.py).
+const vllmOffload = "kv_offload_total_bytes_total"
+
 // vllmTransfers returns the meanings of KV cache transfers by the connectors of disaggregated
 // servers: NIXL (seen in the Rust frontend of 0.32.0), and Mooncake. The prefill server
 // counts caches that were not fetched in time.
@@ -497,6 +501,8 @@ func vllmTransfers() []Meaning {
 		)
 	}
 	return append(all,
+		Meaning{Name: vllmOffload, Where: only("transfer_type", "CPU_to_GPU"), Signal: KVOnboardBytes},
+		Meaning{Name: vllmOffload, Where: only("transfer_type", "GPU_to_CPU"), Signal: KVOffloadBytes},
 		Meaning{
 			Name:   "nixl_num_failed_notifications_total",
 			Signal: KVTransferFailures,
