@@ -87,15 +87,28 @@ func (p *Page) remarkOn(s Signal) string {
 }
 
 // gap explains why a page lacks capabilities, and the cure. Without names it applies to all. It is
-// early if it is over once a request has ended: what is still missing then has another reason.
+// early if it is over once a request has ended: what is still missing then has another reason. It is that of releases
+// before one that has the series, empty if of all.
 type gap struct {
 	reason, cure string
 	names        []string
 	early        bool
+	before       string
 }
 
 func lacks(reason, cure string, names ...string) gap {
 	return gap{reason: reason, cure: cure, names: names}
+}
+
+// until restricts the gap to releases before one, and those of unknown version.
+func (g gap) until(release string) gap {
+	g.before = release
+	return g
+}
+
+// isPast reports whether a server of a known version has what the gap explains.
+func (g *gap) isPast(version string) bool {
+	return g.before != "" && releaseOf(version) != nil && !before(g.before).Hold(version)
 }
 
 // awaits explains a gap until the first request has ended.
@@ -271,6 +284,9 @@ func (k *Kind) missing(name string, known *Knowledge) target.Check {
 	var all []gap
 	if k.gaps != nil {
 		all = k.gaps(known)
+	}
+	if known.Page.engine == k { // The version of an engine inside is not known.
+		all = slices.DeleteFunc(all, func(g gap) bool { return g.isPast(known.Version) })
 	}
 	if i := slices.IndexFunc(all, func(g gap) bool { return slices.Contains(g.names, name) }); i >= 0 {
 		return all[i].on(known.Page)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
@@ -223,9 +224,28 @@ func sglangRemarks(*Page) map[string]string {
 	}
 }
 
+// sglangOther returns what a server does that is not an engine of LLMs: it encodes for other servers (since 0.5.15), or
+// diffuses (since 0.5.21), and its page has other families.
+func sglangOther(p *Page) string {
+	for _, other := range []struct{ prefix, does string }{
+		{sglangPrefix + "encoder_", "encodes images and the like for other servers"},
+		{sglangPrefix + "diffusion_", "generates images or videos"},
+	} {
+		shows := func(f exposition.Family) bool { return strings.HasPrefix(f.Name, other.prefix) }
+		if !p.Has(RequestsRunning) && slices.ContainsFunc(p.families(), shows) {
+			return other.does
+		}
+	}
+	return ""
+}
+
 // sglangGaps explains what a page lacks.
 func sglangGaps(k *Knowledge) []gap {
-	noLive := lacks("this release counts tokens when a request ends", "SGLang 0.5.7 or later", CanLiveTokens)
+	if does := sglangOther(k.Page); does != "" {
+		all := lacks("it "+does+", and its page has none of the series of an LLM's engine", "", CapabilityNames()...)
+		return []gap{lacks("this kind of server does not expose it", cureDCGM, CanGPU), all}
+	}
+	noLive := lacks("this release counts tokens when a request ends", "SGLang 0.5.7 or later", CanLiveTokens).until("0.5.7")
 	if sglangSteps(k.Page) || k.Page.Has(KVTokensLimit) && !k.Page.ended() { // That size came with 0.5.6.
 		noLive = awaits(notYet, CanLiveTokens)
 	}

@@ -542,3 +542,45 @@ func TestRanksWithoutLabel(t *testing.T) {
 		}
 	}
 }
+
+// TestReasonsOfOtherReleases asks why a page lacks something of a server whose version is known.
+func TestReasonsOfOtherReleases(t *testing.T) {
+	const fresh, still = "false, not on the page yet; families appear with the first request",
+		"false, requests have ended, and it is still not on the page: this release may not expose it"
+	uncounted := "vllm:num_requests_running 0\nvllm:request_success_total{finished_reason=\"stop\"} 4\n"
+	const config = "false, engine V1 of this release does not expose cache_config_info [vLLM 0.8 or later]"
+	const whenEnded = "false, this release counts tokens when a request ends [SGLang 0.5.7 or later]"
+	running := "sglang:num_running_reqs 0\n"
+	for _, c := range []struct {
+		kind                engine.Name
+		version, page, name string
+		want                string
+	}{
+		{engine.SGLang, "0.5.23", running, engine.CanLiveTokens, fresh},
+		{engine.SGLang, "0.5.23", running + "sglang:num_requests_total 4\n", engine.CanLiveTokens, still},
+		{engine.SGLang, "0.5.6", running, engine.CanLiveTokens, whenEnded},
+		{engine.SGLang, "", running, engine.CanLiveTokens, whenEnded},
+		{
+			engine.VLLM, "", uncounted, engine.CanOutcomes,
+			"false, requests have ended, and the page does not count the API's answers [vLLM 0.8.3 or later]",
+		},
+		{
+			engine.VLLM, "0.33.0", uncounted, engine.CanOutcomes,
+			"false, requests have ended, and the page does not count the API's answers",
+		},
+		{engine.VLLM, "0.7.2", uncounted + "python_info 1\n", engine.CanConfig, config},
+		{engine.VLLM, "0.33.0", uncounted + "python_info 1\n", engine.CanConfig, still},
+		{
+			engine.SGLang, "0.5.23", "sglang:encoder_requests_total{status=\"success\"} 4\n", engine.CanTTFT,
+			"false, it encodes images and the like for other servers, and its page has none of the series of an LLM's engine",
+		},
+		{
+			engine.SGLang, "0.5.23", "sglang:diffusion_num_running_reqs 1\n", engine.CanTokens,
+			"false, it generates images or videos, and its page has none of the series of an LLM's engine",
+		},
+	} {
+		known := &engine.Knowledge{Page: readPage(t, c.kind, []byte(c.page)), Version: c.version}
+		got := capability(t, c.kind, c.name, known)
+		require.Equal(t, c.want, got, "%s %s: %s", c.kind, c.version, c.name)
+	}
+}

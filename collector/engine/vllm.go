@@ -223,14 +223,16 @@ func vllmGaps(k *Knowledge) []gap {
 	case !config:
 		all = append(
 			all,
-			lacks("engine V1 of this release does not expose cache_config_info", "vLLM 0.8 or later", CanConfig),
-			lacks("engine V1 of this release does not time whole requests", "vLLM 0.7.3 or later", CanE2E, CanQuantiles),
+			lacks("engine V1 of this release does not expose cache_config_info", "vLLM 0.8 or later", CanConfig).until("0.8"),
+			lacks("engine V1 of this release does not time whole requests", "vLLM 0.7.3 or later", CanE2E, CanQuantiles).
+				until("0.7.3"),
 		)
 	}
 	all = append(all, awaits(notYet))
 	if k.Page.ended() {
-		all = append(all, lacks("requests have ended, and the page does not count the API's answers",
-			"vLLM 0.8.3 or later", CanOutcomes))
+		const uncounted = "requests have ended, and the page does not count the API's answers"
+		all = append(all, lacks(uncounted, "vLLM 0.8.3 or later", CanOutcomes).until("0.8.3"),
+			lacks(uncounted, "", CanOutcomes))
 	}
 	return all
 }
