@@ -125,38 +125,53 @@ func describeMatches(p *textTable, kinds *engine.Kinds, name string) error {
 		return fmt.Errorf("--page: %s: %w", name, err)
 	}
 	p.line(fmt.Sprintf("  %s is of %s: %s", name, k.Name, found.Evidence))
-	sources := engine.ReadPage(k, block).Sources()
+	sources, unread := engine.ReadPage(k, block).Sources(), unreadOf(k, block.Shape().Families())
 	for _, m := range k.DeclaredSeries() {
-		found := matchesOf(&m, sources) + mistyped(&m, block.Shape().Families())
+		found := matchesOf(&m, sources, unread) + mistyped(&m, block.Shape().Families())
 		p.row("    "+selectorOf(&m), typeOf(&m), string(m.Signal), found)
 	}
-	if unread := unreadOf(k, block.Shape().Families()); len(unread) > 0 {
+	if len(unread) > 0 {
 		p.line("  nothing reads " + strings.Join(unread, ", "))
 	}
 	return nil
 }
 
-// matchesOf says how many series of a page have a meaning, and of which models.
-func matchesOf(m *engine.Meaning, sources []engine.Source) string {
+// matchesOf says how many series of a page have a meaning, and of which models; or which name that nothing reads may
+// be meant.
+func matchesOf(m *engine.Meaning, sources []engine.Source, unread []string) string {
 	n := 0
 	var models []string
+	labeled := make(map[string]bool)
 	for i := range sources {
 		s := &sources[i]
 		if !s.Meaning.SameAs(m) {
 			continue
 		}
 		n++
+		for _, dim := range m.Dims {
+			labeled[dim.Theirs] = labeled[dim.Theirs] || s.Labels.Get(dim.Theirs) != ""
+		}
 		if s.Model != "" && !slices.Contains(models, s.Model) {
 			models = append(models, s.Model)
 		}
 	}
-	switch {
-	case n == 0:
+	if n == 0 {
+		if near := config.Nearest(m.Name, unread); near != "" {
+			return "nothing on the page" + didYouMean(near)
+		}
 		return "nothing on the page"
-	case len(models) == 0:
-		return count(n, "line") + " on the page, of no model"
 	}
-	return count(n, "line") + " on the page, of " + strings.Join(models, ", ")
+	of := "no model"
+	if len(models) > 0 {
+		of = strings.Join(models, ", ")
+	}
+	text := count(n, "line") + " on the page, of " + of
+	for _, dim := range m.Dims {
+		if !labeled[dim.Theirs] {
+			text += "; but none has the label " + dim.Theirs
+		}
+	}
+	return text
 }
 
 // mistyped says that a page declares the type of a name otherwise than a file, empty if it does not.
