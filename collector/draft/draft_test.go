@@ -85,6 +85,10 @@ func TestEveryDraftIsValid(t *testing.T) {
 			requireValid(t, text)
 		})
 	}
+	triton, _ := engine.ByName("triton")
+	text, err := draft.Kind([]byte("nv_inference_count 1\nmy_busy 1\nmy_idle 2\n"), draft.Server{Extends: triton})
+	require.NoError(t, err, "nothing is certain of what a backend adds")
+	requireValid(t, text)
 	for page, want := range map[string]string{
 		"process_start_time_seconds 1\n": "the page has no names but those of libraries",
 		"<html>":                         "",
@@ -93,7 +97,7 @@ func TestEveryDraftIsValid(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 	vllm, _ := engine.ByName("vllm")
-	_, err := draft.Kind([]byte("vllm:num_requests_running 1\n"), draft.Server{Extends: vllm})
+	_, err = draft.Kind([]byte("vllm:num_requests_running 1\n"), draft.Server{Extends: vllm})
 	require.ErrorContains(t, err, "the server is of the built-in kind vllm, which reads every name on its page")
 }
 

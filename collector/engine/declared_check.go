@@ -72,8 +72,6 @@ func (d *Declaration) mistakes() (m mistakes) {
 		m.addIf(!isLabel(name), fmt.Sprintf("model_labels[%d]", i), "%q is not the name of a label", name)
 	}
 	m.addIf(d.RankLabel != "" && !isLabel(d.RankLabel), "rank_label", "%q is not the name of a label", d.RankLabel)
-	m.addIf(len(d.Series) == 0 && d.Extends != "", "series", "none is added; list names of the page, each with its "+
-		"signal")
 	meanings := d.meanings()
 	problems := meaningProblems(slices.Concat(meanings, d.extendedSeries()))
 	for i := range d.Series {
