@@ -84,11 +84,22 @@ func meaningProblems(meanings []Meaning) [][]string {
 		key := fmt.Sprint(m.Name, m.Signal, m.Const, m.Inside, m.Combine, m.Where)
 		if seen[key] {
 			problems = append(problems, "is listed twice")
+		} else if i := slices.IndexFunc(meanings[:i], m.overlaps); i >= 0 {
+			problems = append(problems, "counts series that "+meanings[i].selection()+" counts already; choose them apart")
 		}
 		seen[key] = true
 		all[i] = problems
 	}
 	return all
+}
+
+// overlaps reports whether a series could count twice, since both meanings have it at once.
+func (m *Meaning) overlaps(o Meaning) bool {
+	same := m.Name == o.Name && m.Signal == o.Signal && m.Inside == o.Inside && m.Combine == o.Combine
+	always := len(m.Unless)+len(o.Unless) == 0 && m.Releases.All() && o.Releases.All()
+	return same && always && m.Const == o.Const && !slices.ContainsFunc(m.Where, func(match Match) bool {
+		return slices.ContainsFunc(o.Where, func(other Match) bool { return match.excludes(&other) })
+	})
 }
 
 // selection returns the name of the series and how they are selected.
@@ -158,6 +169,9 @@ func (m *Meaning) selectionProblems() (all []string) {
 
 // excludes reports whether no value of a label matches both.
 func (m *Match) excludes(other *Match) bool {
+	if m.Method == StartsWith && other.Method == StartsWith {
+		return m.Label == other.Label && !strings.HasPrefix(m.Value, other.Value) && !strings.HasPrefix(other.Value, m.Value)
+	}
 	if m.Method != Equals {
 		m, other = other, m
 	}

@@ -95,6 +95,35 @@ func TestMistakesInDeclarations(t *testing.T) {
 			"kinds[0].series[2]: acme_running is listed twice",
 		},
 		{
+			"series among all of a name",
+			func(d *engine.Declaration) {
+				d.Series[0].Where = []engine.DeclaredMatch{{Label: "a", Is: &text}}
+				d.Series = append(d.Series, engine.DeclaredSeries{Name: "running", Signal: engine.RequestsRunning})
+			},
+			"kinds[0].series[2]: acme_running counts series that acme_running [a=x] counts already; choose them apart",
+		},
+		{
+			"series chosen apart",
+			func(d *engine.Declaration) {
+				d.Series[0].Where = []engine.DeclaredMatch{{Label: "a", Begins: &text}}
+				y := "y"
+				apart := engine.DeclaredSeries{Name: "running", Signal: engine.RequestsRunning}
+				apart.Where = []engine.DeclaredMatch{{Label: "a", Begins: &y}}
+				d.Series = append(d.Series, apart)
+			},
+			"",
+		},
+		{
+			"series of two releases",
+			func(d *engine.Declaration) {
+				later := engine.DeclaredSeries{Name: "running", Signal: engine.RequestsRunning, Factor: 0.01, From: "2.0"}
+				d.Series[0].Before = "2.0"
+				later.Where = []engine.DeclaredMatch{{Label: "a", IsNot: &text}}
+				d.Series = append(d.Series, later)
+			},
+			"",
+		},
+		{
 			"a name that no series can have",
 			addSeries(engine.DeclaredSeries{Name: "a b", Signal: engine.RequestsWaiting}),
 			"kinds[0].series[2]: acme_a b has a name that no series can have",
