@@ -52,6 +52,16 @@ func (s *vllmServer) transferred() uint64 {
 	return s.fetched
 }
 
+// offloads writes what vLLM shows of a cache in the memory of the host, which moves a page for each request.
+func (p *vllmWriter) offloads() {
+	if !p.s.w.spec.Transfers {
+		return
+	}
+	moved := (1 << 12) * p.s.requests
+	p.counter("kv_offload_total_bytes", "Number of bytes offloaded by KV connector.", p.labels(), "transfer_type",
+		[]string{"CPU_to_GPU", "GPU_to_CPU"}, moved, 2*moved)
+}
+
 // sglangTransferTimes are the histograms that took the place of gauges.
 const sglangTransferTimes = "kv_transfer_* as histograms"
 
@@ -76,6 +86,19 @@ func (s *sglang) writeTransfers(p *page) {
 		float64(t.lost))
 	p.one("counter", "sglang:num_bootstrap_failed_reqs_total", "The number of bootstrap failed requests.", s.ofRank(),
 		0)
+}
+
+// writeHost writes what SGLang shows of a cache in the memory of the host, of which a quarter is in use. It moves a page
+// for each request.
+func (s *sglang) writeHost(p *page) {
+	if !s.w.spec.Transfers {
+		return
+	}
+	moved, cache := float64((1<<12)*s.requests), pairs("cache_type", "UnifiedRadixCache", "dp_rank", "0", "tp_rank", "0")
+	p.one("gauge", "sglang:hicache_host_used_tokens", "Number of tokens used in the host KV cache.", s.ofRank(), 1000)
+	p.one("gauge", "sglang:hicache_host_total_tokens", "Total capacity of the host KV cache in tokens.", s.ofRank(), 4000)
+	p.one("counter", "sglang:load_back_bytes_total", "Bytes loaded back from host to GPU.", cache, moved)
+	p.one("counter", "sglang:hicache_backup_bytes_total", "Bytes backed up from GPU to host.", cache, 2*moved)
 }
 
 // accepted returns SGLang's tokens of each pass, and the share of drafts that were accepted, 0 without drafts.

@@ -48,12 +48,13 @@ func sglangWritten() written {
 		},
 		since("0.5.8"):  {"http_requests_active"},
 		since("0.5.9"):  {"{cache_source}"},
-		since("0.5.10"): {sglangTransferTimes},
+		since("0.5.10"): {sglangTransferTimes, "hicache_host_used_tokens", "hicache_host_total_tokens"},
 		since("0.5.11"): {
 			"kv_used_tokens", "kv_available_tokens", "kv_evictable_tokens", "num_pages", "page_size",
 		},
 		since("0.5.12"): {"num_prefill_bootstrap_queue_reqs", "fwd_occupancy"},
 		since("0.5.17"): {"{is_streaming}"},
+		since("0.5.18"): {"load_back_bytes_total", "hicache_backup_bytes_total"},
 		since("0.5.22"): {"request_time_per_output_token_seconds"},
 	}
 }
@@ -193,6 +194,7 @@ func (s *sglang) page() []byte {
 	s.writeSteps(p)
 	s.writeRequests(p)
 	s.writeTransfers(p)
+	s.writeHost(p)
 	return p.bytes()
 }
 

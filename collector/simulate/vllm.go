@@ -167,6 +167,7 @@ func (s *vllmServer) page() []byte {
 		p.drafts()
 		p.adapters()
 		p.transfers()
+		p.offloads()
 		if !rust {
 			p.config()
 		}
@@ -206,7 +207,7 @@ func vllmWritten() written {
 		before("0.12.0"):  {"time_per_output_token_seconds"},
 		since("0.13.0"):   {"request_prefill_kv_computed_tokens"},
 		since("0.15.0"):   {"nixl_num_kv_expired_reqs_total"},
-		since("0.16.0"):   {"prompt_tokens_cached_total", "prompt_tokens_by_source_total"},
+		since("0.16.0"):   {"prompt_tokens_cached_total", "prompt_tokens_by_source_total", "kv_offload_total_bytes_total"},
 		since("0.20.0"):   {"num_requests_waiting_by_reason"},
 		since("0.30.0"):   {"request_num_preemptions"},
 		since(vllmLimits): {"admission_rejections_total", "prompt_tokens_cached_by_source_total"},
@@ -242,7 +243,7 @@ func vllmWrittenV0() written {
 			"spec_decode_num_accepted_tokens_per_pos_total", "nixl_xfer_time_seconds", "nixl_bytes_transferred",
 			"nixl_num_failed_transfers_total", "nixl_num_failed_notifications_total", "nixl_num_kv_expired_reqs_total",
 			"mooncake_xfer_time_seconds", "mooncake_bytes_transferred", "mooncake_num_failed_transfers_total",
-			"mooncake_num_failed_recvs_total", "mooncake_num_kv_expired_reqs_total",
+			"mooncake_num_failed_recvs_total", "mooncake_num_kv_expired_reqs_total", "kv_offload_total_bytes_total",
 		},
 	}
 }

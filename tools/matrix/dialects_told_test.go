@@ -90,6 +90,8 @@ func toldByVLLM(_ *matrix.Server, page string) []told {
 		{"adapters_info", []string{"running", "a", "waiting", "b"}, 1, []string{"vllm:lora_requests_info"}},
 		tell("kv_cache_transfer_seconds_total", 1./64*wellEnded, "vllm:nixl_xfer_time_seconds"),
 		tell("kv_cache_transfer_bytes_total", (1<<20)*wellEnded, "vllm:nixl_bytes_transferred"),
+		tell("kv_cache_onboard_bytes_total", (1<<12)*wellEnded, "vllm:kv_offload_total_bytes_total"),
+		tell("kv_cache_offload_bytes_total", (1<<13)*wellEnded, "vllm:kv_offload_total_bytes_total"),
 		lostTransfers("transfer", 1+mooncake, "vllm:nixl_num_failed_transfers_total"),
 		lostTransfers("receive", 2, "vllm:mooncake_num_failed_recvs_total"),
 		lostTransfers("expired", 3*mooncake, "vllm:nixl_num_kv_expired_reqs_total"),
@@ -147,6 +149,9 @@ func toldBySGLang(_ *matrix.Server, page string) []told {
 		tell("spec_decode_acceptance_length", 2, accepted...),
 		tell("kv_cache_transfer_seconds_total", 1./64*ended, transfers("latency_ms")...),
 		tell("kv_cache_transfer_bytes_total", (1<<20)*ended, transfers("total_mb")...),
+		tell("kv_cache_host_utilization_ratio", 0.25, "sglang:hicache_host_used_tokens"),
+		tell("kv_cache_onboard_bytes_total", (1<<12)*ended, "sglang:load_back_bytes_total"),
+		tell("kv_cache_offload_bytes_total", (1<<13)*ended, "sglang:hicache_backup_bytes_total"),
 		{
 			"kv_cache_transfer_failures_total",
 			[]string{"reason", "transfer"},
