@@ -280,7 +280,6 @@ func TestEndsWithoutTheirLabel(t *testing.T) {
 	}
 }
 
-//nolint:gochecknoglobals // constant data.
 var aborted = map[string]engine.Class{"abort": engine.ClassCanceled}
 
 func TestReleasesOfASeries(t *testing.T) {

@@ -88,8 +88,8 @@ func (s *sglang) writeTransfers(p *page) {
 		0)
 }
 
-// writeHost writes what SGLang shows of a cache in the memory of the host, of which a quarter is in use. It moves a page
-// for each request.
+// writeHost writes what SGLang shows of a cache in the memory of the host, of which a quarter is in use. It moves a
+// page for each request.
 func (s *sglang) writeHost(p *page) {
 	if !s.w.spec.Transfers {
 		return
