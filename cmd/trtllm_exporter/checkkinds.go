@@ -165,13 +165,13 @@ func matchesOf(m *engine.Meaning, sources []engine.Source, unread []string) stri
 	if len(models) > 0 {
 		of = strings.Join(models, ", ")
 	}
-	text := count(n, "line") + " on the page, of " + of
+	text := []string{count(n, "line") + " on the page, of " + of}
 	for _, dim := range m.Dims {
 		if !labeled[dim.Theirs] {
-			text += "; but none has the label " + dim.Theirs
+			text = append(text, "but none has the label "+dim.Theirs)
 		}
 	}
-	return text
+	return strings.Join(text, "; ")
 }
 
 // mistyped says that a page declares the type of a name otherwise than a file, empty if it does not.
