@@ -10,7 +10,6 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// TestOutcomes compares the class of each reason in the meanings of the kinds.
 // TestNobodyKnowsTheClassOfNoStatus reads labels that have no HTTP status, as where a file names a wrong one.
 func TestNobodyKnowsTheClassOfNoStatus(t *testing.T) {
 	byCode := engine.Outcome{Codes: true}
@@ -19,6 +18,7 @@ func TestNobodyKnowsTheClassOfNoStatus(t *testing.T) {
 	}
 }
 
+// TestOutcomes compares the class of each reason in the meanings of the kinds.
 func TestOutcomes(t *testing.T) {
 	for _, c := range []struct {
 		kind   engine.Name
