@@ -125,9 +125,10 @@ type Failures struct {
 	// only requests to this part of it are known to fail.
 	Entry Entry
 	Part  string
-	// Unclear is true if they may be the clients' fault.
-	Unclear  bool
-	Requests float64
+	// Unclear is true if they may be the clients' fault, or if Unanswered is: others ended, and nobody knows how they
+	// were answered.
+	Unclear, Unanswered bool
+	Requests            float64
 	// Acquitted is true if the pages spoke for the replica since, Accused is otherwise before the first
 	// failure after they did last. Last is the page with the latest failure.
 	Acquitted     bool
@@ -197,13 +198,14 @@ type Canary struct {
 func (e *Evidence) Pages(c *derive.Conditions, at func(time.Duration) time.Time) {
 	for _, f := range c.Failing {
 		e.Failing = append(e.Failing, Failures{
-			Entry:     Entry{f.Model, f.Version},
-			Part:      f.Part,
-			Unclear:   f.Unclear,
-			Requests:  f.Requests,
-			Acquitted: f.Acquitted,
-			Accused:   at(f.Accused),
-			Last:      at(f.Last),
+			Entry:      Entry{f.Model, f.Version},
+			Part:       f.Part,
+			Unclear:    f.Unclear,
+			Unanswered: f.Unanswered,
+			Requests:   f.Requests,
+			Acquitted:  f.Acquitted,
+			Accused:    at(f.Accused),
+			Last:       at(f.Last),
 		})
 	}
 	for _, still := range c.Still {

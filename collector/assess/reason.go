@@ -70,6 +70,10 @@ func (e *Evidence) accused(w Witnesses) remark {
 		return remark{e.allFail() + ", and the exporter's own was answered: it may do without", failingRunbook}
 	case w.Accusation == DeclaredFails:
 		return remark{e.allFail() + ", as far as its kinds_file is right", suspectedRunbook}
+	case w.Accusation == UnclearFails && e.Failing[0].Unanswered:
+		return remark{
+			e.allFail() + "; others end in its engine, and its page does not show how they were answered", failingRunbook,
+		}
 	case w.Accusation == UnclearFails:
 		return remark{e.allFail() + ", by the clients' fault or the server's: its page does not tell", failingRunbook}
 	case w.Accusation == PartFails:

@@ -17,7 +17,8 @@ const (
 	// DeclaredFails means that only failures end, as the file says that declares the kind of server: a
 	// mistake there would convict a healthy one.
 	DeclaredFails Accusation = "only failures end as a kinds_file counts"
-	// UnclearFails means that only requests end that failed, perhaps by the clients' fault: the page does not tell.
+	// UnclearFails means that only requests end that failed, perhaps by the clients' fault, or beside others of which
+	// nobody knows how they were answered: the page does not tell.
 	UnclearFails Accusation = "only failures end, whoever's fault"
 	// NothingMoves means that requests are in flight of which nothing moves.
 	NothingMoves Accusation = "nothing moves"

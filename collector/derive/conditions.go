@@ -48,8 +48,9 @@ type FailingEntry struct {
 	// call the part: no model that calls it counted any request since.
 	Part string
 	// Unclear is true if the page does not tell whether they failed by the server's fault; it comes after all others.
-	Unclear  bool
-	Requests float64
+	// Unanswered is true if it is unclear since others ended in the engine, of which the page does not show an answer.
+	Unclear, Unanswered bool
+	Requests            float64
 	// Since is the time of the page before the first failure, Last that of the page with the latest.
 	Since, Last time.Duration
 	// Acquitted is true if the pages spoke for the replica: too few failed since, or a request to another

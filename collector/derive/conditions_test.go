@@ -137,19 +137,20 @@ func TestFailuresCountOverMissedPages(t *testing.T) {
 	require.Empty(t, b.deriver.Conditions().Failing, "a request ended well in between")
 }
 
-// TestAnswersAcquit has a vLLM that answers some requests with an error, on each page.
+// TestAnswersAcquit has a vLLM that answers some requests with an error, on each page. What ends in the engine with no
+// answer came by another way, or is one of several completions of a request that failed: the page does not tell.
 func TestAnswersAcquit(t *testing.T) {
 	for _, c := range []struct {
-		name           string
-		ended, answers [5]int
-		accused        bool
+		name             string
+		ended, answers   [5]int
+		accused, unclear bool
 	}{
-		{"others are answered", [5]int{0, 5, 10, 15, 20}, [5]int{0, 5, 10, 15, 20}, false},
-		{"their answers are on the next page", [5]int{0, 5, 5, 10, 10}, [5]int{0, 0, 5, 5, 10}, false},
-		{"each ends eight times in the engine", [5]int{0, 8, 16, 24, 32}, [5]int{0, 1, 2, 3, 4}, false},
-		{"the API fails on what the engine did", [5]int{0, 3, 6, 9, 12}, [5]int{}, true},
-		{"others end over gRPC", [5]int{0, 10, 20, 30, 40}, [5]int{}, false},
-		{"nothing ends well", [5]int{}, [5]int{}, true},
+		{"others are answered", [5]int{0, 5, 10, 15, 20}, [5]int{0, 5, 10, 15, 20}, false, false},
+		{"their answers are on the next page", [5]int{0, 5, 5, 10, 10}, [5]int{0, 0, 5, 5, 10}, false, false},
+		{"each ends eight times in the engine", [5]int{0, 8, 16, 24, 32}, [5]int{0, 1, 2, 3, 4}, false, false},
+		{"the API fails on what the engine did", [5]int{0, 3, 6, 9, 12}, [5]int{}, true, false},
+		{"others end over gRPC, or these eight times", [5]int{0, 24, 48, 72, 96}, [5]int{}, true, true},
+		{"nothing ends well", [5]int{}, [5]int{}, true, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t, engine.VLLM, "m")
@@ -161,13 +162,34 @@ func TestAnswersAcquit(t *testing.T) {
 					fmt.Sprintf(`http_requests_total{handler="/v1/completions",method="POST",status="5xx"} %d`, 3*n),
 				)
 			}
-			accused := false
+			accused, unclear := false, false
 			for _, f := range b.deriver.Conditions().Failing {
-				accused = accused || !f.Acquitted
+				accused, unclear = accused || !f.Acquitted, unclear || f.Unclear
 			}
 			require.Equal(t, c.accused, accused)
+			require.Equal(t, c.unclear, unclear, "whether the page tells")
 		})
 	}
+}
+
+// TestEndsWithoutAnswersServeOnceNothingFails has a vLLM whose requests come by another way. For a few pages those of
+// its API fail.
+func TestEndsWithoutAnswersServeOnceNothingFails(t *testing.T) {
+	b := newBench(t, engine.VLLM, "m")
+	var served []float64
+	for n := range 40 {
+		b.page(
+			fmt.Sprintf(`vllm:request_success_total{finished_reason="stop",model_name="m"} %d`, 10*n),
+			fmt.Sprintf(`vllm:generation_tokens_total{model_name="m"} %d`, 200*n),
+			`http_requests_total{handler="/v1/completions",method="POST",status="2xx"} 1`,
+			fmt.Sprintf(`http_requests_total{handler="/v1/completions",method="POST",status="5xx"} %d`, 3*min(max(n-5, 0), 4)),
+		)
+		served = append(served, b.deriver.Conditions().Served)
+	}
+	require.Positive(t, served[5], "nothing has failed yet")
+	require.InDelta(t, served[7], served[20], 0, "nobody knows what became of them")
+	require.Greater(t, served[39], served[20], "nothing has failed for a window")
+	require.Empty(t, b.deriver.Conditions().Failing)
 }
 
 // TestTokensAcquitAfterSeveralCompletions has a vLLM of which one request ended four times in the engine, and was

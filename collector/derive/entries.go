@@ -53,11 +53,13 @@ type entryState struct {
 	disproved bool
 	// ownEnded and ownFailed are requests of the exporter that the next pages may count.
 	ownEnded, ownFailed pending
-	// lost are requests that ended in the engine and failed to be answered. Beside is true if others
-	// ended well on the newest page, and erred is how many failed on it.
-	lost   float64
-	beside bool
-	erred  float64
+	// lost are requests that ended in the engine and failed to be answered, unknown those that ended there beside
+	// failures, of which nobody knows how they were answered. Beside is true if others ended well on the newest
+	// page, and erred is how many failed on it.
+	lost    float64
+	unknown float64
+	beside  bool
+	erred   float64
 }
 
 // watchEntries follows the outcomes of each entry from page to page, across missed pages and idle
@@ -196,6 +198,7 @@ func (d *Deriver) acquitted() int64 {
 // the newest page came before what speaks for the replica is not known.
 func (s *entryState) pardon() {
 	s.pardoned, s.pardonedPages = s.failures(), s.failedPages()
+	s.unknown = 0
 }
 
 // watchEntry follows one entry, and returns how many requests of others are known to have ended.
@@ -203,8 +206,14 @@ func (d *Deriver) watchEntry(e *entry, s *entryState) (ended float64) {
 	w := d.window
 	seems := e.ended.growth(w) - s.ownEnded.n
 	both := e.ended.settled(w)
-	ended = s.ownEnded.without(both) + s.lose(e, w)
+	elsewhere := s.lose(e, w)
 	s.beside = both > 0
+	ended = s.ownEnded.without(both)
+	if s.failsLately(w) {
+		s.unknown += elsewhere
+	} else {
+		ended += elsewhere
+	}
 	if ended > 0 {
 		*s = entryState{
 			ownEnded:  s.ownEnded,
@@ -267,9 +276,15 @@ func (s *entryState) acquittedWithin(w *Window) bool {
 	return s.acquitted > 0 && w.now-s.acquitted <= w.length
 }
 
+// failsLately reports whether requests failed on the newest page, or within the window before it.
+func (s *entryState) failsLately(w *Window) bool {
+	return s.erred > 0 || s.failures() > 0 && w.now-s.last <= w.length
+}
+
 // lose counts what ended in the engine and was not answered well, as far as failed answers explain that: the API
 // may fail on what the engine did well. Beside answers, it may be further completions of the same requests. What
-// neither explains came by another way, as over gRPC, and is returned.
+// neither explains is returned: it came by another way, as over gRPC, or is further completions of requests that
+// failed.
 func (s *entryState) lose(e *entry, w *Window) (elsewhere float64) {
 	erred := e.failed.growth(w)
 	if !s.beside {
@@ -385,8 +400,8 @@ func (d *Deriver) failing() (all []FailingEntry) {
 		switch {
 		case requests < minimum || pages < failingPages:
 		case f.Acquitted && d.window.now-s.last > d.window.length: // Nobody asks any more, and it is forgotten.
-		case e.unclear:
-			f.Unclear = true
+		case e.unclear, s.unknown > 0:
+			f.Unclear, f.Unanswered = true, !e.unclear
 			unclear = append(unclear, f)
 		case !e.part:
 			all = append(all, f)
