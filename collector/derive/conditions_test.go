@@ -450,6 +450,37 @@ func TestCacheShowsSteps(t *testing.T) {
 	}
 }
 
+// TestStepsAreShownWhileRequestsRun has servers that show how full their KV cache is, and of which nothing moves. Of
+// one that writes this only when a request ends, a long request looks the same.
+func TestStepsAreShownWhileRequestsRun(t *testing.T) {
+	for _, c := range []struct {
+		kind     engine.Name
+		page     []string
+		stepless bool
+	}{
+		{
+			engine.TRTLLMServe,
+			[]string{
+				`trtllm_num_requests_running{model_name="m"} 4`, `trtllm_kv_cache_used_blocks{model_name="m"} 70`,
+				`trtllm_kv_cache_utilization{model_name="m"} 0.3`,
+				`trtllm_request_success_total{model_name="m",finished_reason="stop"} 9`,
+			},
+			true,
+		},
+		{
+			engine.VLLM,
+			[]string{`vllm:num_requests_running{model_name="m"} 4`, `vllm:kv_cache_usage_perc{model_name="m"} 0.3`},
+			false,
+		},
+	} {
+		b := newBench(t, c.kind, "m")
+		for range 9 {
+			b.page(c.page...)
+		}
+		require.Equal(t, c.stepless, first(b.deriver.Conditions().Still).Stepless, c.kind)
+	}
+}
+
 // TestUsedTokensShowSteps uses SGLang before 0.5.11, whose use of the KV cache is rounded to two digits and whose
 // tokens count when their request ends.
 func TestUsedTokensShowSteps(t *testing.T) {

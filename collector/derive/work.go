@@ -426,6 +426,9 @@ func (ix *index) steps(m *Model) (columns []int) {
 	for _, n := range stepsOf(m.groups) {
 		columns = append(columns, ix.columnsOf(n)...)
 	}
+	if ix.quirks.GaugesWhenRequestsEnd { // The use of the cache, too, is what the last request left.
+		return columns
+	}
 	return append(columns, ix.allColumns(m.all(cacheSignals()...))...)
 }
 
