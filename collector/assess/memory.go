@@ -44,6 +44,8 @@ type Memory struct {
 	// newest is what the newest page shows of the engine. Passing and canaryPassing follow the requests of others
 	// through it since the last question, and since the canary's last request.
 	newest, passing, canaryPassing passage
+	// stepless is true if the newest page shows requests of others in flight, and no step of their engine.
+	stepless bool
 	// canaryHeard is the canary's last answer, or silence, that says anything; nil before the first.
 	canaryHeard *answer
 	others      others
@@ -200,7 +202,7 @@ func (m *Memory) Page(requested time.Time, c *derive.Conditions) {
 	m.answered, m.answering = c.Answered, c.Answered > m.answered
 	m.overruled = m.overruled || m.disputed && m.answering
 	m.denial.page(requested, c)
-	m.newest = passageOf(c)
+	m.newest, m.stepless = passageOf(c), c.Stepless
 	m.passing.page(requested, m.newest)
 	m.canaryPassing.page(requested, m.newest)
 	for entry, last := range m.questions {
@@ -397,8 +399,14 @@ func (m *Memory) Recall(e *Evidence) {
 	}
 	e.Questions, e.Rejected = m.recallQuestions(), m.tried[m.about].why
 	e.Canary.Failed, e.Canary.Late, e.Canary.Twice = m.Canary.Failing()
-	e.Canary.Twice = e.Canary.Twice && m.others.known
+	e.Canary.Twice = e.Canary.Twice && m.others.known && !m.mayWait()
 	e.Canary.Others, e.Canary.Moved = m.others.ended, m.others.moved
+}
+
+// mayWait reports whether the canary may have waited behind requests of others that take long: the page shows no
+// step, and not a word came for less time than it takes to ask twice.
+func (m *Memory) mayWait() bool {
+	return m.stepless && !m.canarySilent.IsZero() && m.canaryHeard.Asked.Sub(m.canarySilent) < canary.ConfirmEvery/2
 }
 
 // recallQuestions returns the answers that say anything, of questions and of the canary, and the question

@@ -71,6 +71,40 @@ func TestCanaryFailsTwiceWhileNobodyElseIsServed(t *testing.T) {
 	}
 }
 
+// TestCanaryMayWaitWhereNoStepIsShown has a canary that gets no word after it succeeded, behind requests of others in
+// flight.
+func TestCanaryMayWaitWhereNoStepIsShown(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		result   canary.Result
+		stepless bool
+		apart    time.Duration
+		twice    bool
+	}{
+		{"the page shows steps, and none came", canary.NoFirstToken, false, 10 * time.Second, true},
+		{"the page shows none", canary.NoFirstToken, true, 10 * time.Second, false},
+		{"the page shows none, a minute later", canary.NoFirstToken, true, time.Minute, true},
+		{"it is answered with an error", canary.HTTPError, true, 10 * time.Second, true},
+	} {
+		var m assess.Memory
+		m.Canary.Order(&canary.Order{Key: "a"})
+		at := time.Unix(1_000_000, 0)
+		for n, result := range []canary.Result{canary.OK, c.result, c.result} {
+			at = at.Add(time.Duration(n) * c.apart)
+			m.CanaryAsked(at)
+			m.Canary.Take(canary.Report{Result: result, Asked: at}, time.Second)
+			m.CanaryAnswered()
+			for page := range 3 {
+				requested := at.Add(time.Duration(page+1) * time.Second)
+				m.Page(requested, &derive.Conditions{Served: 7, Stepless: c.stepless})
+			}
+		}
+		var e assess.Evidence
+		m.Recall(&e)
+		require.Equal(t, c.twice, e.Canary.Twice, c.name)
+	}
+}
+
 // TestQuestionIsAskedIfItCouldSettleSomething asks for each sign of the pages whether the answer to a
 // question could say more about it.
 func TestQuestionIsAskedIfItCouldSettleSomething(t *testing.T) {

@@ -33,6 +33,8 @@ type Conditions struct {
 	// InFlight is the number of requests in flight, if the page shows them while they run.
 	InFlight      float64
 	InFlightKnown bool
+	// Stepless is true if requests of others are in flight of which the page shows no step, see [Stillness].
+	Stepless bool
 	// Lasted is how long the requests took that ended on the newest page, on average, if it shows that.
 	Lasted time.Duration
 }
@@ -109,6 +111,7 @@ func (d *Deriver) Conditions() Conditions {
 		Movements: d.movements,
 		Steps:     d.steps,
 		Advances:  d.advances,
+		Stepless:  d.stepless(),
 	}
 	c.InFlight, c.InFlightKnown = d.view.requestsInFlight()
 	if ended := d.window.growth(d.index.watch.durationsOf); ended > 0 {

@@ -477,7 +477,9 @@ func TestStepsAreShownWhileRequestsRun(t *testing.T) {
 		for range 9 {
 			b.page(c.page...)
 		}
-		require.Equal(t, c.stepless, first(b.deriver.Conditions().Still).Stepless, c.kind)
+		conditions := b.deriver.Conditions()
+		require.Equal(t, c.stepless, first(conditions.Still).Stepless, c.kind)
+		require.Equal(t, c.stepless, conditions.Stepless, c.kind)
 	}
 }
 

@@ -245,6 +245,13 @@ func (d *Deriver) still() (all []Stillness) {
 	return all
 }
 
+// stepless reports whether requests of others are in flight of which the page shows no step.
+func (d *Deriver) stepless() bool {
+	return slices.ContainsFunc(d.index.watch.works, func(k work) bool {
+		return d.works[k.key].inFlight > 0 && !slices.ContainsFunc(k.steps, d.window.seen)
+	})
+}
+
 // movesBeside reports whether other work moves whose requests may end well. What an engine computes does not, if
 // what follows it stands still.
 func (d *Deriver) movesBeside(still *work) bool {
