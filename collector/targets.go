@@ -37,7 +37,7 @@ func targetsOf(
 			switch t, err := p.found(g, lset, &search); {
 			case err != nil:
 				search.LeftOut++
-				reason := shortened(err.Error())
+				reason := target.Shortened(err.Error())
 				if search.LeftOut <= maxLogged {
 					log.Warn("Target left out", "pool_id", p.PoolID, "source", target.Scrub(g.Source), "err", reason)
 				}
@@ -64,16 +64,7 @@ const (
 	maxTargets, maxFound = 1 << 16, 1 << 20
 	// maxShown is the size of the labels of a target that all of its series have.
 	maxShown = 16 << 10
-	// maxReason is how much of a reason is kept, which may quote an address or label.
-	maxReason = 512
 )
-
-func shortened(text string) string {
-	if len(text) <= maxReason {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxReason], "") + "..."
-}
 
 type targetMaker struct{ *config.Pool }
 
@@ -105,7 +96,7 @@ func (p targetMaker) found(
 	}()
 	discovered := p.labels(g.Labels, lset)
 	if rule := ended(discovered); rule != "" {
-		search.Drop(g.Source, shortened(withoutSecrets(discovered.Get(model.AddressLabel))), rule)
+		search.Drop(g.Source, target.Shortened(withoutSecrets(discovered.Get(model.AddressLabel))), rule)
 		return candidate{}, nil
 	}
 	t = candidate{source: g.Source, labels: discovered}
@@ -145,7 +136,7 @@ func (p targetMaker) dropped(s *target.PoolDiscovery, source string, lset labels
 		// A rule that matches the address quotes it.
 		rule = strings.ReplaceAll(rule, strings.Trim(strconv.Quote(address), `"`), public)
 	}
-	s.Drop(source, shortened(public), shortened(rule))
+	s.Drop(source, target.Shortened(public), target.Shortened(rule))
 }
 
 func (p targetMaker) labels(group, single model.LabelSet) labels.Labels {

@@ -144,8 +144,9 @@ func group(address, label string) string {
 	return reply("200 OK", "Content-Type: application/json\r\n", string(text))
 }
 
-// holders are the places of a pool that send a secret to a peer: its servers, proxies, and sources.
-func holders(file string) map[string]func(peer, secret string) string {
+// holders are the places of a pool that send a secret to a peer: its servers, proxies, and sources. Some get it
+// from a file or from a server of tokens.
+func holders(file, tokens string) map[string]func(peer, secret string) string {
 	server := func(peer, more string) string {
 		return more + "\n    static_configs: [{targets: [" + peer + "], labels: {replica_id: r}}]"
 	}
@@ -171,6 +172,13 @@ func holders(file string) map[string]func(peer, secret string) string {
 		"http_sd_configs": func(peer, secret string) string {
 			return "http_sd_configs: [{url: 'http://" + peer + "/', authorization: {credentials: " + secret + "}}]"
 		},
+		"oauth2 with a token": func(peer, _ string) string {
+			return server(peer, "oauth2: {client_id: usr, client_secret: another, token_url: 'http://"+tokens+"/'}")
+		},
+		"http_sd_configs with a token": func(peer, _ string) string {
+			return "http_sd_configs: [{url: 'http://" + peer + "/', oauth2: {client_id: usr, client_secret: another, " +
+				"token_url: 'http://" + tokens + "/'}}]"
+		},
 		"http_sd_configs with a file": func(peer, _ string) string {
 			return "http_sd_configs: [{url: 'http://" + peer + "/', basic_auth: {username: usr, password_file: " + file + "}}]"
 		},
@@ -184,11 +192,17 @@ func TestNoSecretLeaves(t *testing.T) {
 	file := fileOf(t, text+"\n")
 	var pools, some strings.Builder
 	n := 0
-	for holder, block := range holders(file) {
+	tokens := accepting(t, func(conn net.Conn) {
+		defer func() { _ = conn.Close() }()
+		if _, err := http.ReadRequest(bufio.NewReader(conn)); err == nil {
+			_, _ = io.WriteString(conn, reply("200 OK", "Content-Type: application/json\r\n", `{"access_token":"`+text+`"}`))
+		}
+	})
+	for holder, block := range holders(file, tokens) {
 		for way, answer := range ways() {
 			for spelling, spell := range spellings() {
-				// A file is read as others are; the rest of its ways is theirs.
-				if strings.HasSuffix(holder, "a file") && spelling != "plain" {
+				// What a file or a server gives is known as others are; the rest of its ways is theirs.
+				if (strings.HasSuffix(holder, "a file") || strings.HasSuffix(holder, "a token")) && spelling != "plain" {
 					continue
 				}
 				peer := parrot(t, func(sent string) string { return answer(spell(sent)) })

@@ -7,14 +7,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"reflect"
 	"runtime/debug"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	promdiscovery "github.com/prometheus/prometheus/discovery"
 )
 
 // A list of an API server may take one in listShare of the memory limit, because its objects take many
@@ -25,35 +22,16 @@ const listShare, minList, maxList = 16, 4 << 20, 256 << 20
 // streamed, the client itself makes no pause.
 const listPause = 10 * time.Second
 
-// limitLists limits what the lists of a source in Kubernetes take. Its client keeps all objects of a list and
-// of the changes to it, however many an API server sends. Changes that are larger than a list may be lead to a
-// new one, in place of what the client has. It says why a list fails, except one that is streamed: then refused
-// is called.
-func limitLists(d promdiscovery.Discoverer, refused func(error)) error {
-	client := clientOf(d)
-	if client == nil || client.Transport == nil {
-		return errors.New("its client cannot be limited")
-	}
-	client.Transport = &listLimiter{
-		RoundTripper: client.Transport,
+// limitLists returns a transport that limits what the lists of a source in Kubernetes take. Its client keeps all
+// objects of a list and of the changes to it, however many an API server sends. Changes that are larger than a
+// list may be lead to a new one, in place of what the client has. It says why a list fails, except one that is
+// streamed: then refused is called.
+func limitLists(next http.RoundTripper, refused func(error)) http.RoundTripper {
+	return &listLimiter{
+		RoundTripper: next,
 		limit:        min(max(debug.SetMemoryLimit(-1)/listShare, minList), maxList),
 		refused:      refused,
 	}
-	return nil
-}
-
-// clientOf returns the client that Prometheus made for a source in Kubernetes, nil if there is none. It is
-// made of the configuration alone, and what holds it is not exported.
-func clientOf(d promdiscovery.Discoverer) *http.Client {
-	held := reflect.Indirect(reflect.ValueOf(d)).FieldByName("client")
-	if !held.IsValid() {
-		return nil
-	}
-	held = reflect.NewAt(held.Type(), held.Addr().UnsafePointer()).Elem().Elem()
-	core := held.MethodByName("CoreV1").Call(nil)[0].Elem()
-	rest := core.MethodByName("RESTClient").Call(nil)[0].Elem().Elem()
-	client, _ := reflect.TypeAssert[*http.Client](rest.FieldByName("Client"))
-	return client
 }
 
 // listLimiter limits the lists that a client requests. It is safe for concurrent use.

@@ -8,6 +8,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -237,6 +239,54 @@ func TestChangesWithoutEndLeadToAnotherList(t *testing.T) {
 	require.Eventually(t, targets(func(n int) bool { return n == 1 }), time.Minute, 10*time.Millisecond, "they are listed again")
 	require.Less(t, sent.Load(), int64(20<<20), "bytes that were read")
 	require.Empty(t, m.Sources()[0].LastError, "nothing is wrong with the list")
+}
+
+// An API server may repeat the token that it was sent, wherever that came from, and the client shows the
+// beginning of what it answers.
+func TestAPIServerShowsNoCredential(t *testing.T) {
+	t.Parallel()
+	file := func(name, text string) string {
+		name = filepath.Join(t.TempDir(), name)
+		require.NoError(t, os.WriteFile(name, []byte(text), 0o700)) //nolint:gosec // One is a program.
+		return name
+	}
+	kubeconfig := func(server, user string) string {
+		return "kubeconfig_file: " + file("kubeconfig", `{kind: Config, apiVersion: v1, current-context: a,
+contexts: [{name: a, context: {cluster: a, user: a}}], clusters: [{name: a, cluster: {server: '`+server+`', insecure-skip-tls-verify: true}}],
+users: [{name: a, user: {`+user+`}}]}`)
+	}
+	const given, stored, made = "Giv8-xYk2_Tok3n.8", "Sto8-xYk2_Tok3n.8", "Mad8-xYk2_Tok3n.8"
+	ways := map[string]func(server string) string{
+		given: func(server string) string {
+			return "api_server: '" + server + "', authorization: {credentials: " + given + "}, tls_config: {insecure_skip_verify: true}"
+		},
+		stored: func(server string) string { return kubeconfig(server, "tokenFile: "+file("token", stored)) },
+		made: func(server string) string {
+			return kubeconfig(server, "exec: {apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never, command: "+
+				file("program", "#!/bin/sh\necho '{\"kind\":\"ExecCredential\",\"apiVersion\":"+
+					"\"client.authentication.k8s.io/v1\",\"status\":{\"token\":\""+made+"\"}}'\n")+"}")
+		},
+	}
+	const shown = 2048
+	var blocks []string
+	for _, block := range ways {
+		for _, before := range []int{0, shown - len(given)/2} {
+			srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				sent := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+				w.WriteHeader(http.StatusInternalServerError)
+				_, _ = io.WriteString(w, strings.Repeat("-", before)+sent+" is wrong")
+			}))
+			srv.EnableHTTP2 = true
+			srv.StartTLS()
+			t.Cleanup(srv.Close)
+			blocks = append(blocks, "{role: pod, "+block(srv.URL)+"}")
+		}
+	}
+	output := shownOf(t, "kubernetes_sd_configs: ["+strings.Join(blocks, ", ")+"]") + clientLines.String()
+	require.NotContains(t, output, `"is wrong`, "each asks with a credential")
+	for token := range ways {
+		require.NotContains(t, output, token[:5])
+	}
 }
 
 // clusterOfOne returns a cluster with one pod.

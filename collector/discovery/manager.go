@@ -138,14 +138,32 @@ func (m *Manager) add(
 		SetName:           b.key,
 	})
 	s.discoverer = d
-	if err == nil && s.client != nil {
-		err = limitLists(d, func(err error) { logger.Error("List is not read to its end", "err", err) })
+	if err == nil {
+		err = m.guard(d, s.client != nil, logger)
 	}
 	switch {
 	case err != nil && b.inCluster:
 		return fmt.Errorf("%s: %w; run the exporter in the cluster, or set kubeconfig_file or api_server", b.key, err)
 	case err != nil:
 		return fmt.Errorf("%s: %w", b.key, err)
+	}
+	return nil
+}
+
+// guard puts what guards against a server of targets between it and its client, if the source has one.
+func (m *Manager) guard(d promdiscovery.Discoverer, lists bool, logger *slog.Logger) error {
+	client := clientOf(d)
+	switch {
+	case client == nil && !lists:
+		return nil
+	case client == nil || client.Transport == nil:
+		return errors.New("its client cannot be guarded")
+	}
+	client.Transport = careful{client.Transport, m.secrets}
+	if lists {
+		client.Transport = limitLists(client.Transport, func(err error) {
+			logger.Error("List is not read to its end", "err", err)
+		})
 	}
 	return nil
 }
@@ -167,7 +185,7 @@ func (m *Manager) sourceLogger(i int, key string) *slog.Logger {
 		func(text string) bool { return m.reports.failed(i, text) },
 		func(text string) string {
 			m.sources[i].sentFiles.Read()
-			return m.secrets.Hide(target.Scrub(text))
+			return target.Shortened(m.secrets.Hide(target.Scrub(text)))
 		},
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/discovery"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/secret"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
 // write replaces a file atomically, like an operator's tool.
@@ -224,3 +226,55 @@ file_sd_configs: [{files: ["a.yml"]}, {files: ["b.yml"]}]
 http_sd_configs: [{url: "http://localhost:1/"}, {url: "http://localhost:2/"}]
 dns_sd_configs: [{names: [a]}, {names: [b]}]
 `
+
+// A client asks with a token that a server of tokens gave it, and who was asked repeats it.
+func TestCredentialsOfClientsAreHidden(t *testing.T) {
+	t.Parallel()
+	const token = "Zq81-xYk2_Tok3n.8"
+	issuer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"access_token":"`+token+`","token_type":"Bearer","expires_in":3600}`)
+	}))
+	t.Cleanup(issuer.Close)
+	for name, answer := range map[string]func(w http.ResponseWriter, sent string){
+		"a label": func(w http.ResponseWriter, sent string) {
+			writeTargets(w, `{"targets":["a:1"],"labels":{"b":"`+sent+`"}}`)
+		},
+		"a name": func(w http.ResponseWriter, sent string) {
+			writeTargets(w, `{"targets":["a:1"],"labels":{"`+sent+`":"b"}}`)
+		},
+		"a target": func(w http.ResponseWriter, sent string) { writeTargets(w, `{"targets":["`+sent+`:1"]}`) },
+		"a key":    func(w http.ResponseWriter, sent string) { writeTargets(w, `{"`+sent+`":1}`) },
+		"a type":   func(w http.ResponseWriter, sent string) { w.Header().Set("Content-Type", "text/"+sent) },
+		"a place": func(w http.ResponseWriter, sent string) {
+			w.Header().Set("Location", "http://127.0.0.1:1/"+sent)
+			w.WriteHeader(http.StatusFound)
+		},
+	} {
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			answer(w, strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
+		}))
+		t.Cleanup(srv.Close)
+		shown := shownOf(t, `http_sd_configs: [{url: '`+srv.URL+`', oauth2: {client_id: a, client_secret: b, token_url: '`+
+			issuer.URL+`'}}]`)
+		require.Contains(t, shown, "<secret>", name)
+		require.NotContains(t, shown, "Tok3n", name)
+	}
+}
+
+func writeTargets(w http.ResponseWriter, group string) {
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = io.WriteString(w, "["+group+"]")
+}
+
+// shownOf returns what is shown of all sources of a configuration once each succeeded or failed.
+func shownOf(t *testing.T, text string) string {
+	t.Helper()
+	s := start(t, text)
+	require.Eventually(t, func() bool {
+		return !slices.ContainsFunc(s.Sources(), func(s target.Source) bool { return s.LastError == "" && s.Targets == 0 })
+	}, time.Minute, time.Millisecond)
+	settled := func() bool { return len(s.last()) > 0 || s.Sources()[0].LastError != "" }
+	require.Eventually(t, settled, time.Minute, time.Millisecond)
+	return fmt.Sprint(s.Sources(), s.last())
+}

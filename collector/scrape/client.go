@@ -75,8 +75,9 @@ type Client struct {
 	fresh      http.RoundTripper
 	transports []http.RoundTripper
 	dial       dialFunc
-	// signer adds the credentials to a request and notes them in its scope, without sending it.
+	// signer adds the credentials to a request without sending it; sent are the headers that may have some.
 	signer    http.RoundTripper
+	sent      []string
 	guard     *guard
 	config    Config
 	resources *Resources
@@ -104,7 +105,7 @@ func (r *Resources) client(cfg Config, logger *slog.Logger, dialer func(controlF
 	}
 	proxied := cfg.Proxy.Proxy() != nil
 	c := &Client{
-		guard: guard, config: cfg, resources: r, proxied: proxied,
+		guard: guard, config: cfg, resources: r, proxied: proxied, sent: cfg.sentHeaders(),
 		plain: !proxied && cfg.Authorization == nil && cfg.BasicAuth == nil && cfg.OAuth2 == nil && cfg.Headers == nil,
 	}
 	r.Secrets.AddConfig(cfg)
@@ -127,7 +128,7 @@ func (r *Resources) client(cfg Config, logger *slog.Logger, dialer func(controlF
 	if c.fresh, err = c.roundTripper(&cfg, notIdle, token); err != nil {
 		return nil, err
 	}
-	c.signer = credentials(&cfg, c.recorder(unsent{}), token)
+	c.signer = credentials(&cfg, unsent{}, token)
 	r.connections.Add(c)
 	if cfg.TLS.InsecureSkipVerify {
 		logger.Warn("Certificates of targets are not verified", "key", "tls_config.insecure_skip_verify")
@@ -141,7 +142,7 @@ func (c *Client) roundTripper(cfg *Config, idle time.Duration, token *tokenSourc
 		return nil, err
 	}
 	c.transports = append(c.transports, base)
-	return credentials(cfg, c.recorder(base), token), nil
+	return credentials(cfg, base, token), nil
 }
 
 // Secrets returns what must not be shown of what a server sends.

@@ -3,6 +3,7 @@ package scrape
 import (
 	"errors"
 	"net/http"
+	"slices"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/secret"
 )
@@ -53,32 +54,23 @@ func (p *Page) Failure(reason Reason, err error) *Error {
 	return (&Error{Reason: reason, Err: err}).hidden(p.secrets)
 }
 
-// recorder notes the credentials of each request before it is sent: they may come from a file, a server
-// of tokens or the URL of a target.
-type recorder struct {
-	http.RoundTripper
-
-	secrets *secret.Store
-	headers []string
-}
-
-func (c *Client) recorder(next http.RoundTripper) recorder {
-	r := recorder{next, c.resources.Secrets, []string{"Authorization"}}
-	if c.config.Headers != nil {
-		for name, h := range c.config.Headers.Headers {
+// sentHeaders returns the headers with credentials that only show when they are sent: they may come from a
+// file, a server of tokens or the URL of a target.
+func (c *Config) sentHeaders() []string {
+	names := []string{"Authorization"}
+	if c.Headers != nil {
+		for name, h := range c.Headers.Headers {
 			if len(h.Files) > 0 {
-				r.headers = append(r.headers, http.CanonicalHeaderKey(name))
+				names = append(names, http.CanonicalHeaderKey(name))
 			}
 		}
 	}
-	return r
+	return names
 }
 
-func (r recorder) RoundTrip(req *http.Request) (*http.Response, error) {
-	for _, name := range r.headers {
-		for _, value := range req.Header[name] {
-			r.secrets.Note(value)
-		}
+// noteSent notes the credentials in a header that is being sent.
+func (c *Client) noteSent(name string, values []string) {
+	if slices.Contains(c.sent, http.CanonicalHeaderKey(name)) {
+		c.resources.Secrets.Note(values...)
 	}
-	return r.RoundTripper.RoundTrip(req)
 }

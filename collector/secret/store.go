@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"github.com/prometheus/prometheus/util/strutil"
 )
 
 const (
@@ -270,11 +272,11 @@ func (x *index) match(text []byte, last uint32, minLength int) (secret []byte, f
 	return nil, 0
 }
 
-// spellings returns the spellings of a secret that decoding does not undo: as it is, in hexadecimal, and in
-// both alphabets of base64 after none, one and two other bytes. Of the last, the characters that depend on
-// what is beside it are left out.
+// spellings returns the spellings of a secret that decoding does not undo: as it is, as the name of a label, in
+// hexadecimal, and in both alphabets of base64 after none, one and two other bytes. Of the last, the characters
+// that depend on what is beside it are left out.
 func spellings(secret string) (all [][]byte) {
-	texts := []string{secret, hex.EncodeToString([]byte(secret))}
+	texts := []string{secret, strutil.SanitizeLabelName(secret), hex.EncodeToString([]byte(secret))}
 	for _, alphabet := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 		for before := range 3 {
 			text := alphabet.EncodeToString([]byte("##"[:before] + secret))

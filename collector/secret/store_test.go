@@ -25,7 +25,7 @@ func storeOf(secrets ...string) *secret.Store {
 }
 
 func TestHide(t *testing.T) {
-	s := storeOf("hunter2hunter2", `quo"ted\secret`, "pin4", "hünter2hünter2", "a%41b%20c", "~~~???>>>x", "0068-hunter")
+	s := storeOf("hunter2hunter2", `quo"ted\secret`, "pin4", "hünter2hünter2", "a%41b%20c", "~~~???>>>x", "0068-hunter", "a.b+/c")
 	for _, c := range []struct{ name, text, want string }{
 		{"nothing of it", "no such model: 100% of & \\ \\u00", "no such model: 100% of & \\ \\u00"},
 		{"plain", "no hunter2hunter2, sorry", "no <secret>, sorry"},
@@ -53,6 +53,7 @@ func TestHide(t *testing.T) {
 		{"another alphabet", `h\u00fcnter2h\u00fcnter2`, "<secret>"},
 		{"one that looks escaped", "a%41b%20c, aAb c", "<secret>, <secret>"},
 		{"a truncated escape", `hunter2hunter2\u00`, `<secret>\u00`},
+		{"as the name of a label", `m_a_b__c_x h_nter2h_nter2`, "m_<secret>_x <secret>"},
 		{"behind a truncated escape", `\x4\u0068unter2hunter2 \u&#104;unter2hunter2`, `\x4<secret> \u<secret>`},
 		{"an escape that is none", "%zz&nothing;\\q hunter2hunter2", "%zz&nothing;\\q <secret>"},
 	} {

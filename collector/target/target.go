@@ -87,6 +87,17 @@ func Scrub(s string) string {
 	return urlQuery.ReplaceAllString(urlUser.ReplaceAllString(s, "$1"), "$1")
 }
 
+// maxReason is how much of a reason is kept, which may quote what others wrote.
+const maxReason = 1 << 10
+
+// Shortened returns a reason, or its beginning if it is long. Whoever shortens a text hides secrets in it first.
+func Shortened(reason string) string {
+	if len(reason) <= maxReason {
+		return reason
+	}
+	return strings.ToValidUTF8(reason[:maxReason], "") + "..."
+}
+
 // Health is the result of the last scrape of a target.
 type Health string
 

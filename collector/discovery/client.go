@@ -1,0 +1,59 @@
+package discovery
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"reflect"
+
+	promdiscovery "github.com/prometheus/prometheus/discovery"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/secret"
+)
+
+// clientOf returns the client that Prometheus made for a source that asks a server, nil if there is none. It
+// is made of the configuration alone, and what holds it is not exported.
+func clientOf(d promdiscovery.Discoverer) *http.Client {
+	held := reflect.Indirect(reflect.ValueOf(d)).FieldByName("client")
+	if !held.IsValid() {
+		return nil
+	}
+	held = reflect.NewAt(held.Type(), held.Addr().UnsafePointer()).Elem()
+	if client, asks := reflect.TypeAssert[*http.Client](held); asks {
+		return client
+	}
+	core := held.Elem().MethodByName("CoreV1").Call(nil)[0].Elem()
+	rest := core.MethodByName("RESTClient").Call(nil)[0].Elem().Elem()
+	client, _ := reflect.TypeAssert[*http.Client](rest.FieldByName("Client"))
+	return client
+}
+
+// maxError is how much is read of an answer that is an error. Clients show less of it.
+const maxError = 64 << 10
+
+// careful is the transport of a source. It learns the credentials that are sent, which may come from a server
+// of tokens or a program, and hides secrets in answers that are errors before a client cuts them: the start of
+// a secret cannot be told from another text.
+type careful struct {
+	http.RoundTripper
+
+	secrets *secret.Store
+}
+
+// RoundTrip implements http.RoundTripper.
+func (c careful) RoundTrip(r *http.Request) (*http.Response, error) {
+	trace := &httptrace.ClientTrace{WroteHeaderField: func(name string, values []string) {
+		if http.CanonicalHeaderKey(name) == "Authorization" {
+			c.secrets.Note(values...)
+		}
+	}}
+	resp, err := c.RoundTripper.RoundTrip(r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))
+	if err != nil || resp.StatusCode == http.StatusOK || resp.StatusCode == http.StatusSwitchingProtocols {
+		return resp, err
+	}
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxError)) // The status is the error; any part of the body will do.
+	_ = resp.Body.Close()
+	resp.Body = io.NopCloser(bytes.NewReader(c.secrets.HideInAnswer(text)))
+	return resp, nil
+}
