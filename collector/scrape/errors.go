@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
 // Error is the failure of one scrape. Its text never holds a secret.
@@ -16,7 +18,8 @@ type Error struct {
 	Class string
 }
 
-// Error returns one line: the reason, what happened and what to do about it.
+// Error returns one line: the reason, what happened and what to do about it. It may be short of its end, since
+// it may quote a line of any length.
 func (e *Error) Error() string {
 	text := string(e.Reason)
 	if e.Class != "" {
@@ -25,7 +28,7 @@ func (e *Error) Error() string {
 	if e.Err != nil {
 		text += ": " + e.Err.Error()
 	}
-	return strings.NewReplacer("\r", " ", "\n", " ").Replace(text)
+	return strings.NewReplacer("\r", " ", "\n", " ").Replace(target.Shortened(text))
 }
 
 func (e *Error) Unwrap() error { return e.Err }

@@ -157,6 +157,20 @@ func TestRepeatedSecretsAreHiddenInErrors(t *testing.T) {
 	}
 }
 
+// What a server sends may be as long as the limits allow, and errors stay on a screen.
+func TestErrorsAreShort(t *testing.T) {
+	client, long := newClient(t), strings.Repeat("x", 10_000)
+	for name, reply := range map[string]string{
+		"no HTTP":          long + "\r\n\r\n",
+		"a length":         "HTTP/1.1 200 OK\r\nContent-Length: " + long + "\r\n\r\n",
+		"a kind of chunks": "HTTP/1.1 200 OK\r\nTransfer-Encoding: " + long + "\r\n\r\n",
+	} {
+		_, err := scrapeWithin(t, client, serve(t, nil, once(reply)).url, ample)
+		require.Error(t, err, name)
+		require.Less(t, len(err.Error()), len(long)/4, name)
+	}
+}
+
 func TestRepeatedSecretsAreHiddenOnPages(t *testing.T) {
 	const secret, number = "hunter2hunter2", "1234567890"
 	client := newClient(t, func(c *scrape.Config) {
