@@ -46,7 +46,7 @@ func (p *Page) Secret() func(text string) bool {
 	if !p.secrets.In(p.Body) {
 		return nil
 	}
-	return func(text string) bool { return p.secrets.In([]byte(text)) }
+	return func(text string) bool { return p.secrets.HideInData(text) != text }
 }
 
 // Failure returns the failure of a page for a reason, without secrets.

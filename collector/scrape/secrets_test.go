@@ -189,6 +189,8 @@ func TestRepeatedSecretsAreHiddenOnPages(t *testing.T) {
 		{"the whole header in HELP", "# HELP a Bearer " + secret + "\na 1", "Bearer " + secret, true},
 		{"a header in a label, escaped", `a{b="quoted\"and\\secret"} 1`, `quoted"and\secret`, true},
 		{"a header in HELP, escaped", `# HELP a quoted"and\\secret` + "\na 1", `quoted"and\secret`, true},
+		{"a line break in a label", "a{b=\"hunter2\nhunter2\"} 1", "hunter2\nhunter2", true},
+		{"a line break in HELP, escaped", `# HELP a hunter2\nhunter2` + "\na 1", "hunter2\nhunter2", true},
 		{"a number", `a{pin="` + number + `"} 1`, number, true},
 		{"a header that is not a secret", `a{b="llama-70b"} 1`, "llama-70b", false},
 		{"nothing of it", "a 1", "a", false},

@@ -135,8 +135,8 @@ func (w writer) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// jsonString matches a string of JSON.
-var jsonString = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
+// jsonString matches a string of JSON, in quotes.
+var jsonString, quote = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`), []byte(`"`)
 
 // hideInJSON replaces the secrets in the strings of a text if it is JSON, since the numbers of a server are no
 // secrets, and in all of any other text.
@@ -146,7 +146,10 @@ func (s *Store) hideInJSON(text []byte, minLength int) []byte {
 	case len(found) == 0:
 		return text // As nearly always.
 	case json.Valid(text):
-		return jsonString.ReplaceAllFunc(text, func(part []byte) []byte { return mark(part, s.find(part, minLength)) })
+		return jsonString.ReplaceAllFunc(text, func(quoted []byte) []byte {
+			inner := quoted[1 : len(quoted)-1] // A secret may have quotes.
+			return slices.Concat(quote, mark(inner, s.find(inner, minLength)), quote)
+		})
 	}
 	return mark(text, found)
 }
@@ -159,10 +162,14 @@ func (s *Store) hide(text string, minLength int) string {
 	return string(mark([]byte(text), found))
 }
 
-// In reports whether a text has a secret that must not be in data. A secret has no line break.
-func (s *Store) In(text []byte) bool {
-	for line := range bytes.Lines(text) {
-		if len(s.find(line, minInData)) > 0 {
+// In reports whether a page has a secret that must not be in data. Lines are decoded one by one, since a decoded
+// text takes several times its size; texts of a page seldom have line breaks, and those are escaped.
+func (s *Store) In(page []byte) bool {
+	if len(find(s.indexes(), page, nil, minInData)) > 0 {
+		return true
+	}
+	for line := range bytes.Lines(page) {
+		if hasEscapes(line) && len(s.find(line, minInData)) > 0 {
 			return true
 		}
 	}
@@ -183,13 +190,9 @@ func mark(text []byte, places [][2]int) (out []byte) {
 }
 
 // find returns where secrets stand in a text, as it is and as it is decoded level by level.
-func (s *Store) find(text []byte, minLength int) (found [][2]int) {
-	all := make([]*index, 0, 2) // That of a request has one parent.
-	for in := s; in != nil; in = in.parent {
-		if x := in.index.Load(); x != nil {
-			found, all = x.find(found, text, nil, minLength), append(all, x)
-		}
-	}
+func (s *Store) find(text []byte, minLength int) [][2]int {
+	all := s.indexes()
+	found := find(all, text, nil, minLength)
 	if len(all) == 0 || !hasEscapes(text) {
 		return found
 	}
@@ -197,9 +200,26 @@ func (s *Store) find(text []byte, minLength int) (found [][2]int) {
 	defer decodings.Put(d)
 	d.set(text)
 	for round := 0; round < maxRounds && d.decode(); round++ {
-		for _, x := range all {
-			found = x.find(found, d.bytes, d, minLength)
+		found = append(found, find(all, d.bytes, d, minLength)...)
+	}
+	return found
+}
+
+// indexes returns those of the store and of the one that it extends.
+func (s *Store) indexes() []*index {
+	all := make([]*index, 0, 2) // That of a request has one parent.
+	for in := s; in != nil; in = in.parent {
+		if x := in.index.Load(); x != nil {
+			all = append(all, x)
 		}
+	}
+	return all
+}
+
+// find returns where secrets of any index stand in a text, which was decoded from another one unless of is nil.
+func find(all []*index, text []byte, of *decoded, minLength int) (found [][2]int) {
+	for _, x := range all {
+		found = x.find(found, text, of, minLength)
 	}
 	return found
 }

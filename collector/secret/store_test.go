@@ -88,6 +88,23 @@ func TestNumbersInAnswersStay(t *testing.T) {
 		string(s.HideInAnswer([]byte(`["pin 1234567890", 1234567890, "\"1", {"1234567890":1234567890}]`))))
 }
 
+func TestAnswersStayJSON(t *testing.T) {
+	require.JSONEq(t, `{"a":"<secret>","b":"no <secret>"}`,
+		string(storeOf(`"hunter2hunter2"`, "hunter2hunter2").HideInAnswer([]byte(`{"a":"hunter2hunter2","b":"no \"hunter2hunter2\""}`))))
+}
+
+func TestPageIsSearchedOverItsLines(t *testing.T) {
+	s := storeOf("hunter2hunter2")
+	for page, want := range map[string]bool{
+		"a{b=\"hunter2\nhunter2\"} 1\n":     true,
+		"# HELP a hunter2\\nhunter2\n":      true,
+		"a{b=\"\\u0068unter2hunter2\"} 1\n": true,
+		"a{b=\"\\u0068unter2\"} 1\n":        false,
+	} {
+		require.Equal(t, want, s.In([]byte(page)), page)
+	}
+}
+
 func TestLatestOfManyTokensAreKnown(t *testing.T) {
 	s := storeOf("configured")
 	for i := range 2000 {
