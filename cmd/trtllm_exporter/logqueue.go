@@ -16,8 +16,8 @@ const (
 )
 
 // logQueue writes lines behind the back of those who log: whoever reads the log may stop, and a full pipe
-// must not stop scrapes. Lines for which there is no room are dropped and counted. It is safe for
-// concurrent use.
+// must not stop scrapes. Lines for which there is no room, here or on the disk, are dropped and counted. It is safe
+// for concurrent use.
 type logQueue struct {
 	to    io.Writer
 	lines chan []byte
@@ -42,10 +42,15 @@ func (q *logQueue) run() {
 	told := uint64(0)
 	for line := range q.lines {
 		if dropped := q.dropped.Load(); dropped > told {
-			_, _ = fmt.Fprintf(q.to, "%s: %d lines of the log were dropped, because nobody read it\n", program, dropped-told)
-			told = dropped
+			_, err := fmt.Fprintf(q.to, "%s: %d lines of the log were dropped, because they could not be written in time\n",
+				program, dropped-told)
+			if err == nil {
+				told = dropped
+			}
 		}
-		_, _ = q.to.Write(line)
+		if _, err := q.to.Write(line); err != nil {
+			q.dropped.Add(1) // The disk may be full.
+		}
 		q.bytes.Add(-int64(len(line)))
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -38,6 +39,35 @@ func TestLogThatNobodyReads(t *testing.T) {
 		q.close()
 		require.LessOrEqual(t, time.Since(began), flushTimeout)
 		require.NoError(t, read.Close())
+	})
+}
+
+// fullDisk is a disk without room until it is freed.
+type fullDisk struct {
+	bytes.Buffer
+
+	free bool
+}
+
+func (f *fullDisk) Write(line []byte) (int, error) {
+	if !f.free {
+		return 0, syscall.ENOSPC
+	}
+	return f.Buffer.Write(line)
+}
+
+func TestLinesThatNoDiskTakesAreCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var disk fullDisk
+		q := newLogQueue(&disk)
+		fmt.Fprintln(q, "one")
+		fmt.Fprintln(q, "two")
+		synctest.Wait()
+		require.EqualValues(t, 2, q.dropped.Load())
+		disk.free = true
+		fmt.Fprintln(q, "three")
+		q.close()
+		require.Regexp(t, "^[^\n]* 2 lines of the log were dropped[^\n]*\nthree\n$", disk.String())
 	})
 }
 

@@ -38,6 +38,10 @@ func main() {
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }
 
+// discardStandardLog discards what net/http logs: beginnings of what servers send unasked, which may end within a
+// secret.
+func discardStandardLog() { slog.SetDefault(slog.New(slog.DiscardHandler)) }
+
 // exitError is an error with an exit code of its own.
 type exitError struct {
 	error
@@ -61,7 +65,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	} else if err != nil {
 		err = exitError{fmt.Errorf("%w%s (see --help)", err, suggestion(app.Model(), args, err)), exitUsage}
 	} else if err = engine.Check(); err == nil {
-		redirectStandardLog(out.quietLogger())
+		discardStandardLog()
 		err = actions[chosen]()
 	}
 	if err == nil {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/url"
 	"os"
 	"os/signal"
@@ -231,7 +230,6 @@ func serve(ctx context.Context, out *output, flags *webFlags, source *sourceFlag
 	defer signal.Stop(hangups)
 	logger := promslog.New(&out.log)
 	redirectKubernetesLog(logger)
-	redirectStandardLog(logger)
 	flags.ConfigFile = source.file
 	initial := config.Contents(source.file) // A change while the exporter starts must count as one.
 	e, err := newExporter(ctx, logger, out.secrets, flags.options(), source.load)
@@ -250,12 +248,6 @@ func serve(ctx context.Context, out *output, flags *webFlags, source *sourceFlag
 		watching.Go(func() { watch(ctx, source.file, initial, source.reloadInterval, hangups) })
 	}
 	return e.run(ctx, hangups)
-}
-
-// redirectStandardLog sends what net/http logs about servers, which may repeat secrets, to the exporter's log.
-func redirectStandardLog(logger *slog.Logger) {
-	slog.SetLogLoggerLevel(slog.LevelDebug)
-	slog.SetDefault(logger.With("component", "net/http"))
 }
 
 // checked returns the action of a subcommand that checks its flags and then runs until a signal.

@@ -68,8 +68,8 @@ var (
 	MetricHTTPPanics = counter("http_panics_total", "Requests that ended in a panic, a bug of the "+
 		"exporter; the log has the trace.")
 	MetricInstanceInfo = gauge("instance_info", "1, with the ID of this process as a label.", "instance_id")
-	MetricLogDropped   = counter("log_lines_dropped_total", "Lines of the log that were dropped because nobody "+
-		"read them in time.")
+	MetricLogDropped   = counter("log_lines_dropped_total", "Lines of the log that were dropped because they "+
+		"could not be written in time.")
 	MetricMetadataConflicts = gauge("metadata_conflicts", "Families of /metrics for which the targets have "+
 		"different HELP or TYPE.", "kind")
 	MetricPageBuildTime = declare(
