@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -175,15 +176,15 @@ func readTargets(name string, info fs.FileInfo) ([]*targetgroup.Group, error) {
 		return nil, err
 	}
 	if int64(len(text)) > limit {
-		return nil, fmt.Errorf("it has more than %d bytes, which is all that the memory limit allows for; split it, "+
-			"or raise the memory limit", limit)
+		return nil, errTooLarge(limit)
 	}
 	var groups []*targetgroup.Group
-	decode := yaml.UnmarshalStrict
 	if strings.EqualFold(filepath.Ext(name), ".json") {
-		decode = json.Unmarshal
+		err = json.Unmarshal(text, &groups)
+	} else {
+		groups, err = readYAML(text, limit)
 	}
-	if err := decode(text, &groups); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	if groups == nil {
@@ -200,4 +201,53 @@ func readTargets(name string, info fs.FileInfo) ([]*targetgroup.Group, error) {
 		g.Labels[model.MetaLabelPrefix+"filepath"] = model.LabelValue(name)
 	}
 	return groups, nil
+}
+
+func errTooLarge(limit int64) error {
+	return fmt.Errorf("it has more than %d bytes, which is all that the memory limit allows for; split it, or raise "+
+		"the memory limit", limit)
+}
+
+// unread reads a group that was found.
+type unread func(into any) error
+
+// UnmarshalYAML implements yaml.Unmarshaler.
+func (u *unread) UnmarshalYAML(read func(into any) error) error {
+	*u = read
+	return nil
+}
+
+// readYAML reads groups one by one, as long as they have no more bytes than a limit: aliases repeat what the text
+// has once.
+func readYAML(text []byte, limit int64) ([]*targetgroup.Group, error) {
+	var found []unread
+	if err := yaml.UnmarshalStrict(text, &found); err != nil || found == nil {
+		return nil, err
+	}
+	groups, size := make([]*targetgroup.Group, len(found)), int64(0)
+	for i, read := range found {
+		if read == nil {
+			continue
+		}
+		groups[i] = new(targetgroup.Group)
+		if err := read(groups[i]); err != nil {
+			return nil, err
+		}
+		if size += sizeOf(groups[i]); size > limit {
+			return nil, errTooLarge(limit)
+		}
+	}
+	return groups, nil
+}
+
+// sizeOf returns the least number of bytes that a group takes in a file.
+func sizeOf(g *targetgroup.Group) (size int64) {
+	for _, set := range append(slices.Clone(g.Targets), g.Labels) {
+		for name, value := range set {
+			if size += int64(len(value) + 1); name != model.AddressLabel {
+				size += int64(len(name))
+			}
+		}
+	}
+	return size
 }

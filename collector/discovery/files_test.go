@@ -37,6 +37,11 @@ func TestFilesWithoutEndAreRefused(t *testing.T) {
 			require.NoError(t, os.WriteFile(file, nil, 0o600))
 			require.NoError(t, os.Truncate(file, 1<<40))
 		}},
+		{"aliases without end", "which is all that the memory limit allows for", func(t *testing.T, file string) {
+			t.Helper()
+			label := "- &group {targets: [a], labels: {a: " + strings.Repeat("x", 100_000) + "}}\n"
+			require.NoError(t, os.WriteFile(file, []byte(label+strings.Repeat("- *group\n", 1000)), 0o600))
+		}},
 		{"a link to itself", "too many levels", func(t *testing.T, file string) {
 			t.Helper()
 			require.NoError(t, os.Symlink(file, file))
