@@ -135,8 +135,8 @@ func (w writer) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// jsonString matches a string of JSON, in quotes.
-var jsonString, quote = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`), []byte(`"`)
+// jsonString matches a string of JSON, with its quotes.
+var jsonString = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 
 // hideInJSON replaces the secrets in the strings of a text if it is JSON, since the numbers of a server are no
 // secrets, and in all of any other text.
@@ -147,7 +147,7 @@ func (s *Store) hideInJSON(text []byte, minLength int) []byte {
 		return text // As nearly always.
 	case json.Valid(text):
 		return jsonString.ReplaceAllFunc(text, func(quoted []byte) []byte {
-			inner := quoted[1 : len(quoted)-1] // A secret may have quotes.
+			quote, inner := quoted[:1], quoted[1:len(quoted)-1] // A secret may have quotes.
 			return slices.Concat(quote, mark(inner, s.find(inner, minLength)), quote)
 		})
 	}
