@@ -289,6 +289,22 @@ users: [{name: a, user: {`+user+`}}]}`)
 	}
 }
 
+// The name of a group is shown with its targets that are dropped.
+func TestNameOfPodShowsNoCredential(t *testing.T) {
+	t.Parallel()
+	const token = "zq81-xyk2-tok3n"
+	c := clusterOfOne()
+	c.pods = map[string]map[string]any{token: pod(token, "10.2.0.7", "1")}
+	srv := httptest.NewServer(c)
+	t.Cleanup(srv.Close)
+	s := start(t, "kubernetes_sd_configs: [{role: pod, api_server: '"+srv.URL+"', namespaces: {names: [llm]}, "+
+		"authorization: {credentials: "+token+"}}]")
+	s.wait(t, "10.2.0.7:8002{}")
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	require.Equal(t, []string{"pod/llm/<secret>"}, s.names)
+}
+
 // clusterOfOne returns a cluster with one pod.
 func clusterOfOne() *cluster {
 	return &cluster{

@@ -43,13 +43,16 @@ type seen struct {
 
 	mu      sync.Mutex
 	updates [][]string
+	// names are those of the latest groups.
+	names []string
 }
 
 // add records a report, a line per target: its address and the labels that are not from its
 // source.
 func (s *seen) add(groups []*targetgroup.Group) {
-	lines := []string{}
+	lines, names := []string{}, []string{}
 	for _, g := range groups {
+		names = append(names, g.Source)
 		for _, target := range g.Targets {
 			all := g.Labels.Merge(target)
 			delete(all, model.AddressLabel)
@@ -63,7 +66,7 @@ func (s *seen) add(groups []*targetgroup.Group) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.updates = append(s.updates, lines)
+	s.updates, s.names = append(s.updates, lines), names
 }
 
 // last returns the newest report, nil before the first.

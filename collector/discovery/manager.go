@@ -190,12 +190,13 @@ func (m *Manager) sourceLogger(i int, key string) *slog.Logger {
 	})
 }
 
-// hide hides secrets in the labels of a group that a source found. Parameters are sent, and not shown.
+// hide hides secrets in the name and the labels of a group that a source found. Parameters are sent, and not shown.
 func (m *Manager) hide(i int, g *targetgroup.Group) {
 	if g == nil {
 		return
 	}
 	m.sources[i].sentFiles.Read()
+	g.Source = m.secrets.HideInData(g.Source)
 	for _, set := range append(slices.Clone(g.Targets), g.Labels) {
 		for name, value := range set {
 			if strings.HasPrefix(string(name), model.ParamLabelPrefix) {
