@@ -145,11 +145,6 @@ func faults() []fault {
 			"LLMSLOBlind",
 			[]signal{objective, measured("p-0", 1), measured("p-1", 0), measured("p-2", 0), measured("p-3", 0)},
 		},
-		{"the objective counts none of the requests", "LLMSLOBlind", []signal{
-			objective,
-			ofReplica("llm_server_slo_requests_total", 5, 0, "model_id", "m", "slo", "ttft").counts(),
-			ofReplica("llm_server_requests_total", 5, 5, "model_id", "m", "class", "ok").counts(),
-		}},
 		{
 			"a replica restarts repeatedly", "LLMReplicaRestarts",
 			[]signal{ofReplica(own+"target_restarts_total", 0, 0.003).counts(), up},

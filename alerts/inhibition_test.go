@@ -184,6 +184,11 @@ func TestCauseInhibitsSymptoms(t *testing.T) {
 			[]string{"LLMPoolErrors model_id=a severity=critical"},
 		},
 		{
+			"most requests are rejected, and most of the others fail",
+			[]string{"LLMPoolErrors model_id=a severity=critical", "LLMPoolRefuses model_id=a", "LLMPoolRefuses model_id=b"},
+			[]string{"LLMPoolErrors model_id=a severity=critical", "LLMPoolRefuses model_id=b"},
+		},
+		{
 			"overload is one page and one ticket",
 			[]string{"LLMSLOBurnFast slo=ttft", "LLMSLOBurnSlow slo=ttft", "LLMPoolSaturated", "LLMCanaryFailing" + r0},
 			[]string{"LLMSLOBurnFast slo=ttft", "LLMPoolSaturated"},

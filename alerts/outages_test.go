@@ -149,6 +149,24 @@ func rollouts() []scenario {
 			e.named("old", "p", 1, ready.becomes(0, "draining").becomes(1, ""))
 			e.named("new", "p", 1, stays("").becomes(31, "unknown").becomes(46, "ready"))
 		}, tickets: []string{"LLMPoolGone"}},
+		{name: "a stateful set is scaled to zero for twenty-four minutes, and then loads for seven", build: func(f *fleet) {
+			back := ready.becomes(0, "draining").becomes(1, "").becomes(25, "unknown").becomes(32, "ready")
+			f.exporter("e", up).pool("p", 3, back)
+		}, tickets: []string{"LLMPoolGone"}},
+		{name: "a node is lent to another pool for twenty minutes", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.pool("p", 3, ready)
+			e.named("lent", "p", 1, ready.becomes(0, "draining").becomes(1, "").becomes(21, "unknown").becomes(26, "ready"))
+		}},
+		{name: "all of a pool hang, and are found out within a minute", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.has("p", always(4))
+			for i := range 4 {
+				e.sees(&server{pool: "p", replica: strconv.Itoa(i)}, func(step int) string {
+					return ready.becomes(0, "stalled")(step - i)
+				})
+			}
+		}, pages: map[string]int{"LLMPoolDown": 3}},
 		{name: "all replicas are down for half a minute of each three", build: func(f *fleet) {
 			f.exporter("e", up).pool("p", 3, func(step int) string {
 				if step >= 0 && step/2%6 == 0 {
@@ -531,6 +549,45 @@ func unseen() []scenario {
 				}
 			}
 		}, pages: map[string]int{"LLMExporterBlind": 6}},
+		{name: "the node of the only exporter dies, which is evicted and later replaced", build: func(f *fleet) {
+			f.exporter("old", evicted).pool("p", 3, ready)
+			f.exporter("new", from(12, 1, always(absent))).pool("p", 3, ready)
+		}, pages: map[string]int{"LLMExporterDown": 3}},
+		{name: "the node of one of two exporters dies, which is evicted and later replaced", build: func(f *fleet) {
+			f.exporter("old", evicted).pool("p", 3, ready)
+			f.exporter("new", from(12, 1, always(absent))).pool("p", 3, ready)
+			f.exporter("other", up).pool("q", 3, ready)
+		}, pages: map[string]int{"LLMExporterDown": 3}},
+		{name: "a pool is down, and the node of its exporter dies, which is later replaced", build: func(f *fleet) {
+			f.exporter("old", from(15, absent, from(10, 0, up))).pool("p", 3, ready.becomes(0, "down"))
+			f.exporter("new", from(25, 1, always(absent))).pool("p", 3, stays("down"))
+		}, pages: map[string]int{"LLMPoolDown": 2, "LLMExporterDown": 13}},
+		{name: "four shards become three, one after another", build: func(f *fleet) {
+			for i := range 4 {
+				shards, at := always(4), up
+				if i == 3 {
+					at = from(0, absent, up)
+				} else {
+					shards = from(3-i, 3, shards)
+				}
+				e := f.exporter(fmt.Sprint("s", i), at)
+				e.write("trtllm_exporter_shards", map[string]string{"shard": strconv.Itoa(i)}, shards)
+				e.has("p", always(1))
+				e.named(fmt.Sprint("on-", i, "-"), "p", 1, ready)
+			}
+		}},
+		{
+			name: "an exporter is cut off, and one of its pools is put to sleep meanwhile",
+			only: "LLMExporterBlind",
+			build: func(f *fleet) {
+				e := f.exporter("e", up)
+				e.has("asleep", up)
+				e.sleeps(&server{pool: "asleep", replica: "0"}, 12, ready.becomes(0, "down").becomes(12, "unserved"))
+				for i := range 3 {
+					e.pool(fmt.Sprint("p", i), 2, ready.becomes(0, "down").becomes(12, "ready"))
+				}
+			},
+		},
 		{name: "an exporter restarts each three minutes", build: func(f *fleet) {
 			restarts := func(step int) float64 {
 				if step >= 0 && step%(3*minute) == 0 {
@@ -574,6 +631,16 @@ func unseen() []scenario {
 			e.pool("q", 1, ready.becomes(30, "down"))
 		}, pages: map[string]int{"LLMPoolDown": 2}},
 	}
+}
+
+// counts adds a pool of one with an objective, the rate of requests that it counts, and that of requests that
+// end.
+func (e *exporter) counts(started, ended timeline) {
+	s := e.pool("p", 1, ready)[0]
+	e.write("llm_server_slo_objective", map[string]string{"pool_id": "p", "slo": "ttft"}, always(0.9))
+	e.write("llm_server_slo_measured", s.labels("slo", "ttft"), always(1))
+	e.counter("llm_server_slo_requests_total", s.labels("model_id", "m", "slo", "ttft"), started)
+	e.counter("llm_server_requests_total", s.labels("model_id", "m", "class", "ok"), ended)
 }
 
 // failures returns histories of requests that fail, are rejected or are late.
@@ -658,6 +725,23 @@ func failures() []scenario {
 				e.sees(s, ready)
 				e.write("llm_server_info", s.labels(), at)
 			}
+		}},
+		{name: "a pool hangs for twenty minutes, and what waited then ends late", requests: true, build: func(f *fleet) {
+			e := f.exporter("e", up)
+			hangs := ready.becomes(0, "stalled").becomes(20, "ready")
+			for _, s := range e.pool("p", 2, hangs) {
+				e.asked(s, &traffic{
+					ok:        between(0, 20, 0, between(20, 23, 20, up)),
+					late:      between(20, 23, 20, always(0)),
+					objective: 0.95,
+				})
+			}
+		}, pages: map[string]int{"LLMPoolDown": 2}, tickets: []string{"LLMSLOBurnSlow"}},
+		{name: "an objective counts none of the requests any more", requests: true, build: func(f *fleet) {
+			f.exporter("e", up).counts(from(-40, 0, up), up)
+		}, tickets: []string{"LLMSLOBlind"}},
+		{name: "requests end half an hour after their first token", requests: true, build: func(f *fleet) {
+			f.exporter("e", up).counts(between(-1, 0, 3, always(0)), between(20, 45, 0.1, always(0)))
 		}},
 		{name: "a suspicion comes and goes", requests: true, build: func(f *fleet) {
 			e := f.exporter("e", up)

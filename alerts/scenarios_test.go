@@ -981,6 +981,41 @@ func TestRareScrapesAreReported(t *testing.T) {
 	}})
 }
 
+// TestPagesThatComeAndGo counts the pages of what ends and begins again for an hour: the second one lasts.
+func TestPagesThatComeAndGo(t *testing.T) {
+	t.Parallel()
+	recurs := func(state string, each, lasts int) life {
+		return func(step int) string {
+			if step >= 0 && step%(each*minute) < lasts*minute {
+				return state
+			}
+			return "ready"
+		}
+	}
+	for _, c := range []struct {
+		name, alert string
+		build       func(e *exporter)
+	}{
+		{"a pool of one crashes every quarter of an hour", "LLMPoolDown", func(e *exporter) {
+			e.pool("p", 1, recurs("down", 15, 2))
+		}},
+		{"one of four hangs every ten minutes", "LLMReplicaBroken", func(e *exporter) {
+			e.pool("p", 4, ready)
+			e.named("hangs", "p", 1, recurs("stalled", 10, 3))
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			f := &fleet{cluster: "c", every: 1, last: 61 * minute}
+			c.build(f.exporter("e", always(1)))
+			check(t, alerts.WithoutPanels(rendered(t)), "15s", fmt.Sprintf(
+				"  - interval: 15s\n    input_series:\n%s    promql_expr_test:\n"+
+					"      - expr: '1 + sum(changes(ALERTS_FOR_STATE{alertname=%q}[60m]))'\n"+
+					"        eval_time: 60m\n        exp_samples: [{ labels: '{}', value: 2 }]\n", f.out.String(), c.alert))
+		})
+	}
+}
+
 // play evaluates all rules over scenarios, each in its own cluster.
 func play(t *testing.T, scrape string, every int, all []scenario) {
 	t.Helper()
