@@ -62,7 +62,7 @@ BUSY := -timeout=2h
 test: ## Run all tests of Go and Python.
 	@$(MAKE) -j3 test-rules test-go test-python
 
-# APART are packages whose tests `ci` runs with the race detector or for their coverage.
+# APART are packages whose tests `ci` runs in other steps.
 test-rules: $(addprefix $(TOOLS)/,playrules promtool amtool jsonnet)
 	@tools/progress/test.sh $(VET) $(BUSY) -shuffle=on $(filter-out $(APART:%=./%),./alerts/... ./dashboards ./cmd/trtllm_exporter/top)
 test-go:
@@ -383,10 +383,10 @@ cardinality: build ## Measure series by kind and option, what a rollout of a hun
 
 CI_STEPS := fmt-check lint deadcode check-generated pictures-age check-queries build build-small test race cover-gate fuzz bench-smoke check-deploy check-image e2e-browser e2e-all
 
-# Each package is tested once without servers: by `race`, by `cover-gate`, or else by `test`. Instrumented for fuzzing, the packages
-# under collector/config take minutes to build; `make fuzz` includes them.
+# Each package is tested once without servers: by `race`, by `cover-gate`, those of cmd by `e2e`, or else by `test`. Instrumented
+# for fuzzing, the packages under collector/config take minutes to build; `make fuzz` includes them.
 ci: ## Run everything that a change must pass.
-	@APART='$(RACED) $(COVER_GATED)' FUZZTIME=10000x FUZZ_NOT=collector/config tools/ci/ci.sh $(CI_STEPS)
+	@APART='$(RACED) $(COVER_GATED) cmd/trtllm_exporter/top' FUZZTIME=10000x FUZZ_NOT=collector/config tools/ci/ci.sh $(CI_STEPS)
 
 clean: ## Remove what was built, except the tools.
 	rm -rf bin dist $(CACHE)/base $(CACHE)/bench $(CACHE)/cover $(CACHE)/mutants
