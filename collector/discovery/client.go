@@ -43,11 +43,7 @@ type careful struct {
 
 // RoundTrip implements http.RoundTripper.
 func (c careful) RoundTrip(r *http.Request) (*http.Response, error) {
-	trace := &httptrace.ClientTrace{WroteHeaderField: func(name string, values []string) {
-		if http.CanonicalHeaderKey(name) == "Authorization" {
-			c.secrets.Note(values...)
-		}
-	}}
+	trace := &httptrace.ClientTrace{WroteHeaderField: c.secrets.Sent("Authorization")}
 	resp, err := c.RoundTripper.RoundTrip(r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))
 	if err != nil || resp.StatusCode == http.StatusOK || resp.StatusCode == http.StatusSwitchingProtocols {
 		return resp, err

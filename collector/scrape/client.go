@@ -75,9 +75,9 @@ type Client struct {
 	fresh      http.RoundTripper
 	transports []http.RoundTripper
 	dial       dialFunc
-	// signer adds the credentials to a request without sending it; sent are the headers that may have some.
+	// signer adds the credentials to a request without sending it; noteSent notes those in a header that is sent.
 	signer    http.RoundTripper
-	sent      []string
+	noteSent  func(name string, values []string)
 	guard     *guard
 	config    Config
 	resources *Resources
@@ -105,7 +105,7 @@ func (r *Resources) client(cfg Config, logger *slog.Logger, dialer func(controlF
 	}
 	proxied := cfg.Proxy.Proxy() != nil
 	c := &Client{
-		guard: guard, config: cfg, resources: r, proxied: proxied, sent: cfg.sentHeaders(),
+		guard: guard, config: cfg, resources: r, proxied: proxied, noteSent: r.Secrets.Sent(cfg.sentHeaders()...),
 		plain: !proxied && cfg.Authorization == nil && cfg.BasicAuth == nil && cfg.OAuth2 == nil && cfg.Headers == nil,
 	}
 	r.Secrets.AddConfig(cfg)

@@ -3,7 +3,6 @@ package scrape
 import (
 	"errors"
 	"net/http"
-	"slices"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/secret"
 )
@@ -66,11 +65,4 @@ func (c *Config) sentHeaders() []string {
 		}
 	}
 	return names
-}
-
-// noteSent notes the credentials in a header that is being sent.
-func (c *Client) noteSent(name string, values []string) {
-	if slices.Contains(c.sent, http.CanonicalHeaderKey(name)) {
-		c.resources.Secrets.Note(values...)
-	}
 }

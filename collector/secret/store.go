@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"io"
+	"net/textproto"
 	"regexp"
 	"slices"
 	"strings"
@@ -57,6 +58,16 @@ func (s *Store) Add(texts ...string) {
 func (s *Store) Note(texts ...string) {
 	if s != nil {
 		s.learn(&s.noted, texts)
+	}
+}
+
+// Sent returns what notes the secrets in headers of these names when they are written to the wire, for
+// [net/http/httptrace.ClientTrace].
+func (s *Store) Sent(names ...string) func(name string, values []string) {
+	return func(name string, values []string) {
+		if slices.Contains(names, textproto.CanonicalMIMEHeaderKey(name)) {
+			s.Note(values...)
+		}
 	}
 }
 
@@ -165,11 +176,15 @@ func (s *Store) hide(text string, minLength int) string {
 // In reports whether a page has a secret that must not be in data. Lines are decoded one by one, since a decoded
 // text takes several times its size; texts of a page seldom have line breaks, and those are escaped.
 func (s *Store) In(page []byte) bool {
-	if len(find(s.indexes(), page, nil, minInData)) > 0 {
+	all := s.indexes()
+	if len(all) == 0 {
+		return false
+	}
+	if len(findIn(all, page, nil, minInData)) > 0 {
 		return true
 	}
 	for line := range bytes.Lines(page) {
-		if hasEscapes(line) && len(s.find(line, minInData)) > 0 {
+		if len(findDecoded(all, line, minInData)) > 0 {
 			return true
 		}
 	}
@@ -192,15 +207,22 @@ func mark(text []byte, places [][2]int) (out []byte) {
 // find returns where secrets stand in a text, as it is and as it is decoded level by level.
 func (s *Store) find(text []byte, minLength int) [][2]int {
 	all := s.indexes()
-	found := find(all, text, nil, minLength)
-	if len(all) == 0 || !hasEscapes(text) {
-		return found
+	if len(all) == 0 {
+		return nil
+	}
+	return append(findIn(all, text, nil, minLength), findDecoded(all, text, minLength)...)
+}
+
+// findDecoded returns where secrets of any index stand in a text as it is decoded.
+func findDecoded(all []*index, text []byte, minLength int) (found [][2]int) {
+	if !hasEscapes(text) {
+		return nil
 	}
 	d := decodings.Get().(*decoded) // The pool holds nothing else.
 	defer decodings.Put(d)
 	d.set(text)
 	for round := 0; round < maxRounds && d.decode(); round++ {
-		found = append(found, find(all, d.bytes, d, minLength)...)
+		found = append(found, findIn(all, d.bytes, d, minLength)...)
 	}
 	return found
 }
@@ -216,8 +238,8 @@ func (s *Store) indexes() []*index {
 	return all
 }
 
-// find returns where secrets of any index stand in a text, which was decoded from another one unless of is nil.
-func find(all []*index, text []byte, of *decoded, minLength int) (found [][2]int) {
+// findIn returns where secrets of any index stand in a text, which was decoded from another one unless of is nil.
+func findIn(all []*index, text []byte, of *decoded, minLength int) (found [][2]int) {
 	for _, x := range all {
 		found = x.find(found, text, of, minLength)
 	}
