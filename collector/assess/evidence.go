@@ -362,7 +362,12 @@ func (q *Question) silentOnce(since time.Time) bool {
 	if !first.IsZero() && first.Before(since) {
 		first = since
 	}
-	return !first.IsZero() && q.Asked.Sub(first) < canary.ConfirmEvery/2
+	return onlyOne(first, q.Asked)
+}
+
+// onlyOne reports whether the first and the latest request without a word of an answer count as one.
+func onlyOne(first, latest time.Time) bool {
+	return !first.IsZero() && latest.Sub(first) < canary.ConfirmEvery/2
 }
 
 // about returns what became of the latest question about an entry since it is accused.

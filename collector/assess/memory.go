@@ -406,7 +406,7 @@ func (m *Memory) Recall(e *Evidence) {
 // mayWait reports whether the canary may have waited behind requests of others that take long: the page shows no
 // step, and not a word came for less time than it takes to ask twice.
 func (m *Memory) mayWait() bool {
-	return m.stepless && !m.canarySilent.IsZero() && m.canaryHeard.Asked.Sub(m.canarySilent) < canary.ConfirmEvery/2
+	return m.stepless && m.canaryHeard != nil && onlyOne(m.canaryHeard.silent, m.canaryHeard.Asked)
 }
 
 // recallQuestions returns the answers that say anything, of questions and of the canary, and the question

@@ -216,6 +216,9 @@ func (k *work) showsProgress(w *Window) bool {
 	return k.countersAppear || steps || slices.ContainsFunc(k.ends, ended)
 }
 
+// stepless reports whether the page shows no step of the engine.
+func (k *work) stepless(w *Window) bool { return !slices.ContainsFunc(k.steps, w.seen) }
+
 // stands reports whether there was work for as long as is needed to say that it makes no progress. That
 // its clients leave is none: where each gives up before, nobody is served either.
 func (s *workState) stands(d *Deriver) bool { return s.active && s.waited >= d.patience() }
@@ -237,7 +240,7 @@ func (d *Deriver) still() (all []Stillness) {
 			Partly:   d.movesBeside(k) || d.servesBeside(k.asked),
 			Left:     s.left,
 			Outside:  k.beside != nil,
-			Stepless: !slices.ContainsFunc(k.steps, d.window.seen),
+			Stepless: k.stepless(d.window),
 			Pieced:   time.Duration(d.window.now-s.lasting) < d.patience() && !d.convicted,
 		})
 	}
@@ -247,9 +250,12 @@ func (d *Deriver) still() (all []Stillness) {
 
 // stepless reports whether requests of others are in flight of which the page shows no step.
 func (d *Deriver) stepless() bool {
-	return slices.ContainsFunc(d.index.watch.works, func(k work) bool {
-		return d.works[k.key].inFlight > 0 && !slices.ContainsFunc(k.steps, d.window.seen)
-	})
+	for i := range d.index.watch.works {
+		if k := &d.index.watch.works[i]; d.works[k.key].inFlight > 0 && k.stepless(d.window) {
+			return true
+		}
+	}
+	return false
 }
 
 // movesBeside reports whether other work moves whose requests may end well. What an engine computes does not, if
