@@ -315,13 +315,12 @@ func (s *DeclaredSeries) outcome() *Outcome {
 		return nil
 	case s.StatusCodes:
 		return &Outcome{Codes: true}
-	case s.Class == "" && s.Classes == nil && s.Labels != nil:
-		o := finished()
-		o.Of[""] = ClassUnknown
-		return o
 	}
 	o := &Outcome{Usual: cmp.Or(s.Class, ClassOK), Of: make(map[string]Class)}
 	if s.Class == "" && s.Labels != nil {
+		if s.Classes == nil {
+			o = finished()
+		}
 		o.Of[""] = ClassUnknown
 	}
 	for reason, class := range s.Classes {
