@@ -87,8 +87,8 @@ func (p *Page) remarkOn(s Signal) string {
 }
 
 // gap explains why a page lacks capabilities, and the cure. Without names it applies to all. It is
-// early if it is over once a request has ended: what is still missing then has another reason. It is that of releases
-// before one that has the series, empty if of all.
+// early if it is over once a request has ended: what is still missing then has another reason. Before is the first
+// release without the gap, empty if nobody knows one.
 type gap struct {
 	reason, cure string
 	names        []string
@@ -273,6 +273,8 @@ func (m *Indexed) selector() string {
 	return name
 }
 
+const notExposed = "this kind of server does not expose it"
+
 // missing explains why no way to a capability is on the page, and what would bring it there.
 func (k *Kind) missing(name string, known *Knowledge) target.Check {
 	if k.lacking != nil {
@@ -298,9 +300,9 @@ func (k *Kind) missing(name string, known *Knowledge) target.Check {
 	case name == CanOutcomes:
 		return no("this kind of server does not count failed requests", "")
 	case name == CanGPU:
-		return no("this kind of server does not expose it", cureDCGM)
+		return no(notExposed, cureDCGM)
 	default:
-		return no("this kind of server does not expose it", "")
+		return no(notExposed, "")
 	}
 	if i := slices.IndexFunc(all, func(g gap) bool { return len(g.names) == 0 }); i >= 0 {
 		return all[i].on(known.Page)

@@ -243,7 +243,7 @@ func sglangOther(p *Page) string {
 func sglangGaps(k *Knowledge) []gap {
 	if does := sglangOther(k.Page); does != "" {
 		all := lacks("it "+does+", and its page has none of the series of an LLM's engine", "", CapabilityNames()...)
-		return []gap{lacks("this kind of server does not expose it", cureDCGM, CanGPU), all}
+		return []gap{lacks(notExposed, cureDCGM, CanGPU), all}
 	}
 	noLive := lacks("this release counts tokens when a request ends", "SGLang 0.5.7 or later", CanLiveTokens).
 		until("0.5.7")
