@@ -383,8 +383,8 @@ cardinality: build ## Measure series by kind and option, what a rollout of a hun
 
 CI_STEPS := fmt-check lint deadcode check-generated pictures-age check-queries build build-small test race cover-gate fuzz bench-smoke check-deploy check-image e2e-browser e2e-all
 
-# Each package is tested once without servers: by `race`, by `cover-gate`, those of cmd by `e2e`, or else by `test`. Instrumented
-# for fuzzing, the packages under collector/config take minutes to build; `make fuzz` includes them.
+# `test` leaves out what `race`, `cover-gate` and, of cmd, `e2e` test. Instrumented for fuzzing, the packages under collector/config
+# take minutes to build; `make fuzz` includes them.
 ci: ## Run everything that a change must pass.
 	@APART='$(RACED) $(COVER_GATED) cmd/trtllm_exporter/top' FUZZTIME=10000x FUZZ_NOT=collector/config tools/ci/ci.sh $(CI_STEPS)
 

@@ -43,7 +43,7 @@ type seen struct {
 
 	mu      sync.Mutex
 	updates [][]string
-	// names are those of the latest groups.
+	// names holds the names of the groups of the latest report.
 	names []string
 }
 
