@@ -12,7 +12,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/secret"
 )
 
-// clientOf returns the client that Prometheus made for a source that asks a server, nil if there is none. It
+// clientOf returns the client that Prometheus made for a source that asks a server, nil if it is not found. It
 // is made of the configuration alone, and what holds it is not exported.
 func clientOf(d promdiscovery.Discoverer) *http.Client {
 	held := reflect.Indirect(reflect.ValueOf(d)).FieldByName("client")

@@ -139,7 +139,7 @@ func (m *Manager) add(
 	})
 	s.discoverer = d
 	if err == nil {
-		err = m.guard(d, s.client != nil, logger)
+		err = m.guard(d, b, s.client != nil, logger)
 	}
 	switch {
 	case err != nil && b.inCluster:
@@ -150,13 +150,13 @@ func (m *Manager) add(
 	return nil
 }
 
-// guard puts what guards against a server of targets between it and its client, if the source has one.
-func (m *Manager) guard(d promdiscovery.Discoverer, lists bool, logger *slog.Logger) error {
-	client := clientOf(d)
-	switch {
-	case client == nil && !lists:
+// guard puts what guards against a server of targets between it and its client, if the source asks one.
+func (m *Manager) guard(d promdiscovery.Discoverer, b *block, lists bool, logger *slog.Logger) error {
+	if _, asks := b.config.(*http.SDConfig); !asks && !lists {
 		return nil
-	case client == nil || client.Transport == nil:
+	}
+	client := clientOf(d)
+	if client == nil || client.Transport == nil {
 		return errors.New("its client cannot be guarded")
 	}
 	client.Transport = careful{client.Transport, m.secrets}
