@@ -260,16 +260,16 @@ func (e *exporter) loses(s *server, l life, minutes int, serves float64) {
 }
 
 // traffic is the rate of requests for a model of a server by outcome, by default model m, their
-// time to first token, and the gap between tokens.
+// time to first token, and the gap between tokens. Objective is that for the first token.
 type traffic struct {
 	model                     string
 	ok, failed, refused, late timeline
 	seconds, gap              timeline
-	objective                 float64
+	objective, availability   float64
 }
 
 // asked adds the series of the requests of a server. Late ones miss the objective for the first
-// token, if there is one.
+// token, if there is one, and failed ones that for availability.
 func (e *exporter) asked(s *server, t *traffic) {
 	of := func(at timeline) timeline {
 		if at == nil {
@@ -313,11 +313,20 @@ func (e *exporter) asked(s *server, t *traffic) {
 		)
 	}
 	if t.objective > 0 {
-		e.write("llm_server_slo_objective", map[string]string{"pool_id": s.pool, "slo": "ttft"}, always(t.objective))
-		e.write("llm_server_slo_measured", s.labels("slo", "ttft"), always(1))
-		e.counter("llm_server_slo_requests_total", s.labels("model_id", model, "slo", "ttft"), ok)
-		e.counter("llm_server_slo_requests_bad_total", s.labels("model_id", model, "slo", "ttft", "bound", "lower"), late)
+		e.judged(s, model, "ttft", t.objective, ok, late)
 	}
+	if t.availability > 0 {
+		answered := func(step int) float64 { return ok(step) + failed(step) }
+		e.judged(s, model, "availability", t.availability, answered, failed)
+	}
+}
+
+// judged adds the series of an objective for the requests of a server, and those that miss it.
+func (e *exporter) judged(s *server, model, slo string, objective float64, all, bad timeline) {
+	e.write("llm_server_slo_objective", map[string]string{"pool_id": s.pool, "slo": slo}, always(objective))
+	e.write("llm_server_slo_measured", s.labels("slo", slo), always(1))
+	e.counter("llm_server_slo_requests_total", s.labels("model_id", model, "slo", slo), all)
+	e.counter("llm_server_slo_requests_bad_total", s.labels("model_id", model, "slo", slo, "bound", "lower"), bad)
 }
 
 // pool adds a pool of servers with the same life, seen by one exporter.

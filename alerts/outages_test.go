@@ -682,6 +682,21 @@ func failures() []scenario {
 		{name: "objective 0.75, 22 of 100 are late, so that it is met", requests: true, build: pool("p", 2, all(&traffic{
 			ok: always(1), late: always(0.22), objective: 0.75,
 		}))},
+		{name: "availability 0.75, 22 of 100 fail, so that it is met", requests: true, build: pool("p", 2, all(&traffic{
+			ok: always(0.78), failed: always(0.22), availability: 0.75,
+		}))},
+		{name: "availability 0.75, 60 of 100 fail", requests: true, build: pool("p", 2, all(&traffic{
+			ok: from(0, 0.4, up), failed: from(0, 0.6, always(0)), availability: 0.75,
+		})), pages: map[string]int{"LLMPoolErrors": 10}, tickets: []string{"LLMPoolErrors"}},
+		{name: "availability 0.5, all fail", requests: true, build: pool("p", 2, all(&traffic{
+			ok: from(0, 0, up), failed: from(0, 1, always(0)), availability: 0.5,
+		})), pages: map[string]int{"LLMPoolErrors": 11}, tickets: []string{"LLMPoolErrors"}},
+		{name: "availability 0.999, 25 of 100 fail", requests: true, build: pool("p", 2, all(&traffic{
+			ok: from(0, 0.75, up), failed: from(0, 0.25, always(0)), availability: 0.999,
+		})), pages: map[string]int{"LLMSLOBurnFast": 7}, tickets: []string{"LLMSLOBurnSlow"}},
+		{name: "availability 0.99, 12 of 100 fail", requests: true, build: pool("p", 2, all(&traffic{
+			ok: from(10, 0.88, up), failed: from(10, 0.12, always(0)), availability: 0.99,
+		})), tickets: []string{"LLMPoolErrors"}},
 		{name: "objective 0.9, 25 of 100 are late for an hour", requests: true, build: pool("p", 2, all(&traffic{
 			ok: always(1), late: between(-15, 45, 0.25, always(0.02)), objective: 0.9,
 		}))},

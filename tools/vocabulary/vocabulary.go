@@ -40,7 +40,7 @@ func New() Vocabulary {
 	}
 	v.add("up", model.MetricTypeGauge, "")
 	v.add("ALERTS", model.MetricTypeGauge, "", "alertname", "alertstate", "model_id", "pool_id", "replica_id", "scope",
-		"severity", "state")
+		"severity", "slo", "state")
 	v.add("scrape_duration_seconds", model.MetricTypeGauge, "")
 	v.add("scrape_samples_scraped", model.MetricTypeGauge, "")
 	return v
