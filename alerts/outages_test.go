@@ -682,6 +682,12 @@ func failures() []scenario {
 		{name: "objective 0.75, 22 of 100 are late, so that it is met", requests: true, build: pool("p", 2, all(&traffic{
 			ok: always(1), late: always(0.22), objective: 0.75,
 		}))},
+		{name: "objective 0.5, as for a median, all are late", requests: true, build: pool("p", 2, all(&traffic{
+			ok: up, late: from(-30, 1, always(0)), objective: 0.5,
+		})), pages: map[string]int{"LLMSLOBurnFast": 19}},
+		{name: "objective 0.5, 70 of 100 are late", requests: true, build: pool("p", 2, all(&traffic{
+			ok: up, late: from(-40, 0.7, always(0)), objective: 0.5,
+		}))},
 		{name: "availability 0.75, 22 of 100 fail, so that it is met", requests: true, build: pool("p", 2, all(&traffic{
 			ok: always(0.78), failed: always(0.22), availability: 0.75,
 		}))},
