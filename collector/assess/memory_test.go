@@ -209,50 +209,50 @@ func TestLongRequestInFrontRestartsNothing(t *testing.T) {
 	}
 	silent := func(after time.Duration) question { return question{after, canary.NoFirstToken} }
 	for _, c := range []struct {
-		says        string
-		questions   []question
-		steps       bool
-		ready, live bool
+		says      string
+		questions []question
+		steps     bool
+		want      string
 	}{
-		{"one question, and the page would show steps", []question{silent(31 * time.Second)}, true, false, false},
-		{"one question", []question{silent(31 * time.Second)}, false, false, true},
+		{"one question, and the page would show steps", []question{silent(31 * time.Second)}, true, "stalled (live 503)"},
+		{"one question", []question{silent(31 * time.Second)}, false, "stalled (ready 503)"},
 		{
 			"the canary repeats its request at once",
 			[]question{silent(31 * time.Second), silent(42 * time.Second)},
-			false, false, true,
+			false, "stalled (ready 503)",
 		},
 		{
 			"a minute later another one",
 			[]question{silent(31 * time.Second), silent(91 * time.Second)},
-			false, false, false,
+			false, "stalled (live 503)",
 		},
 		{
 			"a third one, though the second was soon",
 			[]question{silent(31 * time.Second), silent(42 * time.Second), silent(102 * time.Second)},
-			false, false, false,
+			false, "stalled (live 503)",
 		},
 		{
 			"one before the work stood still, and one since",
 			[]question{silent(-20 * time.Second), silent(25 * time.Second)},
-			false, false, true,
+			false, "stalled (ready 503)",
 		},
 		{
 			"one was answered in between",
 			[]question{silent(31 * time.Second), {91 * time.Second, canary.OK}, silent(151 * time.Second)},
-			false, false, true,
+			false, "stalled (ready 503)",
 		},
-		{"an answer", []question{silent(31 * time.Second), {91 * time.Second, canary.OK}}, false, true, true},
-		{"an error", []question{{31 * time.Second, canary.HTTPError}}, true, false, true},
+		{"an answer", []question{silent(31 * time.Second), {91 * time.Second, canary.OK}}, false, "ready"},
+		{"an error", []question{{31 * time.Second, canary.HTTPError}}, true, "stalled (ready 503)"},
 		{
 			"an error, where a question was answered before",
 			[]question{{-100 * time.Second, canary.OK}, {31 * time.Second, canary.HTTPError}},
-			true, false, false,
+			true, "stalled (live 503)",
 		},
-		{"a connection that is cut off", []question{{31 * time.Second, canary.Connect}}, true, false, true},
+		{"a connection that is cut off", []question{{31 * time.Second, canary.Connect}}, true, "stalled (ready 503)"},
 		{
 			"a connection that is cut off again",
 			[]question{{31 * time.Second, canary.Connect}, {92 * time.Second, canary.Connect}},
-			true, false, true,
+			true, "stalled (ready 503)",
 		},
 	} {
 		t.Run(c.says, func(t *testing.T) {
@@ -267,8 +267,7 @@ func TestLongRequestInFrontRestartsNothing(t *testing.T) {
 				e.Still = assess.Stillness{InFlight: 3, Since: since, Stepless: !c.steps}
 				m.Recall(e)
 			})
-			v := assess.Judge(&e)
-			require.Equal(t, [2]bool{c.ready, c.live}, [2]bool{v.Probes.Ready, v.Probes.Live}, v.Reason)
+			requireVerdict(t, c.want, assess.Judge(&e))
 		})
 	}
 }
@@ -277,29 +276,30 @@ func TestLongRequestInFrontRestartsNothing(t *testing.T) {
 func TestAnswerThatPagesContradict(t *testing.T) {
 	since := time.Unix(1_000_000, 0)
 	for _, c := range []struct {
-		name                string
-		frames, steps       int
-		stepless, suspected bool
+		name          string
+		frames, steps int
+		stepless      bool
+		want          string
 	}{
-		{"its page shows nothing of it", 0, 7, false, true},
-		{"its page shows a step", 0, 8, false, false},
-		{"its page never shows steps", 0, 7, true, false},
-		{"a token came", 1, 7, false, false},
+		{"its page shows nothing of it", 0, 7, false, "suspected"},
+		{"its page shows a step", 0, 8, false, "ready"},
+		{"its page never shows steps", 0, 7, true, "ready"},
+		{"a token came", 1, 7, false, "ready"},
 	} {
-		var m assess.Memory
-		asked := since.Add(31 * time.Second)
-		m.Page(asked, &derive.Conditions{Steps: 7})
-		m.Asked(asked, assess.Entry{}, &derive.Conditions{Steps: 7})
-		m.Answer(canary.Report{Result: canary.OK, Asked: asked, Frames: c.frames}, false)
-		m.Page(asked.Add(5*time.Second), &derive.Conditions{Steps: c.steps})
-		e := changed(serving(), func(e *assess.Evidence) {
-			e.Still = assess.Stillness{InFlight: 3, Since: since, Stepless: c.stepless}
-			e.ShowsSelfTest = true
-			m.Recall(e)
+		t.Run(c.name, func(t *testing.T) {
+			var m assess.Memory
+			asked := since.Add(31 * time.Second)
+			m.Page(asked, &derive.Conditions{Steps: 7})
+			m.Asked(asked, assess.Entry{}, &derive.Conditions{Steps: 7})
+			m.Answer(canary.Report{Result: canary.OK, Asked: asked, Frames: c.frames}, false)
+			m.Page(asked.Add(5*time.Second), &derive.Conditions{Steps: c.steps})
+			e := changed(serving(), func(e *assess.Evidence) {
+				e.Still = assess.Stillness{InFlight: 3, Since: since, Stepless: c.stepless}
+				e.ShowsSelfTest = true
+				m.Recall(e)
+			})
+			requireVerdict(t, c.want, assess.Judge(&e))
 		})
-		v := assess.Judge(&e)
-		require.Equal(t, c.suspected, v.Suspected, "%s: %s", c.name, v.Reason)
-		require.True(t, v.Probes.Ready && v.Probes.Live, c.name)
 	}
 }
 
@@ -313,12 +313,12 @@ func TestQuestionThatIsNotInTheEngine(t *testing.T) {
 		requested time.Time
 		inFlight  float64
 		advances  int
-		live      bool
+		want      string
 	}{
-		{"the engine went on, and holds others", asked.Add(time.Second), 2, 8, true},
-		{"it went on, and holds none", asked.Add(time.Second), 0, 8, false},
-		{"a page of before shows that", asked.Add(-time.Second), 0, 8, true},
-		{"it holds none, and did nothing", asked.Add(time.Second), 0, 7, false},
+		{"the engine went on, and holds others", asked.Add(time.Second), 2, 8, "suspected"},
+		{"it went on, and holds none", asked.Add(time.Second), 0, 8, "stalled (live 503)"},
+		{"a page of before shows that", asked.Add(-time.Second), 0, 8, "suspected"},
+		{"it holds none, and did nothing", asked.Add(time.Second), 0, 7, "stalled (live 503)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var m assess.Memory
@@ -338,8 +338,7 @@ func TestQuestionThatIsNotInTheEngine(t *testing.T) {
 				e.Still = assess.Stillness{InFlight: 3, Since: since}
 				m.Recall(e)
 			})
-			v := assess.Judge(&e)
-			require.Equal(t, c.live, v.Probes.Live, v.Reason)
+			requireVerdict(t, c.want, assess.Judge(&e))
 		})
 	}
 }
@@ -349,7 +348,7 @@ func TestQuestionThatIsNotInTheEngine(t *testing.T) {
 func TestSilenceBehindNewWork(t *testing.T) {
 	var m assess.Memory
 	since := time.Unix(1_000_000, 0)
-	for n, passes := range []bool{true, false} {
+	for n, want := range []string{"suspected", "stalled (live 503)"} {
 		at := since.Add(time.Duration(31+61*n) * time.Second)
 		m.Asked(at, assess.Entry{}, &derive.Conditions{})
 		m.Answer(canary.Report{Result: canary.NoFirstToken, Asked: at, Reason: "no text within 10s"}, false)
@@ -357,9 +356,7 @@ func TestSilenceBehindNewWork(t *testing.T) {
 			e.Still = assess.Stillness{InFlight: 1, Since: since, Pieced: true}
 			m.Recall(e)
 		})
-		v := assess.Judge(&e)
-		require.Equal(t, [2]bool{passes, passes}, [2]bool{v.Probes.Ready, v.Probes.Live}, "question %d: %s", n, v.Reason)
-		require.Equal(t, passes, v.Suspected, "question %d", n)
+		requireVerdict(t, want, assess.Judge(&e))
 	}
 }
 
@@ -404,21 +401,20 @@ func TestEachStillnessIsJudgedByItsOwnQuestion(t *testing.T) {
 	e.Pages(c, func(time.Duration) time.Time { return since })
 	m.Recall(&e)
 	v := assess.Judge(&e)
-	require.Equal(t, assess.Stalled, v.State, v.Reason)
-	require.False(t, v.Probes.Live, "%s convicts it: %s", v.State, v.Reason)
+	requireVerdict(t, "stalled (live 503)", v)
 	require.Contains(t, v.Reason, "4 requests to hangs")
 }
 
 // TestQuestionBehindAnOperatorProvesNothing has a server whose scheduler does what an operator asks of it.
 func TestQuestionBehindAnOperatorProvesNothing(t *testing.T) {
 	since := time.Unix(1_000_000, 0)
-	for called, live := range map[bool]bool{true: true, false: false} {
+	for called, want := range map[bool]string{true: "suspected", false: "stalled (live 503)"} {
 		e := changed(serving(), func(e *assess.Evidence) {
 			e.Called = called
 			e.Still = assess.Stillness{InFlight: 4, Since: since}
 			e.Questions = []assess.Question{{Asked: since.Add(time.Minute), Answer: assess.Failed}}
 		})
-		require.Equal(t, live, assess.Judge(&e).Probes.Live, "called: %t", called)
+		requireVerdict(t, want, assess.Judge(&e))
 	}
 }
 
@@ -427,30 +423,30 @@ func TestQuestionBehindAnOperatorProvesNothing(t *testing.T) {
 func TestErrorThatOthersRefuteRestartsNothing(t *testing.T) {
 	const others canary.Result = "others are served"
 	for _, c := range []struct {
-		says    string
-		before  []canary.Result
-		last    canary.Result
-		convict bool
+		says   string
+		before []canary.Result
+		last   canary.Result
+		want   string
 	}{
-		{"it never succeeded, and others did", []canary.Result{canary.HTTPError, others}, canary.HTTPError, false},
-		{"it never succeeded, and nobody else was served", []canary.Result{canary.HTTPError}, canary.HTTPError, false},
-		{"it succeeded before", []canary.Result{canary.OK}, canary.HTTPError, true},
+		{"it never succeeded, and others did", []canary.Result{canary.HTTPError, others}, canary.HTTPError, "suspected"},
+		{"it never succeeded, and nobody else was served", []canary.Result{canary.HTTPError}, canary.HTTPError, "suspected"},
+		{"it succeeded before", []canary.Result{canary.OK}, canary.HTTPError, "stalled (live 503)"},
 		{
 			"what was nearly done ended after the first failure",
 			[]canary.Result{canary.OK, canary.HTTPError, others},
-			canary.HTTPError, true,
+			canary.HTTPError, "stalled (live 503)",
 		},
 		{
 			"others were served again and again",
 			[]canary.Result{canary.OK, canary.HTTPError, others, canary.ErrorFrame, others},
-			canary.HTTPError, false,
+			canary.HTTPError, "suspected",
 		},
 		{
 			"it succeeded again since",
 			[]canary.Result{canary.HTTPError, others, canary.OK},
-			canary.HTTPError, true,
+			canary.HTTPError, "stalled (live 503)",
 		},
-		{"now there is no answer", []canary.Result{canary.HTTPError, others}, canary.NoFirstToken, true},
+		{"now there is no answer", []canary.Result{canary.HTTPError, others}, canary.NoFirstToken, "stalled (live 503)"},
 	} {
 		t.Run(c.says, func(t *testing.T) {
 			var m assess.Memory
@@ -469,8 +465,7 @@ func TestErrorThatOthersRefuteRestartsNothing(t *testing.T) {
 				e.Still = assess.Stillness{InFlight: 1, Since: since}
 				m.Recall(e)
 			})
-			v := assess.Judge(&e)
-			require.Equal(t, c.convict, !v.Probes.Live, v.Reason)
+			requireVerdict(t, c.want, assess.Judge(&e))
 		})
 	}
 }
@@ -482,12 +477,12 @@ func TestQuestionThatOthersRefuteProvesNothing(t *testing.T) {
 		says          string
 		first, second canary.Result
 		served        float64
-		ready         bool
+		want          string
 	}{
-		{"others were served after the first error", canary.HTTPError, canary.HTTPError, 3, true},
-		{"nobody was", canary.HTTPError, canary.HTTPError, 0, false},
-		{"there is no answer now", canary.HTTPError, canary.NoFirstToken, 3, false},
-		{"the first was answered", canary.OK, canary.HTTPError, 3, false},
+		{"others were served after the first error", canary.HTTPError, canary.HTTPError, 3, "suspected"},
+		{"nobody was", canary.HTTPError, canary.HTTPError, 0, "stalled (ready 503)"},
+		{"there is no answer now", canary.HTTPError, canary.NoFirstToken, 3, "stalled (live 503)"},
+		{"the first was answered", canary.OK, canary.HTTPError, 3, "stalled (live 503)"},
 	} {
 		t.Run(c.says, func(t *testing.T) {
 			var m assess.Memory
@@ -505,8 +500,7 @@ func TestQuestionThatOthersRefuteProvesNothing(t *testing.T) {
 				e.Still = assess.Stillness{InFlight: 1, Since: now.Add(-time.Minute)}
 				m.Recall(e)
 			})
-			v := assess.Judge(&e)
-			require.Equal(t, c.ready, v.Probes.Ready, v.Reason)
+			requireVerdict(t, c.want, assess.Judge(&e))
 		})
 	}
 }
@@ -521,23 +515,32 @@ func TestWordAboutOtherModelsAccusesNobody(t *testing.T) {
 	for _, c := range []struct {
 		says   string
 		models []engine.ModelState
-		live   bool
+		want   string
 	}{
-		{"another one loads", []engine.ModelState{row("embed", engine.ModelReady), row("llama", engine.ModelLoading)}, true},
-		{"it is that one", []engine.ModelState{row("embed", engine.ModelUnavailable), row("llama", engine.ModelReady)}, false},
-		{"which is not known", nil, true},
+		{
+			"another one loads",
+			[]engine.ModelState{row("embed", engine.ModelReady), row("llama", engine.ModelLoading)},
+			"not_ready (ready 503)",
+		},
+		{
+			"it is that one",
+			[]engine.ModelState{row("embed", engine.ModelUnavailable), row("llama", engine.ModelReady)},
+			"stalled (live 503)",
+		},
+		{"which is not known", nil, "not_ready (ready 503)"},
 	} {
-		e := changed(serving(), func(e *assess.Evidence) {
-			e.Now = now
-			e.Still = assess.Stillness{InFlight: 1, Entry: assess.Entry{Model: "embed"}, Since: now.Add(-5 * time.Minute)}
-			e.API.API, e.API.WasReady, e.API.FromServer = engine.APINotReady, true, true
-			e.API.OfModels, e.API.Models = true, c.models
-			e.API.NotReadySince = now.Add(-4 * time.Minute)
+		t.Run(c.says, func(t *testing.T) {
+			e := changed(serving(), func(e *assess.Evidence) {
+				e.Now = now
+				e.Still = assess.Stillness{InFlight: 1, Entry: assess.Entry{Model: "embed"}, Since: now.Add(-5 * time.Minute)}
+				e.API.API, e.API.WasReady, e.API.FromServer = engine.APINotReady, true, true
+				e.API.OfModels, e.API.Models = true, c.models
+				e.API.NotReadySince = now.Add(-4 * time.Minute)
+			})
+			requireVerdict(t, c.want, assess.Judge(&e))
+			e.API.OfModels = false // A server of one model speaks of itself.
+			requireVerdict(t, "stalled (live 503)", assess.Judge(&e))
 		})
-		v := assess.Judge(&e)
-		require.Equal(t, c.live, v.Probes.Live, "%s: %s", c.says, v.Reason)
-		e.API.OfModels = false
-		require.False(t, assess.Judge(&e).Probes.Live, "a server of one model speaks of itself")
 	}
 }
 
@@ -595,26 +598,25 @@ func TestSilenceTakesNothingBack(t *testing.T) {
 		name  string
 		said  []engine.Health
 		still bool
-		want  assess.State
-		live  bool
+		want  string
 	}{
-		{"not ready, then it hangs", []engine.Health{ready, notReady, hangs}, false, assess.NotReady, true},
-		{"not ready, then it hangs up", []engine.Health{ready, notReady, hangsUp}, false, assess.NotReady, true},
-		{"not ready, then it wants a token", []engine.Health{ready, notReady, refusesUs}, false, assess.NotReady, true},
+		{"not ready, then it hangs", []engine.Health{ready, notReady, hangs}, false, "not_ready (ready 503)"},
+		{"not ready, then it hangs up", []engine.Health{ready, notReady, hangsUp}, false, "not_ready (ready 503)"},
+		{"not ready, then it wants a token", []engine.Health{ready, notReady, refusesUs}, false, "not_ready (ready 503)"},
 		{
 			"not ready for long, then it hangs, nothing moves",
 			[]engine.Health{ready, notReady, notReady, hangs},
-			true, assess.Stalled, false,
+			true, "stalled (live 503)",
 		},
 		{
 			"not ready once, then it hangs, nothing moves",
 			[]engine.Health{ready, notReady, hangs},
-			true, assess.NotReady, true,
+			true, "not_ready (ready 503)",
 		},
-		{"paused, then it hangs", []engine.Health{ready, paused, hangs}, false, assess.Unserved, true},
-		{"draining, then it hangs", []engine.Health{ready, draining, hangs}, false, assess.Draining, true},
-		{"ready, then it hangs", []engine.Health{ready, hangs}, false, assess.Ready, true},
-		{"not ready, then ready, then it hangs", []engine.Health{ready, notReady, ready, hangs}, false, assess.Ready, true},
+		{"paused, then it hangs", []engine.Health{ready, paused, hangs}, false, "unserved (ready 503)"},
+		{"draining, then it hangs", []engine.Health{ready, draining, hangs}, false, "draining (ready 503)"},
+		{"ready, then it hangs", []engine.Health{ready, hangs}, false, "ready"},
+		{"not ready, then ready, then it hangs", []engine.Health{ready, notReady, ready, hangs}, false, "ready"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var m assess.Memory
@@ -628,10 +630,7 @@ func TestSilenceTakesNothingBack(t *testing.T) {
 				}
 				m.Recall(e)
 			})
-			v := assess.Judge(&e)
-			require.Equal(t, c.want, v.State, v.Reason)
-			require.Equal(t, c.want == assess.Ready, v.Probes.Ready, v.Reason)
-			require.Equal(t, c.live, v.Probes.Live, v.Reason)
+			requireVerdict(t, c.want, assess.Judge(&e))
 		})
 	}
 }
@@ -648,16 +647,16 @@ func TestRouterThatServesIsBelieved(t *testing.T) {
 		// says is what it says at the end, a time after the last page.
 		says  engine.Health
 		after time.Duration
-		want  assess.State
+		want  string
 	}{
-		{"nobody asks", []page{{10, 0}, {10, 0}, {10, 0}}, nobody, 0, assess.NotReady},
-		{"those in flight end well", []page{{10, 4}, {12, 2}, {14, 0}}, nobody, 0, assess.NotReady},
-		{"others come and wait", []page{{10, 4}, {12, 9}, {14, 12}}, nobody, 0, assess.NotReady},
-		{"others come and end well", []page{{10, 4}, {12, 4}, {15, 4}}, nobody, 0, assess.Ready},
-		{"others ended well a while ago", []page{{10, 0}, {12, 0}, {12, 0}}, nobody, 30 * time.Second, assess.Ready},
-		{"none has ended well for a window", []page{{10, 0}, {12, 0}, {12, 0}}, nobody, 2 * time.Minute, assess.NotReady},
-		{"one page alone", []page{{99, 0}}, nobody, 0, assess.NotReady},
-		{"it has workers again", []page{{10, 0}, {10, 0}}, serves, 0, assess.Ready},
+		{"nobody asks", []page{{10, 0}, {10, 0}, {10, 0}}, nobody, 0, "not_ready (ready 503)"},
+		{"those in flight end well", []page{{10, 4}, {12, 2}, {14, 0}}, nobody, 0, "not_ready (ready 503)"},
+		{"others come and wait", []page{{10, 4}, {12, 9}, {14, 12}}, nobody, 0, "not_ready (ready 503)"},
+		{"others come and end well", []page{{10, 4}, {12, 4}, {15, 4}}, nobody, 0, "ready"},
+		{"others ended well a while ago", []page{{10, 0}, {12, 0}, {12, 0}}, nobody, 30 * time.Second, "ready"},
+		{"none has ended well for a window", []page{{10, 0}, {12, 0}, {12, 0}}, nobody, 2 * time.Minute, "not_ready (ready 503)"},
+		{"one page alone", []page{{99, 0}}, nobody, 0, "not_ready (ready 503)"},
+		{"it has workers again", []page{{10, 0}, {10, 0}}, serves, 0, "ready"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var m assess.Memory
@@ -684,10 +683,7 @@ func TestRouterThatServesIsBelieved(t *testing.T) {
 				judge(nobody, now)
 			}
 			now = now.Add(c.after)
-			v := judge(c.says, now)
-			require.Equal(t, c.want, v.State, v.Reason)
-			require.Equal(t, c.want == assess.Ready, v.Probes.Ready, v.Reason)
-			require.True(t, v.Probes.Live, "live, %s", v.Reason)
+			requireVerdict(t, c.want, judge(c.says, now))
 			judge(serves, now)
 			require.Equal(t, assess.NotReady, judge(nobody, now).State, "it is believed when it says so again")
 		})
@@ -745,7 +741,7 @@ func TestRejectedQuestionIsSaid(t *testing.T) {
 		m.Recall(e)
 	})
 	v := assess.Judge(&e)
-	require.True(t, v.Suspected, "suspected, %s", v.Reason)
+	requireVerdict(t, "suspected", v)
 	require.Contains(t, v.Reason, "the exporter's own request was rejected")
 	require.Contains(t, v.Reason, "404: no such model")
 }

@@ -24,23 +24,19 @@ func TestFullServerIsNotRestarted(t *testing.T) {
 		question assess.Question
 		// alike is true if the page cannot tell rejections from failures.
 		alike bool
-		state assess.State
-		live  bool
+		want  string
 	}{
-		{"the question was rejected like the others may be", rejected, true, assess.Failing, true},
-		{"it failed otherwise", failed, true, assess.Failing, false},
-		{"it was rejected, which the page counts by themselves", rejected, false, assess.Failing, true},
-		{"nothing was asked", assess.Question{}, true, assess.Failing, true},
-		{"it was answered", assess.Question{Asked: two, Answer: assess.Answered}, true, assess.Ready, true},
+		{"the question was rejected like the others may be", rejected, true, "failing (ready 503)"},
+		{"it failed otherwise", failed, true, "failing (live 503)"},
+		{"it was rejected, which the page counts by themselves", rejected, false, "failing (ready 503)"},
+		{"nothing was asked", assess.Question{}, true, "failing (ready 503)"},
+		{"it was answered", assess.Question{Asked: two, Answer: assess.Answered}, true, "ready"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := changed(serving(), func(e *assess.Evidence) {
 				e.Failing, e.Questions, e.RefusedFailed = failing, []assess.Question{c.question}, c.alike
 			})
-			v := assess.Judge(&e)
-			require.Equal(t, c.state, v.State)
-			require.Equal(t, c.live, v.Probes.Live)
-			require.Equal(t, c.state == assess.Ready, v.Probes.Ready)
+			requireVerdict(t, c.want, assess.Judge(&e))
 		})
 	}
 }
@@ -49,24 +45,20 @@ func TestFullServerIsNotRestarted(t *testing.T) {
 func TestFailuresWhoseFaultIsUnknown(t *testing.T) {
 	failing := []assess.Failures{{Requests: 5, Unclear: true, Accused: two.Add(-time.Minute), Last: two}}
 	for _, c := range []struct {
-		name      string
-		question  assess.Question
-		state     assess.State
-		suspected bool
-		live      bool
+		name     string
+		question assess.Question
+		want     string
 	}{
-		{"nothing was asked", assess.Question{}, assess.Ready, false, true},
-		{"the exporter's own request was answered", assess.Question{Asked: two, Answer: assess.Answered}, assess.Ready, false, true},
-		{"it failed, too", assess.Question{Asked: two, Answer: assess.Failed, Reason: "status 500"}, assess.Failing, false, false},
+		{"nothing was asked", assess.Question{}, "ready"},
+		{"the exporter's own request was answered", assess.Question{Asked: two, Answer: assess.Answered}, "ready"},
+		{"it failed, too", assess.Question{Asked: two, Answer: assess.Failed, Reason: "status 500"}, "failing (live 503)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := changed(serving(), func(e *assess.Evidence) {
 				e.Failing, e.Questions = failing, []assess.Question{c.question}
 			})
 			v := assess.Judge(&e)
-			require.Equal(t, c.state, v.State, v.Reason)
-			require.Equal(t, c.suspected, v.Suspected, v.Reason)
-			require.Equal(t, c.live, v.Probes.Live, v.Reason)
+			requireVerdict(t, c.want, v)
 			require.NotEqual(t, assess.OK, v.Severity, v.Reason)
 		})
 	}
@@ -78,10 +70,14 @@ func TestFullQueueBehindWhatStandsStill(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		report canary.Report
-		ready  bool
+		want   string
 	}{
-		{"it is rejected for lack of capacity", canary.Report{Result: canary.Overload, Reason: "status 503"}, false},
-		{"the client asks too often", canary.Report{Result: canary.Overload, Quota: true, Reason: "status 429"}, true},
+		{
+			"it is rejected for lack of capacity",
+			canary.Report{Result: canary.Overload, Reason: "status 503"},
+			"stalled (ready 503)",
+		},
+		{"the client asks too often", canary.Report{Result: canary.Overload, Quota: true, Reason: "status 429"}, "suspected"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var m assess.Memory
@@ -92,10 +88,7 @@ func TestFullQueueBehindWhatStandsStill(t *testing.T) {
 				e.Still = assess.Stillness{InFlight: 4, Since: two.Add(-time.Minute)}
 				m.Recall(e)
 			})
-			v := assess.Judge(&e)
-			require.Equal(t, c.ready, v.Probes.Ready, v.Reason)
-			require.True(t, v.Probes.Live, v.Reason)
-			require.Equal(t, c.ready, v.Suspected, v.Reason)
+			requireVerdict(t, c.want, assess.Judge(&e))
 		})
 	}
 }
@@ -103,6 +96,7 @@ func TestFullQueueBehindWhatStandsStill(t *testing.T) {
 // TestRefusalRestartsNobody has a request that succeeded before with this process and is refused, while a page accuses
 // it: that is not the request's own fault, nor enough to restart a server.
 func TestRefusalRestartsNobody(t *testing.T) {
+	refused := canary.Report{Result: canary.Refused}
 	still := assess.Stillness{InFlight: 4, Since: two.Add(-time.Minute)}
 	failing := []assess.Failures{{Requests: 5, Accused: two.Add(-time.Minute), Last: two}}
 	for _, c := range []struct {
@@ -111,28 +105,20 @@ func TestRefusalRestartsNobody(t *testing.T) {
 		tried, declared bool
 		still           assess.Stillness
 		failing         []assess.Failures
-		state           assess.State
-		ready           bool
+		want            string
 	}{
-		{"beside work that stands still", canary.Report{Result: canary.Refused}, true, false, still, nil, assess.Stalled, false},
-		{"no stream any more", canary.Report{Result: canary.Malformed}, true, false, still, nil, assess.Stalled, false},
-		{"only failures end", canary.Report{Result: canary.Refused}, true, false, assess.Stillness{}, failing, assess.Failing, false},
-		{
-			"only failures end as a file counts",
-			canary.Report{Result: canary.Refused},
-			true, true,
-			assess.Stillness{},
-			failing,
-			assess.Failing, false,
-		},
-		{"it was never answered", canary.Report{Result: canary.Refused}, false, false, still, nil, assess.Ready, true},
+		{"beside work that stands still", refused, true, false, still, nil, "stalled (ready 503)"},
+		{"no stream any more", canary.Report{Result: canary.Malformed}, true, false, still, nil, "stalled (ready 503)"},
+		{"only failures end", refused, true, false, assess.Stillness{}, failing, "failing (ready 503)"},
+		{"only failures end as a file counts", refused, true, true, assess.Stillness{}, failing, "failing (ready 503)"},
+		{"it was never answered", refused, false, false, still, nil, "suspected"},
 		{
 			"this client may not ask",
 			canary.Report{Result: canary.Refused, Barred: true},
-			true, false, still, nil, assess.Ready,
-			true,
+			true, false, still, nil,
+			"suspected",
 		},
-		{"it cannot be sent", canary.Report{Result: canary.Unsupported}, true, false, still, nil, assess.Ready, true},
+		{"it cannot be sent", canary.Report{Result: canary.Unsupported}, true, false, still, nil, "suspected"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var m assess.Memory
@@ -147,10 +133,7 @@ func TestRefusalRestartsNobody(t *testing.T) {
 				e.Still, e.Failing, e.Declared = c.still, c.failing, c.declared
 				m.Recall(e)
 			})
-			v := assess.Judge(&e)
-			require.Equal(t, c.state, v.State, v.Reason)
-			require.Equal(t, c.ready, v.Probes.Ready, v.Reason)
-			require.True(t, v.Probes.Live, v.Reason)
+			requireVerdict(t, c.want, assess.Judge(&e))
 		})
 	}
 }
@@ -165,35 +148,26 @@ func TestAccusationIsNoHelp(t *testing.T) {
 	since := assess.Question{Asked: two, Answer: assess.Failed}
 	answered := assess.Question{Asked: two, Answer: assess.Answered}
 	for _, c := range []struct {
-		name        string
-		still       assess.Stillness
-		failing     []assess.Failures
-		question    assess.Question
-		state       assess.State
-		ready, live bool
+		name     string
+		still    assess.Stillness
+		failing  []assess.Failures
+		question assess.Question
+		want     string
 	}{
-		{"nobody else asks", assess.Stillness{}, nil, before, assess.CanaryFailing, false, true},
-		{"work stands still", still, nil, before, assess.CanaryFailing, false, true},
-		{"work stands still, a question is on its way", still, nil, awaited, assess.CanaryFailing, false, true},
-		{"work stands still, and the next question fails", still, nil, since, assess.Stalled, false, false},
-		{"work stands still, and a question is answered", still, nil, answered, assess.Ready, true, true},
-		{"only failures end", assess.Stillness{}, failing, before, assess.Failing, false, true},
-		{
-			"only failures end, a question is on its way",
-			assess.Stillness{},
-			failing, awaited, assess.Failing, false,
-			true,
-		},
+		{"nobody else asks", assess.Stillness{}, nil, before, "canary_failing (ready 503)"},
+		{"work stands still", still, nil, before, "canary_failing (ready 503)"},
+		{"work stands still, a question is on its way", still, nil, awaited, "canary_failing (ready 503)"},
+		{"work stands still, and the next question fails", still, nil, since, "stalled (live 503)"},
+		{"work stands still, and a question is answered", still, nil, answered, "ready"},
+		{"only failures end", assess.Stillness{}, failing, before, "failing (ready 503)"},
+		{"only failures end, a question is on its way", assess.Stillness{}, failing, awaited, "failing (ready 503)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := changed(serving(), func(e *assess.Evidence) {
 				e.Still, e.Failing, e.Questions = c.still, c.failing, []assess.Question{c.question}
 				e.Canary = assess.Canary{Failed: "the canary request failed (no_first_token)", Twice: true}
 			})
-			v := assess.Judge(&e)
-			require.Equal(t, c.state, v.State)
-			require.Equal(t, c.ready, v.Probes.Ready)
-			require.Equal(t, c.live, v.Probes.Live)
+			requireVerdict(t, c.want, assess.Judge(&e))
 		})
 	}
 }
@@ -557,12 +531,12 @@ func TestRoutersAreNotRestarted(t *testing.T) {
 // two is two o'clock, when the verdicts are given.
 var two = time.Date(2026, 1, 1, 14, 0, 0, 0, time.UTC)
 
-// hung returns work that makes no progress for a minute.
 // failedSince returns the failures of an entry, which began a minute ago.
 func failedSince(entry assess.Entry) assess.Failures {
 	return assess.Failures{Entry: entry, Requests: 9, Accused: two.Add(-time.Minute), Last: two}
 }
 
+// hung returns work that makes no progress for a minute.
 func hung() assess.Stillness { return assess.Stillness{InFlight: 42, Since: two.Add(-time.Minute)} }
 
 // twoFail returns the failures of two entries, one of which began long before the other.
@@ -586,23 +560,39 @@ func TestLatePageOfLoadingServerRestartsNothing(t *testing.T) {
 	for _, c := range []struct {
 		says  string
 		since time.Duration
-		live  bool
+		want  string
 	}{
-		{"its page is late for the first time", 0, true},
-		{"its page is late for less than stall_after", 29 * time.Second, true},
-		{"its page has not come for stall_after", 30 * time.Second, false},
+		{"its page is late for the first time", 0, "not_ready (ready 503)"},
+		{"its page is late for less than stall_after", 29 * time.Second, "not_ready (ready 503)"},
+		{"its page has not come for stall_after", 30 * time.Second, "not_ready (live 503)"},
 	} {
 		t.Run(c.says, func(t *testing.T) {
 			e := serving()
 			e.Scrape = assess.Scrape{Seen: true, Unanswered: true, Again: true, Since: two.Add(-c.since)}
 			e.API.API, e.API.WasReady, e.API.FromServer = engine.APINotReady, true, true
 			e.API.NotReadySince, e.API.Detail = two.Add(-time.Hour), "it loads"
-			v := assess.Judge(&e)
-			require.Equal(t, assess.NotReady, v.State)
-			require.False(t, v.Probes.Ready, "not ready, %s", v.Reason)
-			require.Equal(t, c.live, v.Probes.Live)
+			requireVerdict(t, c.want, assess.Judge(&e))
 		})
 	}
+}
+
+// requireVerdict compares a verdict in short: its state, "suspected" for a ready one that is, and the probe that fails,
+// where live fails both do.
+func requireVerdict(t *testing.T, want string, v assess.Verdict) {
+	t.Helper()
+	got := string(v.State)
+	if v.Suspected && v.State == assess.Ready {
+		got = "suspected"
+	}
+	switch p := v.Probes; {
+	case !p.Live && p.Ready:
+		got += " (ready 200, live 503)"
+	case !p.Live:
+		got += " (live 503)"
+	case !p.Ready:
+		got += " (ready 503)"
+	}
+	require.Equal(t, want, got, v.Reason)
 }
 
 func changed(e assess.Evidence, change func(*assess.Evidence)) assess.Evidence {
@@ -792,42 +782,42 @@ func TestModelsWithoutWorkersAreNamed(t *testing.T) {
 		name     string
 		models   []string
 		none     bool
-		state    assess.State
+		verdict  string
 		severity assess.Severity
 		want     string
 	}{
-		{"all have workers", nil, false, assess.Ready, assess.OK, "the API answers 200"},
+		{"all have workers", nil, false, "ready", assess.OK, "the API answers 200"},
 		{
 			"one has none",
 			[]string{"b"},
-			false, assess.Ready, assess.Look,
+			false, "ready", assess.Look,
 			"the API answers 200; the page shows no worker for b",
 		},
 		{
 			"many have none",
 			[]string{"b", "c", "d", "e", "f", "g"},
-			false, assess.Ready, assess.Look,
+			false, "ready", assess.Look,
 			"the API answers 200; the page shows no worker for b, c, d, e and 2 more",
 		},
 		{
 			"none has any",
 			[]string{"b"},
-			true, assess.NotReady, assess.Broken,
+			true, "not_ready (ready 503)", assess.Broken,
 			"the page shows no worker for any of its models",
 		},
 	} {
-		v := assess.Judge(&assess.Evidence{
-			Scrape:         assess.Scrape{OK: true},
-			API:            assess.API{Health: engine.Health{API: engine.APIReady, Detail: "the API answers 200"}},
-			Routes:         true,
-			Unrouted:       c.none,
-			UnroutedModels: c.models,
+		t.Run(c.name, func(t *testing.T) {
+			v := assess.Judge(&assess.Evidence{
+				Scrape:         assess.Scrape{OK: true},
+				API:            assess.API{Health: engine.Health{API: engine.APIReady, Detail: "the API answers 200"}},
+				Routes:         true,
+				Unrouted:       c.none,
+				UnroutedModels: c.models,
+			})
+			requireVerdict(t, c.verdict, v)
+			require.Equal(t, c.severity, v.Severity)
+			require.Equal(t, c.want, v.Reason)
 		})
-		require.Equal(t, c.state, v.State, c.name)
-		require.Equal(t, c.severity, v.Severity, c.name)
-		require.Equal(t, c.want, v.Reason, c.name)
-		require.Equal(t, c.state == assess.Ready, v.Probes.Ready, c.name)
-		require.True(t, v.Probes.Live, c.name)
 	}
 }
 
