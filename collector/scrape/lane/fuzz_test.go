@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -56,6 +57,9 @@ func asNetHTTP(text string) (body, contentType string, err error) {
 	return string(all), resp.Header.Get("Content-Type"), err
 }
 
+// cutPause is how long an answer stops, while the lane looks at its first part.
+const cutPause = 15 * time.Millisecond
+
 // waitReadable waits until something can be read.
 func waitReadable(fd int) {
 	for {
@@ -81,41 +85,48 @@ func FuzzLane(f *testing.F) {
 		if len(text) > 64<<10 {
 			return
 		}
-		fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
-		require.NoError(t, err)
-		l := over(fds[0])
-		defer l.Close()
-		b := Batch{Timeout: time.Minute}
-		var got Answer
-		accepted := false
-		require.True(t, b.Add(l, func(a Answer, ok bool) {
-			got, accepted = a, ok
-			got.Body = append([]byte(nil), a.Body...)
-		}), "the batch takes the lane")
-		cut = max(0, min(cut, len(text)))
-		peer := fds[1]
-		say := func(part string) {
-			if part != "" {
-				_, _ = unix.Write(peer, []byte(part)) // The lane may have hung up.
-			}
-		}
-		var saying sync.WaitGroup
-		saying.Go(func() {
-			waitReadable(peer)
-			say(text[:cut])
-			say(text[cut:])
-			_ = unix.Shutdown(peer, unix.SHUT_WR)
-		})
-		b.Run()
-		saying.Wait()
-		_ = unix.Close(peer)
-		if !accepted {
-			require.Negative(t, l.fd, "what was not accepted is closed")
-			return
-		}
-		body, contentType, err := asNetHTTP(text)
-		require.NoError(t, err)
-		require.Equal(t, contentType, got.ContentType)
-		require.Equal(t, body, string(got.Body))
+		// By the clock of the bubble a batch sleeps no longer than until the answer is there.
+		synctest.Test(t, func(t *testing.T) { requireAsNetHTTP(t, text, max(0, min(cut, len(text)))) })
 	})
+}
+
+// requireAsNetHTTP lets a lane and net/http read an answer, of which the lane gets two parts.
+func requireAsNetHTTP(t *testing.T, text string, cut int) {
+	t.Helper()
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	require.NoError(t, err)
+	l := over(fds[0])
+	defer l.Close()
+	b := Batch{Timeout: time.Minute}
+	var got Answer
+	accepted := false
+	require.True(t, b.Add(l, func(a Answer, ok bool) {
+		got, accepted = a, ok
+		got.Body = append([]byte(nil), a.Body...)
+	}), "the batch takes the lane")
+	peer := fds[1]
+	say := func(part string) {
+		if part != "" {
+			_, _ = unix.Write(peer, []byte(part)) // The lane may have hung up.
+		}
+	}
+	var saying sync.WaitGroup
+	saying.Go(func() {
+		waitReadable(peer)
+		say(text[:cut])
+		time.Sleep(cutPause)
+		say(text[cut:])
+		_ = unix.Shutdown(peer, unix.SHUT_WR)
+	})
+	b.Run()
+	saying.Wait()
+	_ = unix.Close(peer)
+	if !accepted {
+		require.Negative(t, l.fd, "what was not accepted is closed")
+		return
+	}
+	body, contentType, err := asNetHTTP(text)
+	require.NoError(t, err)
+	require.Equal(t, contentType, got.ContentType)
+	require.Equal(t, body, string(got.Body))
 }
