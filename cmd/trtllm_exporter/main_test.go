@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"encoding/pem"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -28,7 +29,19 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){program: main, endless: workEndlessly})
+	testscript.Main(waiting{m}, map[string]func(){program: main, endless: workEndlessly})
+}
+
+// waiting runs more tests at once than there are processors, since most of them wait for programs.
+type waiting struct{ *testing.M }
+
+// Run implements testscript.TestingM.
+func (m waiting) Run() int {
+	flag.Parse()
+	if err := flag.Set("test.parallel", "12"); err != nil {
+		panic(err)
+	}
+	return m.M.Run()
 }
 
 // programFile returns the path of this program. The test binary acts as the program under that

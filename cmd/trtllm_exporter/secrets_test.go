@@ -265,7 +265,8 @@ func TestStandardLogOfCommandsShowsNoSecret(t *testing.T) {
 		time.Sleep(10 * time.Millisecond) // Until the connection is idle.
 		_, _ = io.WriteString(conn, text+"\r\n")
 	})
-	file := fileOf(t, "pools:\n  - pool_id: a\n    engine: triton\n    authorization: {credentials: "+text+"}\n"+
+	file := fileOf(t, "global: {scrape_interval: 1s}\npools:\n  - pool_id: a\n    engine: triton\n"+
+		"    authorization: {credentials: "+text+"}\n"+
 		"    static_configs: [{targets: ['"+address+"'], labels: {replica_id: r}}]\n")
 	for _, args := range [][]string{{"doctor", "--timeout=1s"}, {"record", "--for=2s"}, {"top", "--once"}} {
 		var out bytes.Buffer
