@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -96,7 +95,7 @@ func (f *doctorFlags) load() (*config.File, error) {
 	if len(f.urls) == 0 {
 		file, err := loadUnsharded(f.file)
 		if err != nil {
-			return nil, exitError{err, exitNoPage}
+			return nil, exitError{err, exitUsage}
 		}
 		return file, nil
 	}
@@ -114,27 +113,28 @@ func (f *doctorFlags) load() (*config.File, error) {
 // withoutFlags removes the names of flags and keys that were not given from an error.
 var withoutFlags = strings.NewReplacer("--target: ", "", "--target ", "", "pools[0].", "")
 
-func (f *doctorFlags) pool() (config.Pool, error) {
-	pool := config.DefaultPool
-	if f.file != "" {
-		file, err := config.Load(f.file)
-		if err != nil {
-			return pool, exitError{err, exitNoPage}
-		}
-		if pool, err = poolWithoutTargets(file, f.poolID); err != nil {
-			return pool, exitError{err, exitUsage}
-		}
+// pool returns how the named servers are asked.
+func (f *doctorFlags) pool() (pool config.Pool, err error) {
+	if f.file == "" {
+		pool, err = namedPool(&f.access, f.kindsFiles)
 	} else {
-		kinds, err := config.LoadKinds(f.kindsFiles...)
-		if err != nil {
-			return pool, exitError{err, exitUsage}
-		}
-		f.access.apply(&pool)
-		pool.Kinds = kinds
+		pool, err = poolOfFile(f.file, f.poolID)
+	}
+	if err != nil {
+		return pool, exitError{err, exitUsage}
 	}
 	pool.APIPort = cmp.Or(f.apiPort, pool.APIPort)
 	pool.APIPath = cmp.Or(f.apiPath, pool.APIPath)
 	return pool, nil
+}
+
+// poolOfFile is poolWithoutTargets of a file that it loads.
+func poolOfFile(name, id string) (config.Pool, error) {
+	file, err := config.Load(name)
+	if err != nil {
+		return config.Pool{}, err
+	}
+	return poolWithoutTargets(file, id)
 }
 
 // poolWithoutTargets returns the pool with the given id, or the first pool, without its targets.
@@ -155,7 +155,7 @@ func poolWithoutTargets(file *config.File, id string) (config.Pool, error) {
 func (f *doctorFlags) examine(ctx context.Context, out *output, file *config.File) error {
 	c, store, err := out.newCollector(file)
 	if err != nil {
-		return exitError{err, exitNoPage}
+		return exitError{err, exitUsage}
 	}
 	const rounds = 5                 // Detection, page, answers, and the page again.
 	r := report{Servers: []server{}} // A nil slice would be null in JSON.
@@ -208,10 +208,7 @@ func (r *report) print(w io.Writer, asJSON bool) error {
 	wrong := r.conclusion()
 	var err error
 	if asJSON {
-		encoder := json.NewEncoder(w)
-		encoder.SetEscapeHTML(false)
-		encoder.SetIndent("", "  ")
-		err = encoder.Encode(r)
+		err = printJSON(w, r)
 	} else {
 		_, err = io.WriteString(w, r.text(widthOf(w)))
 	}

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -27,7 +28,7 @@ const (
 	exitOK      = 0
 	exitFailure = 1
 	exitUsage   = 2
-	// exitNoPage is the exit code of doctor if a server has no metrics page.
+	// exitNoPage is the exit code of doctor and record if a server has no metrics page.
 	exitNoPage = 2
 )
 
@@ -80,6 +81,14 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return exit.code
 	}
 	return exitFailure
+}
+
+// printJSON writes a document for scripts, in which addresses can be read.
+func printJSON(w io.Writer, document any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(document)
 }
 
 // helpWriter writes help. It remembers why it could not, since kingpin panics then.

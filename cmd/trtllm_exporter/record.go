@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -134,18 +133,15 @@ func (f *recordFlags) load() (*config.File, error) {
 
 func (f *recordFlags) servers() (*config.File, error) {
 	if f.file == "" {
-		pool := config.DefaultPool
-		kinds, err := config.LoadKinds(f.kindsFiles...)
+		pool, err := namedPool(&f.access, f.kindsFiles)
 		if err != nil {
 			return nil, exitError{err, exitUsage}
 		}
-		pool.Kinds = kinds
-		f.access.apply(&pool)
 		return singleScrape(f.targets, f.interval, pool)
 	}
 	file, err := loadUnsharded(f.file)
 	if err != nil {
-		return nil, exitError{err, exitNoPage}
+		return nil, exitError{err, exitUsage}
 	}
 	if f.poolID == "" {
 		return file, nil
@@ -165,7 +161,7 @@ func (f *recordFlags) run(ctx context.Context, out *output) error {
 	}
 	c, store, err := out.newCollector(file)
 	if err != nil {
-		return exitError{err, exitNoPage}
+		return exitError{err, exitUsage}
 	}
 	scraping, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
@@ -196,10 +192,7 @@ func (f *recordFlags) print(w io.Writer, a *account.Account) error {
 		_, err := io.WriteString(w, accountText(a, widthOf(w)))
 		return err
 	}
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(a)
+	return printJSON(w, a)
 }
 
 // recording is a running record.
@@ -239,10 +232,13 @@ func (r *recording) begin(ctx context.Context) error {
 	return nil
 }
 
+// forever is the limit of what a command or a signal ends.
+const forever time.Duration = 1 << 62
+
 // stretch waits until the command or the time ends. It returns the command's error.
 func (r *recording) stretch(ctx context.Context) error {
 	if len(r.command) == 0 {
-		r.until(ctx, cmp.Or(r.length, 1<<62), func() bool {
+		r.until(ctx, cmp.Or(r.length, forever), func() bool {
 			r.reader.Read()
 			return false
 		})
@@ -269,7 +265,7 @@ func (r *recording) stretch(ctx context.Context) error {
 			return false
 		}
 	}
-	r.until(ctx, 1<<62, ended)
+	r.until(ctx, forever, ended)
 	if ctx.Err() != nil {
 		if left := r.passSignals(ctx, cmd.Process, ended); left != nil {
 			return left
@@ -284,7 +280,7 @@ func (r *recording) passSignals(ctx context.Context, p *os.Process, ended func()
 	again, stop := untilAnotherSignal(ctx)
 	defer stop()
 	passOn(ctx, p)
-	r.until(again, 1<<62, ended)
+	r.until(again, forever, ended)
 	if again.Err() == nil || ended() {
 		return nil
 	}

@@ -33,13 +33,10 @@ func declareScrape(app *kingpin.Application, out *output) (string, func() error)
 		if err := access.check(); err != nil {
 			return exitError{err, exitUsage}
 		}
-		pool := config.DefaultPool
-		kinds, err := config.LoadKinds(*kindsFiles...)
+		pool, err := namedPool(&access, *kindsFiles)
 		if err != nil {
 			return exitError{err, exitUsage}
 		}
-		pool.Kinds = kinds
-		access.apply(&pool)
 		f, err := singleScrape([]string{*server}, *timeout, pool)
 		if err != nil {
 			return err
@@ -66,6 +63,18 @@ func printScrape(ctx context.Context, out *output, f *config.File) error {
 		return !strings.HasPrefix(name, assess.MetricPrefix)
 	})
 	return err
+}
+
+// namedPool returns the settings for servers that are named on the command line.
+func namedPool(access *accessFlags, kindsFiles []string) (config.Pool, error) {
+	pool := config.DefaultPool
+	kinds, err := config.LoadKinds(kindsFiles...)
+	if err != nil {
+		return pool, err
+	}
+	pool.Kinds = kinds
+	access.apply(&pool)
+	return pool, nil
 }
 
 // singleScrape returns the configuration for a command that queries servers once, with the
