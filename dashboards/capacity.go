@@ -186,11 +186,6 @@ func servingEngines() string {
 	state := func(tier string) string {
 		return fmt.Sprintf(`llm_server_serving{%s,%s}`, replicaMatchers, tier)
 	}
-	return state(
-		`tier!="frontend"`,
-	) + " or " + state(
-		`tier="frontend"`,
-	) + " unless on (pool_id) " + state(
-		`tier="worker"`,
-	)
+	others, frontends, workers := state(`tier!="frontend"`), state(`tier="frontend"`), state(`tier="worker"`)
+	return others + " or " + frontends + " unless on (pool_id) " + workers
 }

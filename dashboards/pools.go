@@ -18,25 +18,15 @@ func byClass(name string, matchers ...string) string {
 // fromClients returns an expression for what clients see: from frontends and replicas without
 // tier, or from workers for models that no frontend exposes.
 func fromClients(expr func(tier string) string) string {
-	return expr(
-		`tier!="worker"`,
-	) + " or " + expr(
-		`tier="worker"`,
-	) + " unless on (pool_id, model_id) " + expr(
-		`tier="frontend"`,
-	)
+	others, workers, frontends := expr(`tier!="worker"`), expr(`tier="worker"`), expr(`tier="frontend"`)
+	return others + " or " + workers + " unless on (pool_id, model_id) " + frontends
 }
 
 // fromEngines returns an expression for what executors do: from workers and replicas without tier,
 // or from frontends for models that no worker exposes.
 func fromEngines(expr func(tier string) string) string {
-	return expr(
-		`tier!="frontend"`,
-	) + " or " + expr(
-		`tier="frontend"`,
-	) + " unless on (pool_id, model_id) " + expr(
-		`tier="worker"`,
-	)
+	others, frontends, workers := expr(`tier!="frontend"`), expr(`tier="frontend"`), expr(`tier="worker"`)
+	return others + " or " + frontends + " unless on (pool_id, model_id) " + workers
 }
 
 // ofEngines sums a family about models over the replicas of each pool that execute requests.
@@ -45,13 +35,8 @@ func ofEngines(name string) string {
 }
 
 func classRatio(by, class string) string {
-	return total(
-		by,
-		byClass("requests_not_ok:rate", `class="`+class+`"`),
-	) + " / (" + total(
-		by,
-		pool("requests:rate"),
-	) + " > 0)"
+	ofClass, all := total(by, byClass("requests_not_ok:rate", `class="`+class+`"`)), total(by, pool("requests:rate"))
+	return ofClass + " / (" + all + " > 0)"
 }
 
 // poolMean returns the recorded mean of a quantity of requests, by pool and model.

@@ -178,11 +178,16 @@ func (a *attempt) report(failed *failure) Report {
 	sent := *a.sent.Load()
 	answer := &a.answer
 	return Report{
-		Result: OK, Frames: answer.frames, Tokens: cmp.Or(answer.usage, answer.frames), Output: answer.output(),
-		FirstToken: answer.first.Sub(
-			sent,
-		), Duration: answer.end.Sub(sent), LongestGap: answer.gap, Tail: answer.end.Sub(answer.last),
-		EngineQueue: answer.queued, EngineFirstToken: answer.engineFirst,
+		Result:           OK,
+		Frames:           answer.frames,
+		Tokens:           cmp.Or(answer.usage, answer.frames),
+		Output:           answer.output(),
+		FirstToken:       answer.first.Sub(sent),
+		Duration:         answer.end.Sub(sent),
+		LongestGap:       answer.gap,
+		Tail:             answer.end.Sub(answer.last),
+		EngineQueue:      answer.queued,
+		EngineFirstToken: answer.engineFirst,
 	}
 }
 

@@ -104,15 +104,10 @@ func entry(name string, needs extent, help, formula string, value func(r *Record
 
 func byResult[R ~string](name, help, formula string, results []R, counts func(r *Record) map[R]uint64) family {
 	f := family{
-		Family: derive.ReplicaFamily(
-			name,
-			derive.OfEntry,
-			[]string{"result"},
-			help,
-			formula,
-			engine.AnswersStream,
-		), name: name, needs: hasReport,
-		count: func(r *Record, result string) uint64 { return counts(r)[R(result)] },
+		Family: derive.ReplicaFamily(name, derive.OfEntry, []string{"result"}, help, formula, engine.AnswersStream),
+		name:   name,
+		needs:  hasReport,
+		count:  func(r *Record, result string) uint64 { return counts(r)[R(result)] },
 	}
 	for _, result := range results {
 		f.results = append(f.results, string(result))

@@ -204,13 +204,12 @@ func dynamoGeneration(p *Page, f *Facts) (Generation, string) {
 	case in == nil:
 		return "worker", "the page has no names of a frontend and none of an engine inside"
 	}
-	generation, reason := in.Generation(p, f)
-	return Generation(
-			strings.TrimSuffix("worker like "+string(in.Name)+": "+string(generation), ": "),
-		), cmp.Or(
-			reason,
-			"the page has no names of a frontend",
-		)
+	inside, reason := in.Generation(p, f)
+	g := "worker like " + string(in.Name)
+	if inside != "" {
+		g += ": " + string(inside)
+	}
+	return Generation(g), cmp.Or(reason, "the page has no names of a frontend")
 }
 
 func dynamoStream(_ string, p *Page) (s Stream, reason string) {

@@ -134,9 +134,8 @@ func nimMeanings() []Meaning {
 // nimJudge judges 1.x: it counts what finished and what failed.
 func nimJudge(name string, k *Knowledge) (c target.Check, ok bool) {
 	if p := k.Page; name == CanOutcomes && p.Inside() == nil && p.Has(RequestsFailed) {
-		return yes(
-			p.seriesOf("and", RequestsFinished, RequestsFailed) + "; what never reached the engine is not counted",
-		), true
+		counters := p.seriesOf("and", RequestsFinished, RequestsFailed)
+		return yes(counters + "; what never reached the engine is not counted"), true
 	}
 	if in := k.Page.Inside(); in != nil && in.Name == Dynamo {
 		c = in.capability(name, k)

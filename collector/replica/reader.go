@@ -108,13 +108,8 @@ func (r *Replica) updateIdentity(page *engine.Page) bool {
 	r.reader.identity = next
 	r.status.DetectedEngine = string(r.server.PageKind())
 	r.status.EngineVersion, r.status.TRTLLMVersion = next.EngineVersion, next.TRTLLMVersion
-	r.status.VersionSource, r.status.Worker = string(
-		next.Source,
-	), next.Labels.Get(
-		assess.LabelTier,
-	) == string(
-		engine.TierWorker,
-	)
+	r.status.VersionSource = string(next.Source)
+	r.status.Worker = next.Labels.Get(assess.LabelTier) == string(engine.TierWorker)
 	r.reader.label = new(next.Labeler())
 	r.deriver.Rename(next.Naming)
 	return true

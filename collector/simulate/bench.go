@@ -79,16 +79,17 @@ func (b bench) work() {
 		}
 	}
 	load := float64(b.wander("load", 1000)) / 1000
-	b.host.utilization, b.host.power, b.host.joules, b.host.cpu = load, powerLimit*load, float64(
-		b.grown("joules", 9000),
-	), load/7
+	b.host.utilization, b.host.cpu = load, load/7
+	b.host.power, b.host.joules = powerLimit*load, float64(b.grown("joules", 9000))
 	if t, ok := b.backend.(*trtllm); ok {
 		used := b.wander("used", 6239)
 		t.sampled = iteration{
-			n: b.grown(
-				"iterations",
-				500,
-			), at: b.w.now, active: 60, kvUsed: used, kvFree: 6239 - used, kv: kvStats{reused: b.grown("reused", 40)},
+			n:      b.grown("iterations", 500),
+			at:     b.w.now,
+			active: 60,
+			kvUsed: used,
+			kvFree: 6239 - used,
+			kv:     kvStats{reused: b.grown("reused", 40)},
 			batch: batch{
 				scheduled:     b.wander("scheduled", 60),
 				context:       b.wander("context", 9),

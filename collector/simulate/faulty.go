@@ -3,6 +3,7 @@ package simulate
 import (
 	"bytes"
 	"compress/gzip"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -44,9 +45,7 @@ func Faulty(fault Fault, page string, w http.ResponseWriter, req *http.Request) 
 	case FaultReset:
 		hangUp(w, "", true)
 	case FaultResetBody, FaultTruncated:
-		head := "HTTP/1.1 200 OK\r\nContent-Type: " + plainText + "\r\nContent-Length: " + strconv.Itoa(
-			len(page)+1,
-		) + "\r\n\r\n"
+		head := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n", plainText, len(page)+1)
 		hangUp(w, head+page[:len(page)/2], fault == FaultResetBody)
 	case FaultGzipBomb:
 		bomb(w)

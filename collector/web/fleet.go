@@ -113,10 +113,7 @@ func (s *Server) fleetView(f filter, now time.Time) *fleetView {
 	all, byPool := s.readFleet(now)
 	searches := s.describeSearches(func(search *target.PoolDiscovery) string { return shortened(noTargets(search)) })
 	v := &fleetView{
-		frame: s.frame(
-			"",
-			now,
-		),
+		frame:       s.frame("", now),
 		Summary:     summarize(all, byPool, now),
 		LoadRunbook: s.runbook("LLMPoolSaturated"),
 		Searches:    searches[:min(len(searches), maxProblems)],

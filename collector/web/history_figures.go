@@ -51,12 +51,8 @@ func groupOf(family string, l labels.Labels) (group string, ok bool) {
 	switch family {
 	case errorFamily:
 		class := l.Get("class")
-		return labels.NewBuilder(l).
-				Del("class", "reason").
-				Labels().
-				String(),
-			class == "server" ||
-				class == "" && l.Get("reason") != "canceled"
+		counts := class == "server" || class == "" && l.Get("reason") != "canceled"
+		return labels.NewBuilder(l).Del("class", "reason").Labels().String(), counts
 	case sloFamily, sloBadFamily:
 		return l.Get("slo") + l.Get("bound"), true
 	}
@@ -141,14 +137,15 @@ func (x *figureIndex) figures(b *exposition.Block) Figures {
 		}
 	}
 	return Figures{
-		Tokens: number(tokensFamily, plus), Waiting: number(waitingFamily, plus),
-		Running: number("llm_server_requests_running", plus), Limit: number("llm_server_requests_limit", plus),
-		Saturated: number(
-			"llm_server_saturated",
-			math.Max,
-		), Cache: number("llm_server_kv_cache_utilization_ratio", math.Max),
+		Tokens:     number(tokensFamily, plus),
+		Waiting:    number(waitingFamily, plus),
+		Running:    number("llm_server_requests_running", plus),
+		Limit:      number("llm_server_requests_limit", plus),
+		Saturated:  number("llm_server_saturated", math.Max),
+		Cache:      number("llm_server_kv_cache_utilization_ratio", math.Max),
 		FirstToken: number("llm_server_time_to_first_token_average_seconds", math.Max),
-		Duration:   number("llm_server_request_duration_average_seconds", math.Max), Failed: optional(failed),
+		Duration:   number("llm_server_request_duration_average_seconds", math.Max),
+		Failed:     optional(failed),
 	}
 }
 

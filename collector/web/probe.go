@@ -188,10 +188,8 @@ func (r *replica) unjudged() string {
 	case s.LastScrape.IsZero():
 		return "it was not tried yet."
 	default:
-		return "its page was never read (" + cmp.Or(
-			s.LastError,
-			s.LastReason,
-		) + "), which says little about its requests."
+		why := cmp.Or(s.LastError, s.LastReason)
+		return "its page was never read (" + why + "), which says little about its requests."
 	}
 }
 

@@ -53,12 +53,16 @@ type replica struct {
 func (s *Server) readReplica(slot *snapshot.Slot) *replica {
 	r := &replica{Target: slot.Target(), Status: scrubbed(slot.Status())}
 	r.Replica = Replica{
-		PoolID: r.Target.PoolID, ReplicaID: r.Target.ReplicaID,
-		Severity: severityOf(&r.Status.Assessment), State: r.Status.State, Word: wordFor(&r.Status.Assessment),
-		Reason: shortened(sentence(problemText(&r.Status))), Since: s.since(r), Runbook: s.runbook(r.Status.Runbook),
-		Engine: ifKnown(
-			r.Status.DetectedEngine,
-		), Version: cmp.Or(ifKnown(r.Status.EngineVersion), ifKnown(r.Status.TRTLLMVersion)),
+		PoolID:    r.Target.PoolID,
+		ReplicaID: r.Target.ReplicaID,
+		Severity:  severityOf(&r.Status.Assessment),
+		State:     r.Status.State,
+		Word:      wordFor(&r.Status.Assessment),
+		Reason:    shortened(sentence(problemText(&r.Status))),
+		Since:     s.since(r),
+		Runbook:   s.runbook(r.Status.Runbook),
+		Engine:    ifKnown(r.Status.DetectedEngine),
+		Version:   cmp.Or(ifKnown(r.Status.EngineVersion), ifKnown(r.Status.TRTLLMVersion)),
 	}
 	r.sortKey = natural(r.PoolID) + "\x00" + natural(r.ReplicaID) + "\x00" + r.Key()
 	if !r.Target.Auto() {
@@ -240,13 +244,9 @@ func Largest(name string) func(a, b *Replica) int {
 func scrubbed(s target.Status) target.Status {
 	s.Health = cmp.Or(s.Health, target.HealthUnknown)
 	s.StateReason, s.LastError = target.Scrub(s.StateReason), target.Scrub(s.LastError)
-	s.LastScrape, s.LastSuccess, s.StateSince = milliseconds(
-		s.LastScrape,
-	), milliseconds(
-		s.LastSuccess,
-	), milliseconds(
-		s.StateSince,
-	)
+	for _, t := range []*time.Time{&s.LastScrape, &s.LastSuccess, &s.StateSince} {
+		*t = milliseconds(*t)
+	}
 	s.LeftOut = mapped(s.LeftOut, target.Scrub)
 	s.Checks = mapped(s.Checks, func(l target.CheckList) target.CheckList {
 		l.Checks = mapped(l.Checks, func(c target.Check) target.Check {

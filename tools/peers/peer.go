@@ -80,10 +80,7 @@ func peers(p programs) []peer {
 
 func (p *programs) runExporter(ctx context.Context, j *job) (*exec.Cmd, error) {
 	name, err := j.write("exporter.yml", exporterConfig(j))
-	//nolint:gosec // the program that is measured.
-	//nolint:gosec // this program.
-	//nolint:gosec // the program that is measured.
-	return exec.CommandContext(
+	return exec.CommandContext( //nolint:gosec // the program that is measured.
 		ctx,
 		p.exporter,
 		"--config.file="+name,

@@ -127,13 +127,8 @@ func (t *table) render(all []result) string {
 	if rows.Len() == 0 {
 		return ""
 	}
-	return t.heading + "| " + strings.Join(
-		t.columns,
-		" | ",
-	) + " |\n" + strings.Repeat(
-		"|---",
-		len(t.columns),
-	) + "|\n" + rows.String() + "\n"
+	head := "| " + strings.Join(t.columns, " | ") + " |\n" + strings.Repeat("|---", len(t.columns)) + "|\n"
+	return t.heading + head + rows.String() + "\n"
 }
 
 // report returns the tables, comparisons with the first peer, failures and versions in Markdown.
