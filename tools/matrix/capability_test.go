@@ -1,6 +1,7 @@
 package matrix_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/tools/matrix"
 )
 
 // TestOutcomesMatchCapability requires error ratios on every page of a window in
@@ -107,6 +109,20 @@ func TestQuantitiesMatchCapabilities(t *testing.T) {
 			require.Equal(c, is(can.OK, families[0]), is(shown, families[0]), "capability %s: %s", name, can.Reason)
 		}
 	})
+}
+
+// TestAbsentQuantitiesHaveReasons has every quantity of every server, and a reason for each that is absent.
+func TestAbsentQuantitiesHaveReasons(t *testing.T) {
+	for _, server := range matrix.Servers() {
+		all, err := matrix.Findings(seenOf, &server)
+		require.NoError(t, err)
+		require.Len(t, all, len(matrix.Quantities()))
+		for _, q := range all {
+			require.Equal(t, is(q.Shown, "shown"), is(q.Why == "", "shown"), "%s: %s: %s", server.Name, q.Name, q.Why)
+			known := func(f derive.Family) bool { return f.Name == q.Family }
+			require.True(t, q.Family == "" || slices.ContainsFunc(assess.Catalogue(), known), "no family is %s", q.Family)
+		}
+	}
 }
 
 // TestRequestDurationMatchesCapability requires the mean duration of successful

@@ -88,11 +88,11 @@ type Finding struct {
 }
 
 // Findings returns all quantities of a server, over all scenarios.
-func Findings(server *Server) ([]Finding, error) {
+func Findings(play Player, server *Server) ([]Finding, error) {
 	var pages []Result
 	var usual map[string]Answer
 	for _, scenario := range Scenarios() {
-		all, err := Play(server, &scenario)
+		all, err := play(server, &scenario)
 		if err != nil {
 			return nil, err
 		}

@@ -63,7 +63,7 @@ func serversPage() ([]byte, error) {
 func findingsOf(all []matrix.Server) ([][]matrix.Finding, error) {
 	findings := make([][]matrix.Finding, 0, len(all))
 	for i := range all {
-		quantities, err := matrix.Findings(&all[i])
+		quantities, err := matrix.Findings(matrix.Play, &all[i])
 		if err != nil {
 			return nil, err
 		}
