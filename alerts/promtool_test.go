@@ -98,7 +98,7 @@ func TestRecords(t *testing.T) {
 			text, err := os.ReadFile(filepath.Join("testdata", file))
 			require.NoError(t, err)
 			_, tests, _ := strings.Cut(string(text), "tests:\n")
-			check(t, rendered(t), "15s", tests)
+			fixture.PlayRules(t, rendered(t), "15s", tests)
 		})
 	}
 }

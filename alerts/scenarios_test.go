@@ -2,9 +2,6 @@ package alerts_test
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -1008,7 +1005,7 @@ func TestPagesThatComeAndGo(t *testing.T) {
 			t.Parallel()
 			f := &fleet{cluster: "c", every: 1, last: 61 * minute}
 			c.build(f.exporter("e", always(1)))
-			check(t, alerts.WithoutPanels(rendered(t)), "15s", fmt.Sprintf(
+			fixture.PlayRules(t, alerts.WithoutPanels(rendered(t)), "15s", fmt.Sprintf(
 				"  - interval: 15s\n    input_series:\n%s    promql_expr_test:\n"+
 					"      - expr: '1 + sum(changes(ALERTS_FOR_STATE{alertname=%q}[60m]))'\n"+
 					"        eval_time: 60m\n        exp_samples: [{ labels: '{}', value: 2 }]\n", f.out.String(), c.alert))
@@ -1039,33 +1036,10 @@ func play(t *testing.T, scrape string, every int, all []scenario) {
 		series.WriteString(f.out.String())
 		wanted.WriteString(s.called(names))
 	}
-	check(
+	fixture.PlayRules(
 		t,
 		alerts.WithoutPanels(rules),
 		evaluation,
 		"  - interval: 15s\n    input_series:\n"+series.String()+"    promql_expr_test:\n"+wanted.String(),
 	)
-}
-
-// groupNames returns the names of all groups in order, in which they must be evaluated for exact
-// times.
-func groupNames(rules []byte) []string {
-	var names []string
-	for _, m := range regexp.MustCompile(`(?m)^ {2}- name: (\S+)$`).FindAllSubmatch(rules, -1) {
-		names = append(names, string(m[1]))
-	}
-	return names
-}
-
-// check plays a file of promtool tests, with rules that are evaluated at an interval.
-func check(t *testing.T, rules []byte, evaluation, test string) {
-	t.Helper()
-	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "rules.yml"), fixture.WithoutAnnotations(t, rules), 0o600))
-	text := "rule_files: [rules.yml]\nevaluation_interval: " + evaluation + "\nfuzzy_compare: true\ngroup_eval_order: [" + strings.Join(
-		groupNames(rules),
-		", ",
-	) + "]\ntests:\n" + test
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "scenarios.yml"), []byte(text), 0o600))
-	fixture.Run(t, dir, fixture.Program(t, "playrules"), "scenarios.yml")
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/alerts"
+	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
 )
 
 // A step of the week is a minute.
@@ -263,7 +264,7 @@ func TestHealthyFleetsAreSilentForAWeek(t *testing.T) {
 				build[name](f, residents(days))
 				series.WriteString(f.out.String())
 			}
-			check(t, alerts.WithoutPanels(rules), "1m", fmt.Sprintf("  - interval: 1m\n    input_series:\n%s    promql_expr_test:\n"+
+			fixture.PlayRules(t, alerts.WithoutPanels(rules), "1m", fmt.Sprintf("  - interval: 1m\n    input_series:\n%s    promql_expr_test:\n"+
 				"      - expr: 'count by (cluster, alertname, pool_id, replica_id, instance) "+
 				"(count_over_time(ALERTS{alertstate=\"firing\",severity!=\"info\"}[%dd]))'\n        eval_time: %dm\n        "+
 				"exp_samples: []\n", series.String(), days, days*day-1))

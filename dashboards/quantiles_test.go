@@ -2,8 +2,6 @@ package dashboards_test
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -85,8 +83,7 @@ type wanted struct {
 	values map[string]float64
 }
 
-// requireResults runs cases through promtool with the shipped rules: pages and the results
-// of queries.
+// requireResults plays cases with the shipped rules: pages and the results of queries.
 func requireResults(t *testing.T, cases map[string][]page, want func(name string) []wanted) {
 	t.Helper()
 	var tests strings.Builder
@@ -108,18 +105,14 @@ func requireResults(t *testing.T, cases map[string][]page, want func(name string
 	testRules(t, tests.String())
 }
 
-// testRules runs tests through promtool with the shipped rules.
+// testRules plays tests with the shipped rules.
 func testRules(t *testing.T, tests string) {
 	t.Helper()
 	values, err := alerts.DefaultValues()
 	require.NoError(t, err)
 	rules, err := alerts.Render(values)
 	require.NoError(t, err)
-	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "rules.yml"), rules, 0o600))
-	tests = "rule_files: [rules.yml]\nevaluation_interval: 15s\nfuzzy_compare: true\ntests:\n" + tests
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "tests.yml"), []byte(tests), 0o600))
-	fixture.Run(t, dir, fixture.Program(t, "promtool"), "test", "rules", "tests.yml")
+	fixture.PlayRules(t, rules, "15s", tests)
 }
 
 // Results of a percentile panel for requests in the buckets up to 1 s, up to 5 s and

@@ -2,10 +2,10 @@ package top
 
 import (
 	"os"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -22,7 +22,7 @@ type counts struct{ all, serving, excused, suspected, saturated float64 }
 // object is a YAML object.
 type object map[string]any
 
-// testRules returns a promtool test that scrapes a page of /metrics twice and evaluates recording
+// testRules returns a test that scrapes a page of /metrics twice and evaluates recording
 // rules and panels.
 func testRules(t *testing.T, name, page string, n counts) object {
 	t.Helper()
@@ -53,13 +53,16 @@ func testRules(t *testing.T, name, page string, n counts) object {
 	want(panel(t, "Replicas serving", ""), n.serving/n.all)
 	want(panel(t, "Saturated replicas", ""), n.saturated)
 	want(panel(t, "Serving and needed replicas", ""), n.serving)
-	return object{"name": name, "input_series": series, "promql_expr_test": queries}
+	return object{"name": name, "interval": "1m", "input_series": series, "promql_expr_test": queries}
 }
+
+// allDashboards are made once, for each panel of each test.
+var allDashboards = sync.OnceValue(dashboards.All)
 
 // panel returns the query of a panel that begins with a prefix, for all pools.
 func panel(t *testing.T, title, prefix string) string {
 	t.Helper()
-	for _, d := range dashboards.All() {
+	for _, d := range allDashboards() {
 		for i := range d.Panels {
 			for _, query := range d.Panels[i].Targets {
 				if d.Panels[i].Title == title && strings.HasPrefix(query.Expr, prefix) {
@@ -72,15 +75,12 @@ func panel(t *testing.T, title, prefix string) string {
 	return ""
 }
 
-// requireRules runs promtool tests with the shipped rules. Without promtool the test is skipped,
-// except in CI.
+// requireRules plays tests with the shipped rules.
 func requireRules(t *testing.T, tests []object) {
 	t.Helper()
-	rules, err := filepath.Abs("../../../alerts/rules.yml")
+	rules, err := os.ReadFile("../../../alerts/rules.yml")
 	require.NoError(t, err)
-	text, err := yaml.Marshal(object{"rule_files": []string{rules}, "fuzzy_compare": true, "tests": tests})
+	text, err := yaml.Marshal(tests)
 	require.NoError(t, err)
-	file := filepath.Join(t.TempDir(), "tests.yml")
-	require.NoError(t, os.WriteFile(file, text, 0o600))
-	fixture.Run(t, ".", fixture.Program(t, "promtool"), "test", "rules", file)
+	fixture.PlayRules(t, rules, "1m", string(text))
 }
