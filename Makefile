@@ -135,9 +135,12 @@ e2e-clock: ## Set the wall clock of the program forward and back while it scrape
 	@tools/clock/overlay.sh $(CACHE)/clock
 	CLOCK_JUMPS=1 $(GO) test $(VET) -overlay $(CACHE)/clock/overlay.json -tags nokubernetes -count=1 -v -run '^TestC04WallClock' ./cmd/trtllm_exporter
 
-e2e: build $(TOOLS)/promtool $(TOOLS)/prometheus e2e-live ## Run the tests of the whole binary.
-	TRTLLM_EXPORTER_BIN=$(EXPORTER) PROMTOOL=$(TOOLS)/promtool PROMETHEUS=$(TOOLS)/prometheus \
-		$(GO) test $(VET) -count=1 -shuffle=on -timeout 10m ./cmd/...
+# In `ci`, `race` runs the other tests of cmd.
+E2E_ONLY = $(if $(and $(RACE),$(filter cmd/trtllm_exporter,$(APART))),-run '$(SLOW)')
+
+e2e: $(TOOLS)/playrules e2e-live ## Run the tests of the whole binary.
+	$(GO) test $(VET) -count=1 -shuffle=on -timeout 10m $(E2E_ONLY) ./cmd/trtllm_exporter
+	$(GO) test $(VET) -count=1 -shuffle=on -timeout 10m ./cmd/trtllm_exporter/top
 
 # Uses Chromium, with playwright-core and axe-core from npm.
 CHROMIUM ?= $(firstword $(wildcard /usr/bin/chromium /usr/bin/chromium-browser /usr/bin/google-chrome))
