@@ -298,6 +298,21 @@ func TestPartsThatClientsCall(t *testing.T) {
 	}
 }
 
+// besideEnsemble returns a Triton with an ensemble, a BLS model over the same parts, and a model of its own.
+func besideEnsemble(t *testing.T) *bench {
+	t.Helper()
+	ensemble := configured("ensemble", "", false)
+	ensemble.Steps = []string{"preprocessing", "tensorrt_llm", "postprocessing"}
+	return newBench(t, engine.Triton).facts(
+		ensemble,
+		configured("preprocessing", "python", false),
+		configured("tensorrt_llm", "tensorrtllm", false),
+		configured("postprocessing", "python", false),
+		configured("tensorrt_llm_bls", "python", true),
+		configured("ranker", "onnxruntime", false),
+	).with(func(o *derive.Options) { o.Naming.EngineVersion = "2.64.0" })
+}
+
 // TestAcquittal has an ensemble of which all requests fail, next to other entries.
 func TestAcquittal(t *testing.T) {
 	const bls = `nv_inference_request_success{model="tensorrt_llm_bls",version="1"} %d`
@@ -316,17 +331,7 @@ func TestAcquittal(t *testing.T) {
 		{"they are accepted, and tokens move", bls, true, true, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			ensemble := configured("ensemble", "", false)
-			ensemble.Steps = []string{"preprocessing", "tensorrt_llm", "postprocessing"}
-			b := newBench(t, engine.Triton).facts(
-				ensemble, configured("preprocessing", "python", false), configured("tensorrt_llm", "tensorrtllm", false),
-				configured(
-					"postprocessing",
-					"python",
-					false,
-				), configured("tensorrt_llm_bls", "python", true), configured("ranker", "onnxruntime", false),
-			).
-				with(func(o *derive.Options) { o.Naming.EngineVersion = "2.64.0" })
+			b := besideEnsemble(t)
 			b.page(append(ensemblePage(7, 0, 0, 1), fmt.Sprintf(tc.line, 1))...)
 			for n := range 3 {
 				page := ensemblePage(7, 2*(n+1), 0, 1+steps(tc.iterations, n))
@@ -677,17 +682,7 @@ func TestPartsOfModelsThatCountNoFailures(t *testing.T) {
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			ensemble := configured("ensemble", "", false)
-			ensemble.Steps = []string{"preprocessing", "tensorrt_llm", "postprocessing"}
-			b := newBench(t, engine.Triton).facts(
-				ensemble, configured("preprocessing", "python", false), configured("tensorrt_llm", "tensorrtllm", false),
-				configured(
-					"postprocessing",
-					"python",
-					false,
-				), configured("tensorrt_llm_bls", "python", true), configured("ranker", "onnxruntime", false),
-			).
-				with(func(o *derive.Options) { o.Naming.EngineVersion = "2.64.0" })
+			b := besideEnsemble(t)
 			for n := range 4 {
 				c := tc.then(n)
 				b.page(
