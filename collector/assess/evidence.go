@@ -102,8 +102,9 @@ type Scrape struct {
 type API struct {
 	engine.Health
 
-	// SamePort is true for servers with page and API on the same port.
-	SamePort bool
+	// SamePort is true for servers with page and API on the same port, Apart if the API has another address
+	// nevertheless, where a proxy may answer, or is one of two ports.
+	SamePort, Apart bool
 	// NotReadySince is when it began to answer that it is not ready. SilentSince is when it answered last, if
 	// it has said nothing since, and zero otherwise.
 	NotReadySince, SilentSince time.Time
@@ -486,7 +487,7 @@ func (e *Evidence) admits(a Accusation) bool {
 	if e.deniesOthers(a) {
 		return false
 	}
-	fromServer := e.API.FromServer || e.API.SamePort && e.Scrape.OK
+	fromServer := e.API.FromServer || e.API.SamePort && !e.API.Apart && e.Scrape.OK
 	heard := e.Now
 	if !e.API.SilentSince.IsZero() {
 		heard = e.API.SilentSince // What speaks against the server since then was joined by no word.

@@ -389,7 +389,7 @@ func (m *Memory) CanaryAnswered() {
 // Recall adds what is remembered to the evidence.
 func (m *Memory) Recall(e *Evidence) {
 	e.Scrape.Again, e.Scrape.Since = m.failedScrapes > 1, m.noPageSince
-	e.Replaced = m.replaced && e.API.SamePort
+	e.Replaced = m.replaced && e.API.SamePort && !e.API.Apart
 	e.API.NotReadySince = m.notReadySince
 	e.ServesNevertheless = e.Now.Sub(m.denial.refuted) <= e.Window
 	e.AnswersNevertheless = m.answering || m.overruled

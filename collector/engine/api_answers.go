@@ -15,9 +15,10 @@ type Answers struct {
 	// Unconfirmed is true while the address is not known to be the server's API.
 	Unconfirmed bool
 
-	// allFacts and lastHealth are the unreconciled answers of the address.
-	allFacts   *Facts
-	lastHealth *Health
+	// allFacts and lastHealth are the unreconciled answers of the address, lastRound the facts of the last complete
+	// round alone.
+	allFacts, lastRound *Facts
+	lastHealth          *Health
 	// agreement is whether page and answers belong to the same server, contradictions how many
 	// lists in a row have denied that since; uncompared is true until a new list is compared.
 	agreement      Ternary
@@ -59,6 +60,7 @@ func (a *Answers) AddFacts(facts Facts, interval time.Duration) {
 	}
 	// An earlier list denies nothing: a server that shuts down unloads models without answering.
 	a.uncompared = a.uncompared || facts.Listed || facts.unexpected()
+	a.lastRound = &facts
 	a.setFacts(facts.WithEarlier(previous))
 }
 
@@ -201,7 +203,7 @@ func (a *Answers) reconcileHealth(p *Endpoint, page *Page) {
 		previous = &Health{}
 	}
 	h, confirmed := *a.lastHealth, a.agreement == Yes || previous.Found || p.isServer(page, a.allFacts)
-	h.FromServer = h.FromServer && !a.echoed()
+	h.FromServer = h.FromServer && !a.echoed(p)
 	switch {
 	case h.API == APIRefused && !previous.Found:
 		h.Detail = "it was not found at " + p.base + p.advice()
@@ -245,12 +247,17 @@ func (h *Health) conclude(samePort bool) {
 	}
 }
 
-// echoed reports whether nothing was answered but the status of the health, as proxies answer to
-// any question.
-func (a *Answers) echoed() bool {
+// echoed reports whether nothing was ever answered but the status of the health, as proxies answer to
+// any question: lately, where a proxy may answer for a server that did before.
+func (a *Answers) echoed(p *Endpoint) bool {
 	f := cmp.Or(a.allFacts, &Facts{})
-	return !f.Listed && f.EngineVersion == "" &&
-		!slices.ContainsFunc(f.Problems, func(p Problem) bool { return p.Status != a.lastHealth.Status })
+	if p.Apart() && a.lastRound != nil {
+		f = a.lastRound
+	}
+	alike := func(p Problem) bool { return p.Status == a.lastHealth.Status }
+	other := func(p Problem) bool { return !alike(p) && !p.Unanswered }
+	echoes := len(f.Problems) == 0 || slices.ContainsFunc(f.Problems, alike)
+	return !f.Listed && f.EngineVersion == "" && echoes && !slices.ContainsFunc(f.Problems, other)
 }
 
 // advice says what to do about an address where another server answers, or none.

@@ -65,6 +65,10 @@ func (p *Endpoint) KeepAlive() bool {
 	return p.base == root || strings.HasPrefix(p.base, root+"/")
 }
 
+// Apart reports whether the API has another address than the page, whatever its kind of server usually has: what
+// answers there may be a proxy.
+func (p *Endpoint) Apart() bool { return p != nil && !p.KeepAlive() }
+
 // regularClient returns the client for requests that are sent at each interval.
 func (p *Endpoint) regularClient() Client {
 	if p.KeepAlive() {

@@ -21,6 +21,40 @@ func given(t *testing.T) *engine.Endpoint {
 	return l.Locate(nil, &target.Target{APIURL: "http://10.0.0.1:8000"}, engineOf(t, engine.Triton), false)
 }
 
+// TestProxyEchoesOneStatus has a vLLM that answered all questions, then one round of answers and an empty 503 to the
+// question whether it is ready.
+func TestProxyEchoesOneStatus(t *testing.T) {
+	status := func(of int) engine.Problem { return engine.Problem{Status: of} }
+	silence := engine.Problem{Unanswered: true}
+	const page, elsewhere = "http://10.0.0.1:8000", "http://10.0.0.1:9000"
+	for _, c := range []struct {
+		name, api string
+		round     engine.Facts
+		server    bool
+	}{
+		{"503 to all, on another port", elsewhere, engine.Facts{Problems: []engine.Problem{status(503), status(503)}}, false},
+		{"503 to all that was answered", elsewhere, engine.Facts{Problems: []engine.Problem{status(503), silence}}, false},
+		{"404 too", elsewhere, engine.Facts{Problems: []engine.Problem{status(503), status(404)}}, true},
+		{"silence", elsewhere, engine.Facts{Problems: []engine.Problem{silence}}, true},
+		{"its version", elsewhere, engine.Facts{EngineVersion: "0.12.0"}, true},
+		{"503 to all, on the port of the page", page, engine.Facts{Problems: []engine.Problem{status(503)}}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var l engine.Locator
+			at := l.Locate(nil, &target.Target{MetricsURL: page + "/metrics", APIURL: c.api}, engineOf(t, engine.VLLM), false)
+			var a engine.Answers
+			a.AddFacts(engine.Facts{Confirmed: true, Listed: true, EngineVersion: "0.12.0"}, time.Minute)
+			a.AddHealth(engine.Health{API: engine.APIReady, Status: 200})
+			a.Reconcile(at, nil)
+			a.AddFacts(c.round, time.Minute)
+			a.AddHealth(engine.Health{API: engine.APINotReady, FromServer: true, Status: 503})
+			a.Reconcile(at, nil)
+			require.Equal(t, engine.APINotReady, a.Health.API, "it counts as not ready")
+			require.Equal(t, c.server, a.Health.FromServer, "its own answer for sure")
+		})
+	}
+}
+
 func TestHealthRemembersEarlierAnswers(t *testing.T) {
 	const notFound = "it was not found at http://10.0.0.1:8000; check api_port and api_path, which say that its " +
 		"API is there"

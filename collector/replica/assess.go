@@ -125,7 +125,7 @@ func (r *Replica) evidence(failed error) assess.Evidence {
 			Seen:     r.hadPage(),
 			MayStart: time.Since(r.firstTried()) < r.pool.StartBudget,
 		},
-		API:      assess.API{SamePort: r.server.Engine.SamePort()},
+		API:      assess.API{SamePort: r.server.Engine.SamePort(), Apart: r.api().Apart()},
 		Mismatch: r.server.Mismatch(),
 		Unmet:    r.published.conclusions.Unmet(),
 	}
@@ -172,13 +172,23 @@ func (r *Replica) addFailure(s *assess.Scrape, api *assess.API, failed error) {
 	}
 	// A port that has only ever ended connections is held by somebody.
 	ended := reason == scrape.ReasonReset && !s.Seen
+	gone := r.gone(failed)
 	s.Error = failed.Error()
 	s.Withheld = failure != nil && failure.Refused()
-	s.Unanswered = failure.Unanswered() && !ended || badGateway || gatewayTimeout || gateway || nameless(failed)
-	s.Refused = badGateway || reason == scrape.ReasonConnect && !denied || nameless(failed)
+	s.Unanswered = failure.Unanswered() && !ended || badGateway || gatewayTimeout || gateway || gone
+	s.Refused = badGateway || reason == scrape.ReasonConnect && !denied || gone
 	if answered(failed, http.StatusNotFound) {
 		s.Hint = r.server.Engine.NoPage.Hint
 	}
+}
+
+// gone reports whether a scrape failed because its server is gone: its host has no address any more, or something
+// else answers instead of it, as an agent does that merges the pages of a pod, while nothing listens where its API was.
+func (r *Replica) gone(failed error) bool {
+	failure, _ := errors.AsType[*scrape.Error](failed)
+	instead := scrape.ReasonOf(failed) == scrape.ReasonEmpty || failure.ServerError()
+	h := r.answers.Health
+	return nameless(failed) || instead && r.api().Apart() && h != nil && h.Closed()
 }
 
 // nameless reports whether a scrape failed because the host has no address any more, as when its pod is gone: then

@@ -387,6 +387,92 @@ func TestProxyDoesNotSpeakForItsServer(t *testing.T) {
 	}
 }
 
+// TestProxyOnAnotherPortDoesNotSpeakForItsServer has a vLLM of whose requests nothing moves, and that was ready. Its
+// API says for longer than stall_after that it is not, or a proxy does on a port of its own.
+func TestProxyOnAnotherPortDoesNotSpeakForItsServer(t *testing.T) {
+	for _, c := range []struct {
+		name, api string
+		// body is what is answered, all true if it is to every question.
+		body string
+		all  bool
+		live bool
+	}{
+		{"the server, on the port of the page", "", "the engine is dead", false, false},
+		{"a proxy, on another port", "http://10.0.0.1:9000", "no healthy upstream", true, true},
+		{"a proxy without a word", "http://10.0.0.1:9000", "", true, true},
+		{"the server, by its empty answer to this question alone", "http://10.0.0.1:9000", "", false, false},
+	} {
+		t.Run(c.name, bubble(func(t *testing.T) {
+			const page = "vllm:num_requests_running{engine=\"0\",model_name=\"m\"} 3\n" +
+				"# TYPE vllm:generation_tokens counter\nvllm:generation_tokens_total{engine=\"0\",model_name=\"m\"} 9\n"
+			s := step(t, answering{page: page, api: vllmAt("", "m", "0.12.0"), kept: true}, func(t *target.Target, p *Pool) {
+				t.Engine, t.MetricsURL, t.APIURL = "vllm", "http://10.0.0.1:8000/metrics", c.api
+				p.StallAfter = 30 * time.Second
+			})
+			s.due()
+			require.Equal(t, "ready", s.after(5*time.Second).State)
+			s.change(func(now *answering) {
+				if now.status, now.body = 503, c.body; c.all {
+					now.api = nil
+				} else {
+					delete(now.api, "/health")
+				}
+			})
+			var status target.Status
+			for range 12 {
+				s.due()
+				status = s.after(10 * time.Second)
+			}
+			require.False(t, status.ProbeReady, status.StateReason)
+			require.Equal(t, c.live, status.ProbeLive, status.StateReason)
+		}))
+	}
+}
+
+// TestPageOfAPodOutlivesItsServer has an agent that merges the pages of a pod, and answers with its own alone once its
+// vLLM is gone. The API has another port.
+func TestPageOfAPodOutlivesItsServer(t *testing.T) {
+	const agent, server = "istio_agent_up 1\n", "vllm:num_requests_running{engine=\"0\",model_name=\"m\"} 0\n"
+	for _, c := range []struct {
+		name   string
+		change func(now *answering)
+		state  string
+		ready  bool
+	}{
+		{"nothing listens at its API", func(now *answering) { now.refused = true }, "down", false},
+		{"its API answers", func(*answering) {}, "blind", true},
+		{"its API does not answer", func(now *answering) { now.apiTakes = never }, "blind", true},
+	} {
+		t.Run(c.name, bubble(func(t *testing.T) {
+			s := step(t, answering{page: agent + server, api: vllmAt("", "m", "0.12.0"), kept: true},
+				func(t *target.Target, _ *Pool) {
+					t.Engine, t.MetricsURL, t.APIURL = "auto", "http://10.0.0.1:15020/metrics", "http://10.0.0.1:8000"
+				})
+			s.due()
+			require.Equal(t, "ready", s.after(5*time.Second).State)
+			s.change(func(now *answering) {
+				now.page = agent
+				c.change(now)
+			})
+			for range 6 {
+				s.due()
+				s.after(5 * time.Second)
+			}
+			status := s.slot.Status()
+			require.Equal(t, c.state, status.State, status.StateReason)
+			require.Equal(t, c.ready, status.ProbeReady, status.StateReason)
+			require.True(t, status.ProbeLive, status.StateReason)
+			s.change(func(now *answering) {
+				now.page, now.refused, now.apiTakes = agent+server, false, 0
+			})
+			s.due()
+			s.after(5 * time.Second)
+			s.due()
+			require.Equal(t, "ready", s.after(5*time.Second).State, "when it is back")
+		}))
+	}
+}
+
 func TestAPIBelongsToPageWhileModelsChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := step(t, tritonAnswers(), func(t *target.Target, _ *Pool) {

@@ -26,7 +26,7 @@ func (r *Replica) at(d time.Duration) time.Time {
 // noteScrape remembers what a scrape showed for the next verdicts.
 func (r *Replica) noteScrape(p *scrape.Fetched, failed error) {
 	if failed != nil {
-		r.memory.NoPage(p.Start, scrape.ReasonOf(failed) == scrape.ReasonConnect || nameless(failed))
+		r.memory.NoPage(p.Start, scrape.ReasonOf(failed) == scrape.ReasonConnect || r.gone(failed))
 		return
 	}
 	c := r.deriver.Conditions()
