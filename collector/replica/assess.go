@@ -188,7 +188,15 @@ func (r *Replica) gone(failed error) bool {
 	failure, _ := errors.AsType[*scrape.Error](failed)
 	instead := scrape.ReasonOf(failed) == scrape.ReasonEmpty || failure.ServerError()
 	h := r.answers.Health
-	return nameless(failed) || instead && r.api().Apart() && h != nil && h.Closed()
+	return nameless(failed) || instead && (r.api().Apart() && h != nil && h.Closed() || r.absent())
+}
+
+// absent reports whether no page showed the server yet that the configuration names, and nothing listens where that
+// says its API is.
+func (r *Replica) absent() bool {
+	h := r.answers.Health
+	named := !r.target.Auto() && r.target.APIURL != "" && r.api().Apart()
+	return named && !r.hadPage() && h != nil && h.API == engine.APIRefused && !h.HungUp
 }
 
 // nameless reports whether a scrape failed because the host has no address any more, as when its pod is gone: then

@@ -473,6 +473,34 @@ func TestPageOfAPodOutlivesItsServer(t *testing.T) {
 	}
 }
 
+// TestServerIsNotThereBeforeItStarts has the page of an agent alone, since the vLLM in its pod loads.
+func TestServerIsNotThereBeforeItStarts(t *testing.T) {
+	const agent, server = "istio_agent_up 1\n", "vllm:num_requests_running{engine=\"0\",model_name=\"m\"} 0\n"
+	for api, state := range map[string]string{"http://10.0.0.1:8000": "unknown", "": "ready"} {
+		t.Run(state, bubble(func(t *testing.T) {
+			s := step(t, answering{page: agent, refused: true, kept: true}, func(t *target.Target, p *Pool) {
+				t.Engine, t.MetricsURL, t.APIURL = "vllm", "http://10.0.0.1:15020/metrics", api
+				p.StartBudget = time.Hour
+			})
+			var status target.Status
+			for range 4 {
+				s.due()
+				status = s.after(5 * time.Second)
+				require.Equal(t, state, status.State, status.StateReason)
+				require.Equal(t, state == "ready", status.ProbeReady, status.StateReason)
+				require.True(t, status.ProbeLive, status.StateReason)
+			}
+			s.change(func(now *answering) {
+				now.page, now.api, now.refused = agent+server, vllmAt("", "m", "0.12.0"), false
+			})
+			s.due()
+			status = s.after(5 * time.Second)
+			require.Equal(t, "ready", status.State, status.StateReason)
+			require.True(t, status.ProbeReady, status.StateReason)
+		}))
+	}
+}
+
 func TestAPIBelongsToPageWhileModelsChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := step(t, tritonAnswers(), func(t *target.Target, _ *Pool) {

@@ -192,6 +192,13 @@ func (r *Replica) readShape(raw *exposition.Block, p *scrape.Fetched) (*expositi
 				"counters between processes, its files were removed; restart it", target.Scrub(p.Server.URL)),
 		}
 	}
+	if !page.ReadsAny() && r.absent() {
+		return nil, &scrape.Error{
+			Reason: scrape.ReasonEmpty,
+			Err: fmt.Errorf("%s answered 200 without any of the series of %s, and nothing listens at %s, where its API is "+
+				"by api_port", target.Scrub(p.Server.URL), r.target.Engine, target.Scrub(r.api().URL())),
+		}
+	}
 	if r.updateIdentity(page) {
 		again, err := r.readText(&p.Page)
 		if err == nil {
