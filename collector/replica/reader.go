@@ -188,8 +188,8 @@ func (r *Replica) readShape(raw *exposition.Block, p *scrape.Fetched) (*expositi
 	if r.lostAll(page) {
 		return nil, &scrape.Error{
 			Reason: scrape.ReasonEmpty,
-			Err: fmt.Errorf("%s answered 200 without any of the series that it had, and did not restart: if it shares "+
-				"counters between processes, its files were removed; restart it", target.Scrub(p.Server.URL)),
+			Err: fmt.Errorf("%s answered 200 without any of the series that it had: %s",
+				target.Scrub(p.Server.URL), r.whyLost()),
 		}
 	}
 	if !page.ReadsAny() && r.absent() {
@@ -217,6 +217,14 @@ func (r *Replica) readShape(raw *exposition.Block, p *scrape.Fetched) (*expositi
 	reader.identity.Page, r.published.conclusions = page, nil
 	r.status.CountersAppear = r.server.Engine.Quirks(page).CountersAppear
 	return raw, nil
+}
+
+// whyLost returns what may have happened to the series of a page that has none any more.
+func (r *Replica) whyLost() string {
+	if r.api().Apart() && r.server.Engine.SamePort() {
+		return "an agent that merges pages of a pod may have answered alone; see whether the server runs"
+	}
+	return "if it shares counters between processes, its files were removed; restart it"
 }
 
 // lostAll reports whether a page has no series that its kind of server reads, while the one before it had, and
