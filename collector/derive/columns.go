@@ -58,10 +58,11 @@ type scaledColumn struct {
 	divisor float64
 }
 
-// checkedSample is a sample whose invalid values count: NaN except in quantiles, and negative ones.
+// checkedSample is a sample whose invalid values count: NaN except in quantiles, and negative ones except -1 of a
+// share, by which servers say that there is none.
 type checkedSample struct {
-	place    exposition.ValueIndex
-	quantile bool
+	place           exposition.ValueIndex
+	quantile, share bool
 }
 
 // columnsOf returns the columns of some numbers, which are added when a rule first asks for them.
@@ -103,7 +104,7 @@ func (ix *index) check(source int) {
 	}
 	if s := &ix.building.sources[source]; !ix.building.checked[s.place] {
 		ix.building.checked[s.place] = true
-		ix.samples = append(ix.samples, checkedSample{s.place, s.quantile()})
+		ix.samples = append(ix.samples, checkedSample{s.place, s.quantile(), s.meaning.Signal.IsShare()})
 	}
 }
 
@@ -143,7 +144,7 @@ func (c *columns) countInvalid(page *exposition.Block, row []float64, stats *Sta
 		switch v := page.Number(s.place); {
 		case v != v && !s.quantile:
 			stats.NonFinite++
-		case finite(v) && !possible(v):
+		case finite(v) && !possible(v) && !(s.share && v == -1):
 			stats.Impossible++
 		}
 	}

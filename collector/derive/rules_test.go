@@ -101,6 +101,16 @@ func TestCachesInTheMemoryOfTheHost(t *testing.T) {
 	require.Equal(t, 3000.0, got.get(t, "kv_cache_onboard_bytes_total"+l))
 	require.Equal(t, 9000.0, got.get(t, "kv_cache_offload_bytes_total"+l))
 	require.Zero(t, got.count("kv_cache_host_utilization_ratio"), "that is the share in transfer")
+	got = newBench(t, engine.VLLM, "m").page(
+		`vllm:kv_offload_load_bytes_total{engine="0",model_name="m"} 3000`,
+		`vllm:kv_offload_store_bytes_total{engine="0",model_name="m"} 9000`,
+		`vllm:hisparse_host_to_device_bytes_total{engine="0",model_name="m"} 500`,
+		`vllm:hisparse_host_cache_usage_perc{engine="0",model_name="m"} 0.5`,
+		`vllm:hisparse_host_cache_usage_perc{engine="1",model_name="m"} 0.75`,
+	)
+	require.Equal(t, 3500.0, got.get(t, "kv_cache_onboard_bytes_total"+l), "by both connectors")
+	require.Equal(t, 9000.0, got.get(t, "kv_cache_offload_bytes_total"+l), "without the older name")
+	require.Equal(t, 0.75, got.get(t, "kv_cache_host_utilization_ratio"+l))
 }
 
 func TestTokensPerGPUNeedTokensOfAllEngines(t *testing.T) {
@@ -203,6 +213,16 @@ func TestImpossibleValuesAreAbsent(t *testing.T) {
 			require.EqualValues(t, 1, b.deriver.Stats().Impossible, name)
 		})
 	}
+}
+
+// TestNoShareIsNoMistake has a share of -1, by which servers say that there is none.
+func TestNoShareIsNoMistake(t *testing.T) {
+	b := newBench(t, engine.VLLM, "m")
+	got := b.page(`vllm:gpu_prefix_cache_hit_rate{model_name="m"} -1`, `vllm:num_requests_running{model_name="m"} 1`)
+	require.Zero(t, got.count("kv_cache_hit_ratio"))
+	require.Zero(t, b.deriver.Stats().Impossible)
+	got = b.page(`vllm:gpu_prefix_cache_hit_rate{model_name="m"} 0.32`, `vllm:num_requests_running{model_name="m"} 1`)
+	require.Equal(t, 0.32, got.get(t, `kv_cache_hit_ratio{model_id="m"}`))
 }
 
 func TestNegativeCountersAreNotPassedOn(t *testing.T) {

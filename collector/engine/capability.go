@@ -74,6 +74,20 @@ func curedElsewhere(cure string) bool {
 	}, cure)
 }
 
+// versionOf returns the version of the server if it is of that kind. That of an engine inside another is not known.
+func (k *Knowledge) versionOf(name Name) string {
+	if k.Page.engine.Name != name {
+		return ""
+	}
+	return k.Version
+}
+
+// mayPrecede reports whether the server, or an engine inside, may be of a release before one.
+func (k *Knowledge) mayPrecede(name Name, release string) bool {
+	version := k.versionOf(name)
+	return releaseOf(version) == nil || before(release).Hold(version)
+}
+
 // elsewhere returns the remedy for an API that may be elsewhere, given the one if nobody said where.
 // An address at which a server of the kind answers needs none.
 func (k *Knowledge) elsewhere(unsaid string) string {

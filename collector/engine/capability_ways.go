@@ -87,28 +87,15 @@ func (p *Page) remarkOn(s Signal) string {
 }
 
 // gap explains why a page lacks capabilities, and the cure. Without names it applies to all. It is
-// early if it is over once a request has ended: what is still missing then has another reason. Before is the first
-// release without the gap, empty if nobody knows one.
+// early if it is over once a request has ended: what is still missing then has another reason.
 type gap struct {
 	reason, cure string
 	names        []string
 	early        bool
-	before       string
 }
 
 func lacks(reason, cure string, names ...string) gap {
 	return gap{reason: reason, cure: cure, names: names}
-}
-
-// until restricts the gap to releases before one, and those of unknown version.
-func (g gap) until(release string) gap {
-	g.before = release
-	return g
-}
-
-// isPast reports whether a server of a known version has what the gap explains.
-func (g *gap) isPast(version string) bool {
-	return g.before != "" && releaseOf(version) != nil && !before(g.before).Hold(version)
 }
 
 // awaits explains a gap until the first request has ended.
@@ -147,6 +134,9 @@ func (k *Kind) capability(name string, known *Knowledge) target.Check {
 	if s := p.unmeasured(name); s != "" {
 		return no(p.seriesOf("and", s)+" counts times, and their sum is 0: the server does not measure them", "")
 	}
+	if p.shareless(KVHitRatio) && name == CanKVReuse {
+		return no(p.seriesOf("and", KVHitRatio)+" is -1: the server has none", "")
+	}
 	return k.missing(name, known)
 }
 
@@ -175,7 +165,8 @@ func (k *Kind) shown(name string, p *Page) (target.Check, bool) {
 		if name == CanLiveTokens && w[0] == GenerationTokens && !p.tokensLive() {
 			continue
 		}
-		if !slices.ContainsFunc(w, func(s Signal) bool { return !p.Has(s) || p.timeless(s) && name != CanStall }) {
+		absent := func(s Signal) bool { return !p.Has(s) || p.timeless(s) && name != CanStall || p.shareless(s) }
+		if !slices.ContainsFunc(w, absent) {
 			return yes(k.reason(name, w, p)), true
 		}
 	}
@@ -286,9 +277,6 @@ func (k *Kind) missing(name string, known *Knowledge) target.Check {
 	var all []gap
 	if k.gaps != nil {
 		all = k.gaps(known)
-	}
-	if known.Page.engine == k { // The version of an engine inside is not known.
-		all = slices.DeleteFunc(all, func(g gap) bool { return g.isPast(known.Version) })
 	}
 	if i := slices.IndexFunc(all, func(g gap) bool { return slices.Contains(g.names, name) }); i >= 0 {
 		return all[i].on(known.Page)

@@ -338,16 +338,18 @@ func (p *Page) Refresh(b *exposition.Block) bool {
 		p.uses++
 	}
 	for signal, series := range p.valued {
-		value := 0.0
+		value, known := 0.0, false
 		for _, i := range series {
 			if v, ok := b.WatchedValue(i); ok && !math.IsNaN(v) {
-				value = max(value, v)
+				value, known = max(value, v), known || v >= 0
 			}
 		}
 		times := Signal(strings.TrimSuffix(string(signal), timesSum))
 		switch {
 		case signal == EngineLastIter:
 			value = unitOf(value)
+		case signal == KVHitRatio && known:
+			value = 1 // Only whether there is one: -1 says that there is none.
 		case signal == GenerationTokens, signal == RequestsFinished, times.TakesTime():
 			value = math.Ceil(min(value, 1)) // Only whether there ever was one.
 		}
@@ -508,6 +510,9 @@ func (p *Page) timeless(s Signal) bool {
 	sum, measured := p.values[s+timesSum]
 	return p.values[s] > 0 && measured && sum <= 0
 }
+
+// shareless reports whether all series of a share say that there is none.
+func (p *Page) shareless(s Signal) bool { return s == KVHitRatio && p.Has(s) && p.values[s] == 0 }
 
 // Value returns the latest value of a signal in content.valued, false if it is not positive.
 func (p *Page) Value(s Signal) (float64, bool) {

@@ -141,7 +141,7 @@ func (c *content) readMeaning(e *Kind, m *Indexed, series int, name string, lset
 	}
 	c.readTimes(m, series)
 	switch m.Signal { //nolint:exhaustive // Values of the others are for rules alone.
-	case KVBlockTokens, KVBlocksLimit, WorkerKVBlocks, KVTokensLimit, RequestsLimit,
+	case KVBlockTokens, KVBlocksLimit, WorkerKVBlocks, KVTokensLimit, KVHitRatio, RequestsLimit,
 		RequestsFinished, GenerationTokens, EngineAwake, EngineLastIter, GPUMemoryTotal, ModelRoutable:
 		if m.Part == PartValue || m.Part == PartCount {
 			c.valued[m.Signal] = append(c.valued[m.Signal], series)

@@ -82,8 +82,8 @@ func inReleases(r Releases, all []Meaning) []Meaning {
 // notInRelease explains a gap by the release of a server, which is known to have no series for any way to a
 // capability. The series of an engine inside have releases of their own.
 func (k *Kind) notInRelease(name string, known *Knowledge) (c target.Check, ok bool) {
-	version := known.Version
-	if known.Page.engine != k || releaseOf(version) == nil {
+	version := known.versionOf(k.Name)
+	if releaseOf(version) == nil {
 		return c, false
 	}
 	ways := waysTo(name)

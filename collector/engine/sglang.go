@@ -245,9 +245,9 @@ func sglangGaps(k *Knowledge) []gap {
 		all := lacks("it "+does+", and its page has none of the series of an LLM's engine", "", CapabilityNames()...)
 		return []gap{lacks(notExposed, cureDCGM, CanGPU), all}
 	}
-	noLive := lacks("this release counts tokens when a request ends", "SGLang 0.5.7 or later", CanLiveTokens).
-		until("0.5.7")
-	if sglangSteps(k.Page) || k.Page.Has(KVTokensLimit) && !k.Page.ended() { // That size came with 0.5.6.
+	noLive := lacks("this release counts tokens when a request ends", "SGLang 0.5.7 or later", CanLiveTokens)
+	begins := k.Page.Has(KVTokensLimit) && !k.Page.ended() // That size came with 0.5.6.
+	if sglangSteps(k.Page) || begins || !k.mayPrecede(SGLang, "0.5.7") {
 		noLive = awaits(notYet, CanLiveTokens)
 	}
 	return []gap{

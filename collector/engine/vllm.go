@@ -172,8 +172,11 @@ func vllmJudge(name string, k *Knowledge) (c target.Check, ok bool) {
 			"(vllm-project/vllm#7188)", "vLLM 0.5.5 or later, or --disable-frontend-multiprocessing"), true
 	case !p.HasPrefix(vllmPrefix) && name != CanGPU:
 		return no("the page has no series of the engine, as with --disable-log-stats", cureLogStats), true
-	case name == CanKVReuse && p.HasName(vllmPrefix+vllmConfig) && !p.Has(CachedTokens) && !p.Has(PrefixHits):
-		return no("engine V0 does not count what it found in its cache",
+	case name == CanKVReuse && p.shareless(KVHitRatio):
+		return no(p.seriesOf("and", KVHitRatio)+" is -1: prefix caching is off", "--enable-prefix-caching"), true
+	case name == CanKVReuse && p.HasName(vllmPrefix+vllmConfig) && !p.Has(CachedTokens) && !p.Has(PrefixHits) &&
+		!p.Has(KVHitRatio):
+		return no("engine V0 of this release does not show what it found in its cache",
 			"vLLM 0.8 or later with engine V1, its default"), true
 	case name == CanKVReuse && vllmCountsBlocks(k):
 		return yes(p.seriesOf("and", PrefixHits) + " of " + p.seriesOf("and", PrefixQueries) +
@@ -196,15 +199,18 @@ func vllmCountsBlocks(k *Knowledge) bool {
 
 // vllmRemarks returns remarks on what the page shows.
 func vllmRemarks(p *Page) map[string]string {
-	disconnected := "without requests of clients that left"
+	disconnected, found := "without requests of clients that left", "prompt tokens that were found in the prefix cache"
 	if vllmRust(p) {
 		disconnected = "with requests of clients that left"
+	}
+	if p.Has(KVHitRatio) {
+		found = "of blocks, since the start"
 	}
 	return map[string]string{
 		string(OutputToken): "the mean of each request; one of a single token counts as 0",
 		CanE2E:              disconnected,
 		CanKVCache:          "0 to 1 despite its name",
-		CanKVReuse:          "prompt tokens that were found in the prefix cache",
+		CanKVReuse:          found,
 	}
 }
 
@@ -216,23 +222,37 @@ func vllmGaps(k *Knowledge) []gap {
 			"its scheduler", cureLogStats)
 	}
 	silent.names = []string{CanQueue, CanRunning, CanStall, CanKVCache}
-	all := []gap{silent}
-	switch config := k.Page.HasName(vllmPrefix + vllmConfig); {
-	case vllmRust(k.Page):
+	all := append([]gap{silent}, vllmFirstV1(k)...)
+	if vllmRust(k.Page) {
 		all = append(all, lacks("the frontend in Rust does not expose cache_config_info", "", CanConfig))
-	case !config:
-		all = append(
-			all,
-			lacks("engine V1 of this release does not expose cache_config_info", "vLLM 0.8 or later", CanConfig).until("0.8"),
-			lacks("engine V1 of this release does not time whole requests", "vLLM 0.7.3 or later", CanE2E, CanQuantiles).
-				until("0.7.3"),
-		)
 	}
 	all = append(all, awaits(notYet))
 	if k.Page.ended() {
-		const uncounted = "requests have ended, and the page does not count the API's answers"
-		all = append(all, lacks(uncounted, "vLLM 0.8.3 or later", CanOutcomes).until("0.8.3"),
-			lacks(uncounted, "", CanOutcomes))
+		cure := ""
+		if k.mayPrecede(VLLM, "0.8.3") {
+			cure = "vLLM 0.8.3 or later"
+		}
+		all = append(all, lacks("requests have ended, and the page does not count the API's answers", cure, CanOutcomes))
+	}
+	return all
+}
+
+// vllmFirstV1 explains what the first releases with engine V1 lack, which show no config of the cache.
+func vllmFirstV1(k *Knowledge) (all []gap) {
+	if vllmRust(k.Page) || k.Page.HasName(vllmPrefix+vllmConfig) {
+		return nil
+	}
+	for _, g := range []struct {
+		does, in string
+		names    []string
+	}{
+		{"expose cache_config_info", "0.8", []string{CanConfig}},
+		{"time whole requests", "0.7.3", []string{CanE2E, CanQuantiles}},
+		{"count what it found in its cache", "0.7.3", []string{CanKVReuse}},
+	} {
+		if k.mayPrecede(VLLM, g.in) {
+			all = append(all, lacks("engine V1 of this release does not "+g.does, "vLLM "+g.in+" or later", g.names...))
+		}
 	}
 	return all
 }
@@ -245,6 +265,7 @@ func vllmHistory() history {
 			"request_queue_time_seconds", "request_prefill_time_seconds", "request_decode_time_seconds",
 			"request_inference_time_seconds", "iteration_tokens_total_count", "lora_requests_info",
 		},
+		between("0.5.5", "0.9.1").hidden("0.8.3"):   {vllmHitRate},
 		between("0.7.3", "0.12.0").hidden("0.11.0"): {"gpu_prefix_cache_hits_total", "gpu_prefix_cache_queries_total"},
 		since("0.8.3"):                  {"spec_decode_num_draft_tokens_total", "spec_decode_num_accepted_tokens_total"},
 		since("0.8.5"):                  {"spec_decode_num_accepted_tokens_per_pos_total"},
@@ -266,7 +287,9 @@ func vllmHistory() history {
 		since("0.16.0"):                       {"prompt_tokens_cached_total", vllmBySource, vllmOffload},
 		since("0.18.0"):                       {"websocket_connections_total"},
 		since("0.20.0"):                       {"num_requests_waiting_by_reason"},
+		since("0.24.0"): {vllmOnboarded, vllmOffloaded},
 		since("0.32.0"): {
+			"hisparse_host_to_device_bytes_total", "hisparse_host_cache_usage_perc",
 			"admission_rejections_total", "prompt_tokens_cached_by_source_total",
 			"sleep_mode_operations_in_flight", "rl_weight_update_operations_in_flight",
 		},
@@ -280,6 +303,10 @@ func vllmHistory() history {
 
 // vllmBySource counts tokens of prompts by where they came from, in all as prompt_tokens_cached_total does.
 const vllmBySource = "prompt_tokens_by_source_total"
+
+// vllmHitRate is the share of all lookups of blocks in engine V0, -1 without prefix caching (core/block/common.py of
+// 0.5.5 to 0.9.0, CacheMetricData).
+const vllmHitRate = "gpu_prefix_cache_hit_rate"
 
 // vllmEmitted counts the tokens of drafts and what they are verified with in engine V0.
 const vllmEmitted = "spec_decode_num_emitted_tokens_total"
@@ -389,6 +416,7 @@ func vllmEngine() []Meaning {
 			Releases: between("0.9.0", "0.12.0").hidden("0.11.0").decided(),
 			Unless:   replacedBy(vllmBySource, "prompt_tokens_cached_total", "prefix_cache_hits_total"),
 		},
+		{Name: vllmHitRate, Signal: KVHitRatio, Combine: Max},
 		{
 			Name:   "prompt_tokens_cached_by_source_total",
 			Signal: CachedTokensByTier,
@@ -481,6 +509,10 @@ func vllmEngine() []Meaning {
 // move it does not count from 0.24.0 on, and in series of their own before (offloading/metrics.py).
 const vllmOffload = "kv_offload_total_bytes_total"
 
+// vllmOnboarded and vllmOffloaded count the same since 0.24.0, whose successors may drop the older name (deprecated in
+// offloading/metrics.py).
+const vllmOnboarded, vllmOffloaded = "kv_offload_load_bytes_total", "kv_offload_store_bytes_total"
+
 // vllmTransfers returns the meanings of KV cache transfers by the connectors of disaggregated
 // servers: NIXL (seen in the Rust frontend of 0.32.0), and Mooncake. The prefill server
 // counts caches that were not fetched in time.
@@ -503,8 +535,24 @@ func vllmTransfers() []Meaning {
 		)
 	}
 	return append(all,
-		Meaning{Name: vllmOffload, Where: only("transfer_type", "CPU_to_GPU"), Signal: KVOnboardBytes},
-		Meaning{Name: vllmOffload, Where: only("transfer_type", "GPU_to_CPU"), Signal: KVOffloadBytes},
+		Meaning{
+			Name:   vllmOffload,
+			Where:  only("transfer_type", "CPU_to_GPU"),
+			Signal: KVOnboardBytes,
+			Unless: replacedBy(vllmOnboarded),
+		},
+		Meaning{
+			Name:   vllmOffload,
+			Where:  only("transfer_type", "GPU_to_CPU"),
+			Signal: KVOffloadBytes,
+			Unless: replacedBy(vllmOffloaded),
+		},
+		Meaning{Name: vllmOnboarded, Signal: KVOnboardBytes},
+		Meaning{Name: vllmOffloaded, Signal: KVOffloadBytes},
+		// HiSparse keeps the whole cache in the memory of the host, and moves what attention picks; what could be evicted
+		// counts as free there, as it does on the GPU (kv_connector/v1/hisparse/metrics.py).
+		Meaning{Name: "hisparse_host_to_device_bytes_total", Signal: KVOnboardBytes},
+		Meaning{Name: "hisparse_host_cache_usage_perc", Signal: KVHostUtilization, Combine: Max},
 		Meaning{
 			Name:   "nixl_num_failed_notifications_total",
 			Signal: KVTransferFailures,

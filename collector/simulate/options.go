@@ -60,6 +60,8 @@ func (p *vllmWriter) offloads() {
 	moved := (1 << 12) * p.s.requests
 	p.counter("kv_offload_total_bytes", "Number of bytes offloaded by KV connector.", p.labels(), "transfer_type",
 		[]string{"CPU_to_GPU", "GPU_to_CPU"}, moved, 2*moved)
+	p.count("kv_offload_load_bytes", "Total bytes loaded from offload storage to GPU.", moved)
+	p.count("kv_offload_store_bytes", "Total bytes stored from GPU to offload storage.", 2*moved)
 }
 
 // sglangTransferTimes are the histograms that took the place of gauges.

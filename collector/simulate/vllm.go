@@ -209,13 +209,14 @@ func vllmWritten() written {
 		since("0.15.0"):   {"nixl_num_kv_expired_reqs_total"},
 		since("0.16.0"):   {"prompt_tokens_cached_total", "prompt_tokens_by_source_total", "kv_offload_total_bytes_total"},
 		since("0.20.0"):   {"num_requests_waiting_by_reason"},
+		since("0.24.0"):   {"kv_offload_load_bytes_total", "kv_offload_store_bytes_total"},
 		since("0.30.0"):   {"request_num_preemptions"},
 		since(vllmLimits): {"admission_rejections_total", "prompt_tokens_cached_by_source_total"},
 		since("0.33.0"): {
 			"mooncake_xfer_time_seconds", "mooncake_bytes_transferred", "mooncake_num_failed_transfers_total",
 			"mooncake_num_failed_recvs_total", "mooncake_num_kv_expired_reqs_total",
 		},
-		inNone(): {"num_requests_swapped"},
+		inNone(): {"num_requests_swapped", "gpu_prefix_cache_hit_rate"},
 	}
 }
 
@@ -232,6 +233,7 @@ func vllmWrittenV0() written {
 		},
 		vllmSwapped():   {}, // Names alone do not tell.
 		before("0.8.3"): {"num_requests_swapped"},
+		between("0.5.5", "0.8.3"): {"gpu_prefix_cache_hit_rate"},
 		since("0.8.3"):  {"http_requests_total"},
 		since("0.10.2"): {"inter_token_latency_seconds"},
 		inNone(): {
@@ -244,6 +246,7 @@ func vllmWrittenV0() written {
 			"nixl_num_failed_transfers_total", "nixl_num_failed_notifications_total", "nixl_num_kv_expired_reqs_total",
 			"mooncake_xfer_time_seconds", "mooncake_bytes_transferred", "mooncake_num_failed_transfers_total",
 			"mooncake_num_failed_recvs_total", "mooncake_num_kv_expired_reqs_total", "kv_offload_total_bytes_total",
+			"kv_offload_load_bytes_total", "kv_offload_store_bytes_total",
 		},
 	}
 }
@@ -432,6 +435,14 @@ func (p *vllmWriter) cache() {
 	}
 	each("kv_cache_usage_perc", "prefix_cache", "KV-cache usage.")
 	each("gpu_cache_usage_perc", "gpu_prefix_cache", "GPU KV-cache usage.")
+	if p.s.w.spec.OldEngine {
+		p.gauge("gpu_prefix_cache_hit_rate", "GPU prefix cache block hit rate.", p.s.hitRate())
+	}
+}
+
+// hitRate returns the share of tokens of prompts that were found in the cache, 0 before the first.
+func (s *vllmServer) hitRate() float64 {
+	return float64(s.begun.cached) / float64(max(s.begun.prompt, 1))
 }
 
 func (p *vllmWriter) tokens() {

@@ -65,6 +65,7 @@ func toldByVLLM(_ *matrix.Server, page string) []told {
 		tell("prompt_tokens_cached_total", prompts/10, cached...),
 		tell("prompt_cache_hit_ratio", 0.1, "vllm:prompt_tokens_cached_total", "vllm:prefix_cache_hits_total",
 			"vllm:gpu_prefix_cache_hits_total"),
+		tell("kv_cache_hit_ratio", 0.1, "vllm:gpu_prefix_cache_hit_rate"),
 		tell("time_to_first_token_average_seconds", 0.4, "vllm:time_to_first_token_seconds"),
 		tell("inter_token_latency_average_seconds", 0.008, "vllm:inter_token_latency_seconds",
 			"vllm:time_per_output_token_seconds"),
@@ -90,8 +91,10 @@ func toldByVLLM(_ *matrix.Server, page string) []told {
 		{"adapters_info", []string{"running", "a", "waiting", "b"}, 1, []string{"vllm:lora_requests_info"}},
 		tell("kv_cache_transfer_seconds_total", 1./64*wellEnded, "vllm:nixl_xfer_time_seconds"),
 		tell("kv_cache_transfer_bytes_total", (1<<20)*wellEnded, "vllm:nixl_bytes_transferred"),
-		tell("kv_cache_onboard_bytes_total", (1<<12)*wellEnded, "vllm:kv_offload_total_bytes_total"),
-		tell("kv_cache_offload_bytes_total", (1<<13)*wellEnded, "vllm:kv_offload_total_bytes_total"),
+		tell("kv_cache_onboard_bytes_total", (1<<12)*wellEnded, "vllm:kv_offload_total_bytes_total",
+			"vllm:kv_offload_load_bytes_total"),
+		tell("kv_cache_offload_bytes_total", (1<<13)*wellEnded, "vllm:kv_offload_total_bytes_total",
+			"vllm:kv_offload_store_bytes_total"),
 		lostTransfers("transfer", 1+mooncake, "vllm:nixl_num_failed_transfers_total"),
 		lostTransfers("receive", 2, "vllm:mooncake_num_failed_recvs_total"),
 		lostTransfers("expired", 3*mooncake, "vllm:nixl_num_kv_expired_reqs_total"),
@@ -360,7 +363,11 @@ func sentences() []sentence {
 	return []sentence{
 		{engine.VLLM, "engine V1 of this release does not expose cache_config_info", lacks("vllm:cache_config_info")},
 		{engine.VLLM, "engine V1 of this release does not time whole requests", lacks("vllm:e2e_request_latency_seconds")},
-		{engine.VLLM, "engine V0 does not count what it found in its cache", (*release).OldEngine},
+		{engine.VLLM, "engine V1 of this release does not count what it found in its cache", before("0.7.3")},
+		{
+			engine.VLLM, "engine V0 of this release does not show what it found in its cache",
+			func(p *release) bool { return p.OldEngine() && !on(p.page, "vllm:gpu_prefix_cache_hit_rate") },
+		},
 		{engine.SGLang, "the family appears with the first prompt that is found in the cache, from SGLang 0.4.3.post4 " +
 			"on and unless --disable-radix-cache is set", before("0.4.3.post4")},
 		{engine.SGLang, "this release counts tokens when a request ends", lacks("sglang:realtime_tokens_total")},
