@@ -24,7 +24,8 @@ type Server struct {
 	Owner string
 }
 
-// Kind returns a file for the server of a page. It is valid as it is.
+// Kind returns a file for the server of a page. It is valid as it is, unless nothing on the page is certain, which it
+// says: then it takes a line that is uncommented.
 func Kind(page []byte, server Server) (string, error) {
 	families, err := read(page)
 	if err != nil {
@@ -45,10 +46,29 @@ func Kind(page []byte, server Server) (string, error) {
 	d.marks()
 	d.guess(families)
 	text := d.text()
-	if _, err := config.ParseKinds("draft", []byte(text)); err != nil {
+	if _, err := config.ParseKinds("draft", []byte(d.completed(text))); err != nil {
 		return "", fmt.Errorf("the draft of this page is not valid, which is a mistake of this program: %w", err)
 	}
 	return text, nil
+}
+
+// completed returns the text with a series, if it has none.
+func (d *draft) completed(text string) string {
+	if d.certain() {
+		return text
+	}
+	series := guess{series: standIn()}
+	return strings.Replace(text, listsSeries, listsSeries+"      - "+series.yaml()+"\n", 1)
+}
+
+// standIn returns a series in place of those that somebody has to choose.
+func standIn() engine.DeclaredSeries {
+	return engine.DeclaredSeries{Name: "chosen", Signal: engine.RequestsRunning}
+}
+
+// certain reports whether anything is.
+func (d *draft) certain() bool {
+	return slices.ContainsFunc(d.guesses, func(g guess) bool { return g.doubt == "" })
 }
 
 // reads reports whether the server's built-in kind knows a name, or all that begin so.
@@ -145,13 +165,13 @@ func (d *draft) marks() {
 		return
 	}
 	for _, name := range []string{d.name, "my-" + d.name} {
-		if d.name = name; d.declare() == nil {
+		if d.name = name; d.declare(standIn()) == nil {
 			return
 		}
 	}
 	d.mark, d.markWhy = "choose_a_mark_", "doubtful: no beginning of names is this server's alone; choose one, or set "+
 		"engine in the pool"
-	if d.declare() != nil {
+	if d.declare(standIn()) != nil {
 		d.name = "my-server"
 	}
 }
@@ -185,6 +205,9 @@ func (d *draft) text() string {
 	var b strings.Builder
 	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	say("# Drafted from a page. Read each line: a name may mean something else here. What is doubtful is commented out.")
+	if !d.certain() {
+		say("# Nothing on this page is certain: uncomment or add what is right, as the file needs a series.")
+	}
 	say("# docs/kinds.md lists keys and signals; check-config --page compares the file with a page.")
 	say("kinds:")
 	if d.server.Extends != nil {
@@ -241,8 +264,11 @@ func (d *draft) sayAPI(say func(string, ...any)) {
 	}
 }
 
+// listsSeries is the line above the series.
+const listsSeries = "    series:\n"
+
 func (d *draft) saySeries(say func(string, ...any)) {
-	say("    series:") // Without a value if all are doubtful, so that a line of those needs no other to change.
+	say(listsSeries[:len(listsSeries)-1]) // Also if all are doubtful, so that a line of those needs no other to change.
 	for i := range d.guesses {
 		g := &d.guesses[i]
 		begin, why := "      - ", g.why

@@ -93,12 +93,27 @@ func meaningProblems(meanings []Meaning) [][]string {
 	return all
 }
 
-// overlaps reports whether a series could count twice, since both meanings have it at once.
+// overlaps reports whether a series could count twice, since both meanings may have it at once.
 func (m *Meaning) overlaps(o Meaning) bool {
-	same := m.Name == o.Name && m.Signal == o.Signal && m.Inside == o.Inside && m.Combine == o.Combine
-	always := len(m.Unless)+len(o.Unless) == 0 && m.Releases.All() && o.Releases.All()
-	return same && always && m.Const == o.Const && !slices.ContainsFunc(m.Where, func(match Match) bool {
-		return slices.ContainsFunc(o.Where, func(other Match) bool { return match.excludes(&other) })
+	same := m.Name == o.Name && m.Signal == o.Signal && m.Inside == o.Inside && m.Combine == o.Combine && m.Const == o.Const
+	return same && !m.Releases.precede(o.Releases) && !o.Releases.precede(m.Releases) && !m.yieldsTo(&o) && !o.yieldsTo(m) &&
+		!slices.ContainsFunc(m.Where, func(match Match) bool {
+			return slices.ContainsFunc(o.Where, func(other Match) bool { return match.excludes(&other) })
+		})
+}
+
+// precede reports whether a meaning is over in the releases that another has.
+func (r Releases) precede(later Releases) bool {
+	return r.Decide && later.Decide && r.Before != "" && later.From != "" && compare(later.From, r.Before) >= 0
+}
+
+// yieldsTo reports whether a name or a version takes the meaning away that the other one needs.
+func (m *Meaning) yieldsTo(o *Meaning) bool {
+	return slices.ContainsFunc(m.Unless, func(e Exception) bool {
+		if e.Version != "" {
+			return o.Releases.Decide // Versions are told apart by hand.
+		}
+		return slices.ContainsFunc(o.Unless, func(needs Exception) bool { return needs.Name == e.Name && needs.Lacking != e.Lacking })
 	})
 }
 

@@ -72,17 +72,33 @@ func (d *Declaration) mistakes() (m mistakes) {
 		m.addIf(!isLabel(name), fmt.Sprintf("model_labels[%d]", i), "%q is not the name of a label", name)
 	}
 	m.addIf(d.RankLabel != "" && !isLabel(d.RankLabel), "rank_label", "%q is not the name of a label", d.RankLabel)
+	m.addIf(len(d.Series) == 0, "series", "none is declared; list names of the page, each with its signal, or uncomment "+
+		"those of a draft that are right")
 	meanings := d.meanings()
 	problems := meaningProblems(slices.Concat(meanings, d.extendedSeries()))
 	for i := range d.Series {
 		key := fmt.Sprintf("series[%d]", i)
 		own := d.Series[i].mistakes()
+		if rest, twice := strings.CutPrefix(d.Series[i].Name, d.Prefix); twice && d.Prefix != "" {
+			own.addIf(true, "name", "%q has the prefix, which is added to it; write %q", d.Series[i].Name, rest)
+		}
 		m.addAll(key, own)
 		for _, problem := range problems[i] {
 			m.addIf(len(own) == 0, key, "%s %s", meanings[i].Name, problem)
 		}
+		m.addIf(combinedTwice(meanings[:i+1]), key+".combine", "%s is combined otherwise by a line above", meanings[i].Name)
 	}
 	return m
+}
+
+// combinedTwice reports whether the last of some meanings combines series otherwise that one before it has too.
+func combinedTwice(all []Meaning) bool {
+	last := &all[len(all)-1]
+	return slices.ContainsFunc(all[:len(all)-1], func(m Meaning) bool {
+		differs := m.Combine != last.Combine
+		m.Combine = last.Combine
+		return differs && last.overlaps(m)
+	})
 }
 
 // ownMistakes returns what is wrong with the keys of a new kind.

@@ -210,6 +210,16 @@ func TestMistakesInDeclarations(t *testing.T) {
 			"kinds[0].name: is for a kind of its own; leave it out, since triton is known",
 		},
 		{
+			"no series",
+			func(d *engine.Declaration) { d.Series = nil },
+			"kinds[0].series: none is declared; list names of the page, each with its signal",
+		},
+		{
+			"an extension by nothing",
+			func(d *engine.Declaration) { d.Name, d.Extends, d.Series = "", "triton", nil },
+			"kinds[0].series: none is declared; list names of the page, each with its signal",
+		},
+		{
 			"an extension of a name that is read",
 			func(d *engine.Declaration) {
 				d.Name, d.Extends, d.Prefix, d.Series[0].Name = "", "vllm", "", "vllm:num_requests_running"
