@@ -104,6 +104,9 @@ func detailsOf(m *engine.Meaning) string {
 	if !m.Releases.All() {
 		parts = append(parts, "in "+m.Releases.String())
 	}
+	if doubt := unitDoubt(m); doubt != "" {
+		parts = append(parts, doubt)
+	}
 	return strings.Join(parts, "; ")
 }
 
@@ -125,64 +128,14 @@ func describeMatches(p *textTable, kinds *engine.Kinds, name string) error {
 		return fmt.Errorf("--page: %s: %w", name, err)
 	}
 	p.line(fmt.Sprintf("  %s is of %s: %s", name, k.Name, found.Evidence))
-	sources, unread := engine.ReadPage(k, block).Sources(), unreadOf(k, block.Shape().Families())
+	on := onPage{k, block, engine.ReadPage(k, block).Sources(), unreadOf(k, block.Shape().Families())}
 	for _, m := range k.DeclaredSeries() {
-		found := matchesOf(&m, sources, unread) + mistyped(&m, block.Shape().Families())
-		p.row("    "+selectorOf(&m), typeOf(&m), string(m.Signal), found)
+		p.row("    "+selectorOf(&m), typeOf(&m), string(m.Signal), on.matches(&m))
 	}
-	if len(unread) > 0 {
-		p.line("  nothing reads " + strings.Join(unread, ", "))
+	if len(on.unread) > 0 {
+		p.line("  nothing reads " + strings.Join(on.unread, ", "))
 	}
 	return nil
-}
-
-// matchesOf says how many series of a page have a meaning, and of which models; or which name that nothing reads may
-// be meant.
-func matchesOf(m *engine.Meaning, sources []engine.Source, unread []string) string {
-	n := 0
-	var models []string
-	labeled := make(map[string]bool)
-	for i := range sources {
-		s := &sources[i]
-		if !s.Meaning.SameAs(m) {
-			continue
-		}
-		n++
-		for _, dim := range m.Dims {
-			labeled[dim.Theirs] = labeled[dim.Theirs] || s.Labels.Get(dim.Theirs) != ""
-		}
-		if s.Model != "" && !slices.Contains(models, s.Model) {
-			models = append(models, s.Model)
-		}
-	}
-	if n == 0 {
-		if near := config.Nearest(m.Name, unread); near != "" {
-			return "nothing on the page" + didYouMean(near)
-		}
-		return "nothing on the page"
-	}
-	of := "no model"
-	if len(models) > 0 {
-		of = strings.Join(models, ", ")
-	}
-	text := []string{count(n, "line") + " on the page, of " + of}
-	for _, dim := range m.Dims {
-		if !labeled[dim.Theirs] {
-			text = append(text, "but none has the label "+dim.Theirs)
-		}
-	}
-	return strings.Join(text, "; ")
-}
-
-// mistyped says that a page declares the type of a name otherwise than a file, empty if it does not.
-func mistyped(m *engine.Meaning, families []exposition.Family) string {
-	for _, f := range families {
-		declared := slices.Contains([]string{"counter", "gauge", "histogram", "summary"}, string(f.Type))
-		if f.Name == m.Name && declared && string(f.Type) != typeOf(m) {
-			return "; but the page declares a " + string(f.Type)
-		}
-	}
-	return ""
 }
 
 // unreadOf returns the families of a page with the marks of a kind that have no meaning.

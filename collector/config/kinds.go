@@ -148,15 +148,18 @@ func (c *checker) loadKinds(f *File, directory string) {
 	f.Kinds = kinds
 }
 
-// DeclaresKinds reports whether a text is a document that declares kinds of servers.
+// DeclaresKinds reports whether a text is a document that declares kinds of servers, or should be one: the keys of a
+// kind may stand in it without the list around it.
 func DeclaresKinds(text []byte) bool {
-	var doc map[string]yaml.Node
-	if yaml.Unmarshal(text, &doc) != nil {
+	var doc yaml.Node
+	if yaml.Unmarshal(text, &doc) != nil || len(doc.Content) == 0 || doc.Content[0].Kind != yaml.MappingNode {
 		return false
 	}
-	_, kinds := doc["kinds"]
-	_, pools := doc["pools"]
-	return kinds && !pools
+	keys := make(map[string]bool)
+	for i := 0; i < len(doc.Content[0].Content); i += 2 {
+		keys[doc.Content[0].Content[i].Value] = true
+	}
+	return (keys["kinds"] || keys["series"] || keys["extends"]) && !keys["pools"]
 }
 
 // Contents returns the text of a document and of the files with kinds that it names, nil if one of them

@@ -159,3 +159,19 @@ func TestDocumentsWithoutEndAreRefused(t *testing.T) {
 		config.Contents(name)
 	}
 }
+
+func TestDocumentsThatDeclareKinds(t *testing.T) {
+	for text, want := range map[string]bool{
+		acme:                              true,
+		acme + acme:                       true, // Its mistake is that the key stands twice.
+		"name: acme\nseries: []\n":        true, // It lacks the list of kinds.
+		"extends: triton\nprefix: my_\n":  true,
+		acme + pools:                      false,
+		pools:                             false,
+		"":                                false,
+		"- name: acme\n":                  false,
+		"kinds_file: kinds.yml\n" + pools: false,
+	} {
+		require.Equal(t, want, config.DeclaresKinds([]byte(text)), text)
+	}
+}

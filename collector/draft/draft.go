@@ -297,8 +297,8 @@ func (g *guess) yaml() string {
 	for _, ours := range sortedKeys(s.Labels) {
 		parts = append(parts, fmt.Sprintf("labels: { %s: %s }", ours, quoted(s.Labels[ours])))
 	}
-	if s.Factor != 0 {
-		parts = append(parts, fmt.Sprintf("factor: %g", s.Factor))
+	if s.Factor != nil {
+		parts = append(parts, fmt.Sprintf("factor: %g", *s.Factor))
 	}
 	if s.Combine != "" {
 		parts = append(parts, "combine: "+string(s.Combine))

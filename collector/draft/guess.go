@@ -230,7 +230,7 @@ func (d *draft) byEnd(f *family) (g guess, ok bool) {
 			}
 			g = guess{series: d.seriesOf(name, f, &k.meaning), why: k.why, exact: exact}
 			if k.factor != 0 {
-				g.series.Factor = k.factor
+				g.series.Factor = &k.factor
 			}
 			g.doubt = cmp.Or(typeDoubt(f, suffix, k.meaning.Signal), labelDoubt(f, &g.series), releaseDoubt(&k))
 			if g.doubt == "" && !isRelative(k) {
@@ -272,7 +272,9 @@ func (d *draft) seriesOf(name string, f *family, m *engine.Meaning) engine.Decla
 		Name:      d.own(name),
 		Signal:    m.Signal,
 		WhenEnded: m.WhenEnded,
-		Factor:    factorOf(name, m),
+	}
+	if factor := Factor(name, m); factor != 0 {
+		s.Factor = &factor
 	}
 	if m.Combine == engine.Max {
 		s.Combine = engine.DeclaredMax
@@ -285,18 +287,21 @@ func (d *draft) seriesOf(name string, f *family, m *engine.Meaning) engine.Decla
 	return s
 }
 
-// factorOf returns the factor that the end of a name tells, 0 for none.
-func factorOf(name string, m *engine.Meaning) float64 {
-	last := words(name)[len(words(name))-1]
-	switch {
-	case last == "ms" || last == "milliseconds":
-		return 1e-3
-	case last == "us" || last == "microseconds":
-		return 1e-6
-	case last == "percent" && m.Signal == engine.KVUtilization:
+// Factor returns the factor that the end of a name tells, 0 for none.
+func Factor(name string, m *engine.Meaning) float64 {
+	timed := strings.HasSuffix(string(m.Signal), "_seconds")
+	switch all := words(name); {
+	case len(all) == 0:
+		return 0
+	case all[len(all)-1] == "percent" && m.Signal.IsShare():
 		return 0.01
+	case !timed:
+		return 0
+	default:
+		return map[string]float64{
+			"ms": 1e-3, "milliseconds": 1e-3, "us": 1e-6, "microseconds": 1e-6, "ns": 1e-9, "nanoseconds": 1e-9,
+		}[all[len(all)-1]]
 	}
-	return 0
 }
 
 // typeDoubt compares the type that the page declares with that of a signal.
@@ -333,7 +338,7 @@ func labelDoubt(f *family, s *engine.DeclaredSeries) string {
 			return fmt.Sprintf("label %s has %d values, whose series would add up", label, len(f.values[label]))
 		}
 	}
-	if strings.HasSuffix(string(s.Signal), "_ratio") && s.Factor == 0 && f.largest > 1 {
+	if strings.HasSuffix(string(s.Signal), "_ratio") && s.Factor == nil && f.largest > 1 {
 		return fmt.Sprintf("it is %g now, and a ratio is at most 1: factor: 0.01 if these are percent", f.largest)
 	}
 	return ""

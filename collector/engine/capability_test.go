@@ -455,7 +455,7 @@ func TestCapabilityReasons(t *testing.T) {
 			front + "dynamo_frontend_requests_total{status=\"error\"} 1\n",
 			nil,
 			"false, requests_total of this release has no type of error: mistakes of clients and failures count " +
-				"together [Dynamo 0.8 or later]",
+				"together [Dynamo 1.0 or later]",
 		},
 		{
 			engine.Dynamo, engine.CanOutcomes, worker + "vllm:request_success_total 1\n", nil,

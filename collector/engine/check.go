@@ -69,7 +69,7 @@ func checkMeanings(meanings []Meaning) (all []error) {
 // meaningProblems returns what is wrong with each meaning, as ends of sentences.
 func meaningProblems(meanings []Meaning) [][]string {
 	all := make([][]string, len(meanings))
-	seen, names := make(map[string]bool), make(map[string]bool)
+	names := make(map[string]bool)
 	for i := range meanings {
 		names[meanings[i].Name] = true
 	}
@@ -78,16 +78,16 @@ func meaningProblems(meanings []Meaning) [][]string {
 		problems := m.problems()
 		for _, e := range m.Unless {
 			if e.Name != "" && !names[e.Name] && !e.Mark && m.Inside == "" { // Of an engine inside it was checked.
-				problems = append(problems, "is replaced by "+e.Name+", which the kind does not list")
+				problems = append(problems, "is replaced by "+e.Name+", which the kind does not list: it needs a meaning too")
 			}
 		}
-		key := fmt.Sprint(m.Name, m.Signal, m.Const, m.Inside, m.Combine, m.Where)
-		if seen[key] {
+		switch at := slices.IndexFunc(meanings[:i], m.overlaps); {
+		case at < 0:
+		case slices.Equal(m.Where, meanings[at].Where):
 			problems = append(problems, "is listed twice")
-		} else if i := slices.IndexFunc(meanings[:i], m.overlaps); i >= 0 {
-			problems = append(problems, "counts series that "+meanings[i].selection()+" counts already; choose them apart")
+		default:
+			problems = append(problems, "counts series that "+meanings[at].selection()+" counts already; choose them apart")
 		}
-		seen[key] = true
 		all[i] = problems
 	}
 	return all
@@ -175,6 +175,8 @@ func (m *Meaning) selectionProblems() (all []string) {
 		switch {
 		case e.Name == "" && e.Version == "":
 			all = append(all, "is replaced by an empty name")
+		case e.Name == m.Name && e.Lacking:
+			all = append(all, "needs itself on the page")
 		case e.Name == m.Name:
 			all = append(all, "is replaced by itself")
 		}

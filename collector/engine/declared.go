@@ -53,7 +53,7 @@ type DeclaredSeries struct {
 	// Labels are those to keep: the server's names by ours.
 	Labels map[string]string `yaml:"labels,omitempty"`
 	// Factor turns values into seconds, bytes or ratios: a power of ten from 1e-9 to 1, which is the default.
-	Factor float64 `yaml:"factor,omitempty"`
+	Factor *float64 `yaml:"factor,omitempty"`
 	// Combine is how the series of one model make up a value, by default [DeclaredSum], or [DeclaredMax] where they
 	// do not add up.
 	Combine DeclaredCombine `yaml:"combine,omitempty"`
@@ -305,7 +305,12 @@ func (s *DeclaredSeries) shift() int {
 	return -1
 }
 
-func (s *DeclaredSeries) factor() float64 { return cmp.Or(s.Factor, 1) }
+func (s *DeclaredSeries) factor() float64 {
+	if s.Factor == nil {
+		return 1
+	}
+	return *s.Factor
+}
 
 // outcome returns how the requests of a counter ended. Labels of requests that finished say why unless the
 // file does; without the label that should say it, nobody knows.

@@ -72,6 +72,8 @@ func (d *Declaration) mistakes() (m mistakes) {
 		m.addIf(!isLabel(name), fmt.Sprintf("model_labels[%d]", i), "%q is not the name of a label", name)
 	}
 	m.addIf(d.RankLabel != "" && !isLabel(d.RankLabel), "rank_label", "%q is not the name of a label", d.RankLabel)
+	m.addIf(slices.Contains(slices.Concat(usualModelLabels(), d.ModelLabels), d.RankLabel), "rank_label",
+		"%q names the model; write the label of data-parallel ranks, or leave it out", d.RankLabel)
 	m.addIf(len(d.Series) == 0, "series", "none is declared; list names of the page, each with its signal, or uncomment "+
 		"those of a draft that are right")
 	meanings := d.meanings()
@@ -86,19 +88,29 @@ func (d *Declaration) mistakes() (m mistakes) {
 		for _, problem := range problems[i] {
 			m.addIf(len(own) == 0, key, "%s %s", meanings[i].Name, problem)
 		}
-		m.addIf(combinedTwice(meanings[:i+1]), key+".combine", "%s is combined otherwise by a line above", meanings[i].Name)
+		if above := twice(meanings[:i+1]); above != "" {
+			m.addIf(len(own) == 0, key, "%s counts series that the line of %s counts already; choose them apart, or remove one",
+				meanings[i].Name, above)
+		}
 	}
 	return m
 }
 
-// combinedTwice reports whether the last of some meanings combines series otherwise that one before it has too.
-func combinedTwice(all []Meaning) bool {
-	last := &all[len(all)-1]
-	return slices.ContainsFunc(all[:len(all)-1], func(m Meaning) bool {
-		differs := m.Combine != last.Combine
+// twice returns the signal of a meaning that has series of the last one too: combined otherwise, or as requests that
+// ended otherwise. It is empty if there is none.
+func twice(all []Meaning) Signal {
+	last := all[len(all)-1]
+	for _, m := range all[:len(all)-1] {
+		signal, combine := m.Signal, m.Combine
+		if m.Signal.ends() && last.Signal.ends() {
+			m.Signal = last.Signal
+		}
 		m.Combine = last.Combine
-		return differs && last.overlaps(m)
-	})
+		if (signal != m.Signal || combine != m.Combine) && last.overlaps(m) {
+			return signal
+		}
+	}
+	return ""
 }
 
 // ownMistakes returns what is wrong with the keys of a new kind.
@@ -261,7 +273,7 @@ func (s *DeclaredSeries) mistakes() (m mistakes) {
 	for i := range s.Where {
 		m.addAll(fmt.Sprintf("where[%d]", i), s.Where[i].mistakes())
 	}
-	m.addIf(s.shift() < 0, "factor", "%g is none of 1, 0.1, 0.01 and so on to 1e-9", s.Factor)
+	m = append(m, s.factorMistakes()...)
 	if s.Combine != "" {
 		m.addUnless(wordsOf([]DeclaredCombine{DeclaredSum, DeclaredMax, DeclaredNewest}), "combine", string(s.Combine))
 	}
@@ -272,8 +284,49 @@ func (s *DeclaredSeries) mistakes() (m mistakes) {
 	if len(m) > 0 {
 		return m
 	}
+	m.addIf(s.Before != "" && s.From != "" && compare(s.From, s.Before) >= 0, "before",
+		"no release is from %s on and before %s", s.From, s.Before)
+	m.addIf(s.WhenEnded && !s.Signal.countsTokens(), "when_ended", "is for counters of tokens; leave it out")
+	m = append(m, s.namesMistakes()...)
 	m = append(m, s.labelMistakes()...)
 	return append(m, s.classMistakes()...)
+}
+
+// factorMistakes returns what is wrong with the factor: counts have no unit.
+func (s *DeclaredSeries) factorMistakes() (m mistakes) {
+	m.addIf(s.shift() < 0, "factor", "%g is none of 1, 0.1, 0.01 and so on to 1e-9", s.factor())
+	m.addIf(s.shift() > 0 && s.Signal.unit() == "", "factor", "series of signal %s count, and have no unit; leave it out",
+		s.Signal)
+	return m
+}
+
+// unit returns the unit of a signal, empty if it counts something.
+func (s Signal) unit() string {
+	for _, unit := range []string{"seconds", "bytes", "ratio", "watts"} {
+		if strings.HasSuffix(string(s), "_"+unit) {
+			return unit
+		}
+	}
+	return ""
+}
+
+func (s Signal) countsTokens() bool { return s.Type().Counter && strings.Contains(string(s), "tokens") }
+
+// namesMistakes returns what is wrong with the names that a page has or lacks.
+func (s *DeclaredSeries) namesMistakes() (m mistakes) {
+	for _, list := range []struct {
+		key   string
+		names []string
+	}{{"unless", s.Unless}, {"with", s.With}} {
+		for i, name := range list.names {
+			m.addIf(name == "", fmt.Sprintf("%s[%d]", list.key, i), "is empty; write a name of the page, without the prefix")
+		}
+	}
+	for i, name := range s.With {
+		m.addIf(slices.Contains(s.Unless, name), fmt.Sprintf("with[%d]", i), "%q is in unless too: no page has and lacks it",
+			name)
+	}
+	return m
 }
 
 // histogram returns the name of the histogram of which the series is a part, empty unless the signal needs all of it.

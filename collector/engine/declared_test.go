@@ -34,7 +34,7 @@ func addSeries(s engine.DeclaredSeries) func(d *engine.Declaration) {
 }
 
 func TestMistakesInDeclarations(t *testing.T) {
-	text := "x"
+	text, percent, minutes, zero := "x", 0.01, 60.0, 0.0
 	for _, c := range []struct {
 		name   string
 		change func(d *engine.Declaration)
@@ -116,10 +116,9 @@ func TestMistakesInDeclarations(t *testing.T) {
 		{
 			"series of two releases",
 			func(d *engine.Declaration) {
-				later := engine.DeclaredSeries{Name: "running", Signal: engine.RequestsRunning, Factor: 0.01, From: "2.0"}
-				d.Series[0].Before = "2.0"
-				later.Where = []engine.DeclaredMatch{{Label: "a", IsNot: &text}}
-				d.Series = append(d.Series, later)
+				use := engine.DeclaredSeries{Name: "kv", Signal: engine.KVUtilization, Before: "2.0"}
+				later := engine.DeclaredSeries{Name: "kv", Signal: engine.KVUtilization, Factor: &percent, From: "2.0"}
+				d.Series = append(d.Series, use, later)
 			},
 			"",
 		},
@@ -161,8 +160,97 @@ func TestMistakesInDeclarations(t *testing.T) {
 		},
 		{
 			"a factor that is no power of ten",
-			addSeries(engine.DeclaredSeries{Name: "x", Signal: engine.FirstToken, Factor: 60}),
+			addSeries(engine.DeclaredSeries{Name: "x", Signal: engine.FirstToken, Factor: &minutes}),
 			"kinds[0].series[2].factor: 60 is none of 1, 0.1, 0.01",
+		},
+		{
+			"a factor of 0",
+			addSeries(engine.DeclaredSeries{Name: "x", Signal: engine.FirstToken, Factor: &zero}),
+			"kinds[0].series[2].factor: 0 is none of 1, 0.1, 0.01",
+		},
+		{
+			"a factor of what is counted",
+			addSeries(engine.DeclaredSeries{Name: "x", Signal: engine.RequestsWaiting, Factor: &percent}),
+			"kinds[0].series[2].factor: series of signal requests_waiting count, and have no unit; leave it out",
+		},
+		{
+			"the prefix twice",
+			addSeries(engine.DeclaredSeries{Name: "acme_waiting", Signal: engine.RequestsWaiting}),
+			`kinds[0].series[2].name: "acme_waiting" has the prefix, which is added to it; write "waiting"`,
+		},
+		{
+			"releases that are none",
+			addSeries(engine.DeclaredSeries{Name: "x", Signal: engine.RequestsWaiting, From: "1.10", Before: "1.9"}),
+			"kinds[0].series[2].before: no release is from 1.10 on and before 1.9",
+		},
+		{
+			"requests that count when they end",
+			addSeries(engine.DeclaredSeries{Name: "x", Signal: engine.RequestsFinished, WhenEnded: true}),
+			"kinds[0].series[2].when_ended: is for counters of tokens",
+		},
+		{
+			"a name that the page must have and lack",
+			addSeries(engine.DeclaredSeries{
+				Name: "x", Signal: engine.RequestsWaiting, With: []string{"running"}, Unless: []string{"running"},
+			}),
+			`kinds[0].series[2].with[0]: "running" is in unless too: no page has and lacks it`,
+		},
+		{
+			"an empty name that the page must have",
+			addSeries(engine.DeclaredSeries{Name: "x", Signal: engine.RequestsWaiting, With: []string{""}}),
+			"kinds[0].series[2].with[0]: is empty; write a name of the page, without the prefix",
+		},
+		{
+			"a name that needs itself",
+			addSeries(engine.DeclaredSeries{Name: "x", Signal: engine.RequestsWaiting, With: []string{"x"}}),
+			"kinds[0].series[2]: acme_x needs itself on the page",
+		},
+		{
+			"a series twice, of which one may be replaced",
+			func(d *engine.Declaration) {
+				d.Series = append(d.Series,
+					engine.DeclaredSeries{Name: "old", Signal: engine.RequestsWaiting, Unless: []string{"new"}},
+					engine.DeclaredSeries{
+						Name: "old", Signal: engine.RequestsWaiting, Where: []engine.DeclaredMatch{{Label: "a", Is: &text}},
+					},
+					engine.DeclaredSeries{Name: "new", Signal: engine.RequestsWaiting})
+			},
+			"kinds[0].series[3]: acme_old counts series that acme_old counts already; choose them apart",
+		},
+		{
+			"a series with a name and without it",
+			func(d *engine.Declaration) {
+				d.Series = append(d.Series,
+					engine.DeclaredSeries{Name: "x", Signal: engine.RequestsWaiting, Unless: []string{"running"}},
+					engine.DeclaredSeries{Name: "x", Signal: engine.RequestsWaiting, With: []string{"running"}})
+			},
+			"",
+		},
+		{
+			"a series in two ranges that overlap",
+			func(d *engine.Declaration) {
+				d.Series = append(d.Series,
+					engine.DeclaredSeries{Name: "x", Signal: engine.RequestsWaiting, From: "1.0"},
+					engine.DeclaredSeries{Name: "x", Signal: engine.RequestsWaiting, From: "2.0"})
+			},
+			"kinds[0].series[3]: acme_x is listed twice",
+		},
+		{
+			"a series that is combined in two ways",
+			addSeries(engine.DeclaredSeries{
+				Name: "running", Signal: engine.RequestsRunning, Combine: engine.DeclaredNewest,
+			}),
+			"kinds[0].series[2]: acme_running counts series that the line of requests_running counts already",
+		},
+		{
+			"failures among what finished",
+			addSeries(engine.DeclaredSeries{Name: "failed_total", Signal: engine.RequestsFinished}),
+			"kinds[0].series[2]: acme_failed_total counts series that the line of requests_failed_total counts already",
+		},
+		{
+			"the model as a rank",
+			func(d *engine.Declaration) { d.RankLabel = "model" },
+			`kinds[0].rank_label: "model" names the model`,
 		},
 		{
 			"the largest of counters",

@@ -367,7 +367,7 @@ func dynamoOutcomes(p *Page) target.Check {
 	switch {
 	case dynamoUntyped(p):
 		return no("requests_total of this release has no type of error: mistakes of clients and failures "+
-			"count together", "Dynamo 0.8 or later")
+			"count together", "Dynamo 1.0 or later")
 	case p.HasName(dynamoFront(p) + "failures_total"):
 		return yes("requests_total by type of error, and failures_total for what could not be read or routed; " +
 			"unknown paths, and requests while no worker serves, are not counted") // Seen in 1.6.1.
@@ -621,7 +621,7 @@ func dynamoUntyped(p *Page) bool {
 }
 
 // dynamoTyped reports whether a frontend's release counts errors by type: those on its page have one, or
-// it shows a family that 0.2 to 0.9 do not have. 1.0 has types, 0.7 has none.
+// it shows a family that 0.2 to 0.9, which have none, do not have (strings of 0.8.1, 0.9.1 and 1.0.2).
 func dynamoTyped(p *Page) bool {
 	front := dynamoFront(p)
 	typed := p.hasReading(func(r reading) bool {

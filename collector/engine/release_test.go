@@ -107,7 +107,7 @@ func TestReleaseTellsWhetherHitsAreTokens(t *testing.T) {
 		source = "vllm:prompt_tokens_by_source_total{model_name=\"m\",source=\"local_cache_hit\"} 6\n" +
 			"vllm:prompt_tokens_total{model_name=\"m\"} 9\n"
 		share   = "true, vllm:gpu_prefix_cache_hits_total of vllm:gpu_prefix_cache_queries_total, "
-		blocks  = share + "in blocks before 0.9.0: how many tokens were found is not known"
+		blocks  = share + "in blocks before 0.9.0, which are not counted as tokens"
 		prompts = "prompt tokens that were found in the prefix cache"
 	)
 	for _, c := range []struct {

@@ -180,7 +180,7 @@ func vllmJudge(name string, k *Knowledge) (c target.Check, ok bool) {
 			"vLLM 0.8 or later with engine V1, its default"), true
 	case name == CanKVReuse && vllmCountsBlocks(k):
 		return yes(p.seriesOf("and", PrefixHits) + " of " + p.seriesOf("and", PrefixQueries) +
-			", in blocks before 0.9.0: how many tokens were found is not known"), true
+			", in blocks before 0.9.0, which are not counted as tokens"), true
 	case name == CanKVCache && p.HasName(vllmPrefix+"kv_cache_usage_perc") && !p.Has(KVUtilization):
 		return no("each of its API processes shows the value that it saw last, and nothing tells which is current",
 			"vLLM 0.11.1 or later"), true
@@ -287,7 +287,7 @@ func vllmHistory() history {
 		since("0.16.0"):                       {"prompt_tokens_cached_total", vllmBySource, vllmOffload},
 		since("0.18.0"):                       {"websocket_connections_total"},
 		since("0.20.0"):                       {"num_requests_waiting_by_reason"},
-		since("0.24.0"): {vllmOnboarded, vllmOffloaded},
+		since("0.24.0"):                       {vllmOnboarded, vllmOffloaded},
 		since("0.32.0"): {
 			"hisparse_host_to_device_bytes_total", "hisparse_host_cache_usage_perc",
 			"admission_rejections_total", "prompt_tokens_cached_by_source_total",

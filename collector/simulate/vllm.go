@@ -231,11 +231,11 @@ func vllmWrittenV0() written {
 			"spec_decode_draft_acceptance_rate", "spec_decode_num_emitted_tokens_total",
 			"spec_decode_num_draft_tokens_total", "spec_decode_num_accepted_tokens_total",
 		},
-		vllmSwapped():   {}, // Names alone do not tell.
-		before("0.8.3"): {"num_requests_swapped"},
+		vllmSwapped():             {}, // Names alone do not tell.
+		before("0.8.3"):           {"num_requests_swapped"},
 		between("0.5.5", "0.8.3"): {"gpu_prefix_cache_hit_rate"},
-		since("0.8.3"):  {"http_requests_total"},
-		since("0.10.2"): {"inter_token_latency_seconds"},
+		since("0.8.3"):            {"http_requests_total"},
+		since("0.10.2"):           {"inter_token_latency_seconds"},
 		inNone(): {
 			"kv_cache_usage_perc", "prefix_cache_queries_total", "prefix_cache_hits_total", "gpu_prefix_cache_queries_total",
 			"gpu_prefix_cache_hits_total", "request_time_per_output_token_seconds", "engine_sleep_state",
