@@ -24,8 +24,8 @@ type Server struct {
 	Owner string
 }
 
-// Kind returns a file for the server of a page. It is valid as it is, unless nothing on the page is certain, which it
-// says: then it takes a line that is uncommented.
+// Kind returns a file for the server of a page. It is valid as it is, unless it adds to a built-in kind and nothing on
+// the page is certain, which it says: then it takes a line that is uncommented.
 func Kind(page []byte, server Server) (string, error) {
 	families, err := read(page)
 	if err != nil {
@@ -52,18 +52,13 @@ func Kind(page []byte, server Server) (string, error) {
 	return text, nil
 }
 
-// completed returns the text with a series, if it has none.
+// completed returns the text with a series, if it has none and needs one.
 func (d *draft) completed(text string) string {
-	if d.certain() {
+	if d.certain() || d.server.Extends == nil {
 		return text
 	}
-	series := guess{series: standIn()}
+	series := guess{series: engine.DeclaredSeries{Name: "chosen", Signal: engine.RequestsRunning}}
 	return strings.Replace(text, listsSeries, listsSeries+"      - "+series.yaml()+"\n", 1)
-}
-
-// standIn returns a series in place of those that somebody has to choose.
-func standIn() engine.DeclaredSeries {
-	return engine.DeclaredSeries{Name: "chosen", Signal: engine.RequestsRunning}
 }
 
 // certain reports whether anything is.
@@ -165,13 +160,13 @@ func (d *draft) marks() {
 		return
 	}
 	for _, name := range []string{d.name, "my-" + d.name} {
-		if d.name = name; d.declare(standIn()) == nil {
+		if d.name = name; d.declare() == nil {
 			return
 		}
 	}
 	d.mark, d.markWhy = "choose_a_mark_", "doubtful: no beginning of names is this server's alone; choose one, or set "+
 		"engine in the pool"
-	if d.declare(standIn()) != nil {
+	if d.declare() != nil {
 		d.name = "my-server"
 	}
 }
@@ -206,7 +201,7 @@ func (d *draft) text() string {
 	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	say("# Drafted from a page. Read each line: a name may mean something else here. What is doubtful is commented out.")
 	if !d.certain() {
-		say("# Nothing on this page is certain: uncomment or add what is right, as the file needs a series.")
+		say("# Nothing on this page is certain: uncomment or add what is right.")
 	}
 	say("# docs/kinds.md lists keys and signals; check-config --page compares the file with a page.")
 	say("kinds:")

@@ -74,7 +74,7 @@ func (d *Declaration) mistakes() (m mistakes) {
 	m.addIf(d.RankLabel != "" && !isLabel(d.RankLabel), "rank_label", "%q is not the name of a label", d.RankLabel)
 	m.addIf(slices.Contains(slices.Concat(usualModelLabels(), d.ModelLabels), d.RankLabel), "rank_label",
 		"%q names the model; write the label of data-parallel ranks, or leave it out", d.RankLabel)
-	m.addIf(len(d.Series) == 0, "series", "none is declared; list names of the page, each with its signal, or uncomment "+
+	m.addIf(len(d.Series) == 0 && d.Extends != "", "series", "none is added; list names of the page, each with its signal, or uncomment "+
 		"those of a draft that are right")
 	meanings := d.meanings()
 	problems := meaningProblems(slices.Concat(meanings, d.extendedSeries()))

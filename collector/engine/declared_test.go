@@ -297,15 +297,11 @@ func TestMistakesInDeclarations(t *testing.T) {
 			func(d *engine.Declaration) { d.Extends = "triton" },
 			"kinds[0].name: is for a kind of its own; leave it out, since triton is known",
 		},
-		{
-			"no series",
-			func(d *engine.Declaration) { d.Series = nil },
-			"kinds[0].series: none is declared; list names of the page, each with its signal",
-		},
+		{"no series, of a server whose health may be known", func(d *engine.Declaration) { d.Series = nil }, ""},
 		{
 			"an extension by nothing",
 			func(d *engine.Declaration) { d.Name, d.Extends, d.Series = "", "triton", nil },
-			"kinds[0].series: none is declared; list names of the page, each with its signal",
+			"kinds[0].series: none is added; list names of the page, each with its signal",
 		},
 		{
 			"an extension of a name that is read",
