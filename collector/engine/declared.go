@@ -147,7 +147,10 @@ func (d *Declaration) own() *Kind {
 		versionKey:  cmp.Or(d.Paths.VersionKey, versionKey),
 		healthNote:  "the API answers",
 
-		judge:    declaredJudge,
+		judge: declaredJudge,
+
+		countsFailures: declaredFailures,
+
 		identify: func(context.Context, *questions) string { return "" }, // Marks alone show it.
 		ask:      declaredAsk,
 	}
@@ -194,7 +197,15 @@ func (d *Declaration) answers(series []Meaning) (all []Signal) {
 	return all
 }
 
-func (m *Meaning) countsFailures() bool { return m.Outcome != nil && m.Outcome.Counts(ClassServer) }
+// countsFailures reports whether a file says that the series counts failures of the server.
+func (m *Meaning) countsFailures() bool {
+	return m.Outcome != nil && m.Outcome.Counts(ClassServer) && !m.Outcome.Misses(ClassServer)
+}
+
+// declaredFailures reports whether the page has series that count failures, as a file says.
+func declaredFailures(p *Page) bool {
+	return p.hasReading(func(r reading) bool { return r.meaning.countsFailures() })
+}
 
 // extended returns a built-in kind with the declared series. Where a page has both, these stand for what
 // the kind's own series show of the same quantity.
@@ -324,7 +335,8 @@ func (s *DeclaredSeries) outcome() *Outcome {
 	o := &Outcome{Usual: cmp.Or(s.Class, ClassOK), Of: make(map[string]Class)}
 	if s.Class == "" && s.Labels != nil {
 		if s.Classes == nil {
-			o = finished()
+			o = finished() // Whether failures are among them, the file does not say.
+			o.Missed = append(o.Missed, ClassServer)
 		}
 		o.Of[""] = ClassUnknown
 	}
@@ -360,7 +372,7 @@ func declaredJudge(name string, known *Knowledge) (c target.Check, ok bool) {
 	if p == nil {
 		return c, false
 	}
-	if name == CanOutcomes && p.hasReading(func(r reading) bool { return r.meaning.countsFailures() }) {
+	if name == CanOutcomes && declaredFailures(p) {
 		return yes(p.seriesOf("and", RequestsFinished, RequestsFailed) + ", as the file of its kind says"), true
 	}
 	for _, w := range waysTo(name) {
@@ -385,7 +397,8 @@ func declaredLacking(k *Kind, name string, known *Knowledge) target.Check {
 		early := awaits("the page has no series that its file declares for it; some appear with the first request")
 		return early.on(known.Page)
 	case name == CanOutcomes:
-		return no("its file declares no counter of failed requests", "")
+		return no("its file does not say which series count failed requests (requests_failed_total, classes or "+
+			"status_codes)", "")
 	case name == CanConfig:
 		return no(hidesConfig, "")
 	case len(ways) == 0:

@@ -374,6 +374,37 @@ func TestEndsWithoutTheirLabel(t *testing.T) {
 	}
 }
 
+// TestFailuresCountWhereTheFileSaysSo has requests that finished, some of which may have failed.
+func TestFailuresCountWhereTheFileSaysSo(t *testing.T) {
+	label := map[string]string{"finish_reason": "why"}
+	for name, c := range map[string]struct {
+		series engine.DeclaredSeries
+		want   bool
+	}{
+		"no label":          {engine.DeclaredSeries{}, false},
+		"the usual reasons": {engine.DeclaredSeries{Labels: label}, false},
+		"other classes":     {engine.DeclaredSeries{Labels: label, Classes: aborted}, false},
+		"a class of failures": {
+			engine.DeclaredSeries{Labels: label, Classes: map[string]engine.Class{"error": engine.ClassServer}}, true,
+		},
+		"HTTP statuses": {engine.DeclaredSeries{Labels: label, StatusCodes: true}, true},
+	} {
+		c.series.Name, c.series.Signal = "x", engine.RequestsFinished
+		kinds, err := engine.Declare([]engine.Declaration{acme(func(d *engine.Declaration) {
+			d.Series = []engine.DeclaredSeries{c.series}
+		})})
+		require.NoError(t, err, name)
+		kind, _ := kinds.Named("acme")
+		page := pageOfKind(t, kind, "acme_x{why=\"stop\"} 4\n")
+		require.Equal(t, c.want, kind.CountsFailures(page), name)
+		for _, can := range engine.Capabilities(kind, &engine.Knowledge{Page: page}) {
+			if can.Name == engine.CanOutcomes {
+				require.Equal(t, c.want, can.OK, "%s: %s", name, can.Reason)
+			}
+		}
+	}
+}
+
 var aborted = map[string]engine.Class{"abort": engine.ClassCanceled}
 
 func TestReleasesOfASeries(t *testing.T) {
