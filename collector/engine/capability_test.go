@@ -783,3 +783,20 @@ func TestNativeExecutors(t *testing.T) {
 	require.Empty(t, topology.Uncounted("cpp", ""))
 	require.NotEmpty(t, topology.Uncounted("python", ""))
 }
+
+// TestPageThatAReleaseLacks asks servers without a page of releases before and after it came.
+func TestPageThatAReleaseLacks(t *testing.T) {
+	const lacks = "false, /prometheus/metrics answers 404: it exists from TensorRT-LLM 1.1 on, with return_perf_metrics"
+	for version, want := range map[string]string{
+		"0.17.0":  lacks + ", and this is 0.17.0 [release 1.1.0 or later with return_perf_metrics: true]",
+		"1.0.3":   lacks + ", and this is 1.0.3 [release 1.1.0 or later with return_perf_metrics: true]",
+		"1.1.0":   lacks + " [return_perf_metrics: true]",
+		"unknown": lacks + " [return_perf_metrics: true]",
+		"":        lacks + " [return_perf_metrics: true]",
+	} {
+		known := &engine.Knowledge{MissingPage: true, Version: version}
+		for _, name := range []string{engine.CanTokens, engine.CanConfig} {
+			require.Equal(t, want, capability(t, engine.TRTLLMServe, name, known), version)
+		}
+	}
+}

@@ -122,7 +122,7 @@ func (k *Kind) capability(name string, known *Knowledge) target.Check {
 		return in.capability(name, known)
 	}
 	if p == nil {
-		return k.noPage()
+		return k.noPage(known)
 	}
 	if (name == CanTTFT || name == CanTPOT) && p.Has(GenerationTokens) && p.values[GenerationTokens] <= 0 && p.ended() {
 		return no("requests end but no token was ever generated: the model returns none, as embedding and "+
@@ -141,7 +141,13 @@ func (k *Kind) capability(name string, known *Knowledge) target.Check {
 }
 
 // noPage is the judgment on a server whose page is not there.
-func (k *Kind) noPage() target.Check { return no(k.Path+" answers 404"+k.NoPage.Why, k.NoPage.Cure) }
+func (k *Kind) noPage(known *Knowledge) target.Check {
+	reason, cure := k.Path+" answers 404"+k.NoPage.Why, k.NoPage.Cure
+	if since := k.NoPage.Since; since != "" && before(since).Hold(known.Version) {
+		reason, cure = reason+", and this is "+known.Version, "release "+since+" or later with "+cure
+	}
+	return no(reason, cure)
+}
 
 const hidesConfig = "no series of its settings is read from this kind of server"
 
@@ -151,7 +157,7 @@ func (k *Kind) config(known *Knowledge) target.Check {
 	case p.Has(CacheConfig):
 		return yes(p.seriesOf("and", CacheConfig) + " on its page, of the KV cache only")
 	case p == nil:
-		return k.noPage()
+		return k.noPage(known)
 	}
 	return k.missing(CanConfig, known)
 }

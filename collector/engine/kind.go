@@ -166,6 +166,8 @@ type Kind struct {
 // exists only with <flag>", Cure mends it, and Hint says both where nothing else is known.
 type Missing struct {
 	Hint, Why, Cure string
+	// Since is the first release with the page, empty if all have it.
+	Since string
 }
 
 // kinds holds the built-in kinds, sorted by name.

@@ -36,8 +36,9 @@ func trtllmServe() *Kind {
 		NoPage: Missing{
 			Hint: "trtllm-serve has the page from TensorRT-LLM 1.1 on with return_perf_metrics: true, and none " +
 				"for embeddings",
-			Why:  ": it exists from TensorRT-LLM 1.1 on, with return_perf_metrics",
-			Cure: curePerf,
+			Why:   ": it exists from TensorRT-LLM 1.1 on, with return_perf_metrics",
+			Cure:  curePerf,
+			Since: "1.1.0",
 		},
 		marks: []mark{
 			{text: servePrefix, weight: 5},
