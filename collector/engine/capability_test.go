@@ -358,6 +358,11 @@ func TestCapabilityReasons(t *testing.T) {
 			"false, summaries are off, and this release has no histograms [--metrics-config summary_latencies=true]",
 		},
 		{
+			engine.Triton, engine.CanQuantiles, core, version("2.31.0"),
+			"false, this release has neither summaries nor histograms [Triton 23.04 (2.33.0) or later with " +
+				"--metrics-config summary_latencies=true]",
+		},
+		{
 			engine.Triton, engine.CanQuantiles, core, version("2.52.0"),
 			"false, histograms and summaries are off [--metrics-config histogram_latencies=true --metrics-config " +
 				"summary_latencies=true]",

@@ -232,7 +232,10 @@ func (v *tritonView) noFirstToken() target.Check {
 // noQuantiles explains why there are no distributions.
 func (v *tritonView) noQuantiles() target.Check {
 	const summaries = "--metrics-config summary_latencies=true"
-	if v.released && v.minor < minorFirstResponse {
+	switch {
+	case v.released && v.minor < minorSummaries:
+		return no("this release has neither summaries nor histograms", "Triton 23.04 (2.33.0) or later with "+summaries)
+	case v.released && v.minor < minorFirstResponse:
 		return no("summaries are off, and this release has no histograms", summaries)
 	}
 	return no("histograms and summaries are off", "--metrics-config histogram_latencies=true "+summaries)

@@ -22,6 +22,7 @@ const (
 
 // Releases of Triton with new series that distinguish the sets.
 const (
+	minorSummaries     = 33 // 23.04: summaries of times.
 	minorPythonSeries  = 48 // 24.07: set B has series.
 	minorMicroseconds  = 49 // 24.08: set A writes its timestamp in microseconds.
 	minorReuse         = 51 // 24.10: reused blocks of set A.
