@@ -168,10 +168,18 @@ func (v *View) freeTokens(m *Model) (float64, bool) {
 	return tokens, v.knownCache(m, tokens) && ok && !fuller
 }
 
-func hostUseRule() Rule { return copyOr(engine.KVHostUtilization, hostUse) }
+func hostUseRule() Rule {
+	return copyOr(engine.KVHostUtilization, hostUse).reads(engine.KVHostStatesUsed, engine.KVHostStatesLimit)
+}
 
+// hostTokensUsed returns the share of the fuller pool, of tokens or of states.
 func (v *View) hostTokensUsed(m *Model) (float64, bool) {
-	return atMostAll(v.Ratio(m, engine.KVHostTokensUsed, engine.KVHostTokensLimit))
+	tokens, ok := atMostAll(v.Ratio(m, engine.KVHostTokensUsed, engine.KVHostTokensLimit))
+	states, hybrid := atMostAll(v.Ratio(m, engine.KVHostStatesUsed, engine.KVHostStatesLimit))
+	if ok && hybrid {
+		return max(tokens, states), true
+	}
+	return tokens, ok
 }
 
 func transferBytesRule() Rule { return copyOr(engine.KVTransferBytes, transferBytes) }

@@ -91,6 +91,13 @@ func TestCachesInTheMemoryOfTheHost(t *testing.T) {
 		`sglang:hicache_host_used_tokens{model_name="m"} 0`, `sglang:hicache_host_total_tokens{model_name="m"} 0`,
 	)
 	require.Zero(t, got.count("kv_cache_host_utilization_ratio"), "no size is known before the first step")
+	hybrid := []string{`sglang:hicache_host_used_tokens{model_name="m"} 100`, `sglang:hicache_host_total_tokens{model_name="m"} 1000`}
+	for states, want := range map[string]float64{"19": 0.95, "1": 0.1} {
+		got = newBench(t, engine.SGLang, "m").page(append(hybrid,
+			`sglang:hicache_host_mamba_used_states{model_name="m"} `+states,
+			`sglang:hicache_host_mamba_total_states{model_name="m"} 20`)...)
+		require.Equal(t, want, got.get(t, "kv_cache_host_utilization_ratio"+l), "the fuller pool, %s states", states)
+	}
 	got = newBench(t, engine.VLLM, "m").page(
 		`vllm:kv_offload_total_bytes_total{engine="0",model_name="m",transfer_type="CPU_to_GPU"} 3000`,
 		`vllm:kv_offload_total_bytes_total{engine="0",model_name="m",transfer_type="GPU_to_CPU"} 9000`,

@@ -301,6 +301,7 @@ func sglangHistory() history {
 		since("0.5.12"): {"num_prefill_bootstrap_queue_reqs"},
 		since("0.5.18"): {"load_back_bytes_total", "hicache_backup_bytes_total"},
 		since("0.5.22"): {sglangUnaborted, strings.TrimSuffix(sglangUnaborted, "_count")},
+		since("0.5.23"): {"hicache_host_mamba_used_states", "hicache_host_mamba_total_states"},
 	}
 }
 
@@ -355,9 +356,11 @@ func sglangScheduler() []Meaning {
 		{Name: "max_total_num_tokens", Signal: KVTokensLimit},
 		{Name: "num_pages", Signal: KVBlocksLimit},
 		{Name: "page_size", Signal: KVBlockTokens, Combine: Max},
-		// The second level of the cache, in the memory of the host.
+		// The second level of the cache, in the memory of the host, with a pool for states of hybrid models.
 		{Name: "hicache_host_used_tokens", Signal: KVHostTokensUsed},
 		{Name: "hicache_host_total_tokens", Signal: KVHostTokensLimit},
+		{Name: "hicache_host_mamba_used_states", Signal: KVHostStatesUsed},
+		{Name: "hicache_host_mamba_total_states", Signal: KVHostStatesLimit},
 	}
 	for i := range all {
 		all[i].Rank = "dp_rank"

@@ -123,6 +123,8 @@ const (
 	KVHostUtilization  Signal = "kv_cache_host_utilization_ratio"
 	KVHostTokensUsed   Signal = "kv_cache_host_tokens_used"
 	KVHostTokensLimit  Signal = "kv_cache_host_tokens_limit"
+	KVHostStatesUsed   Signal = "kv_cache_host_states_used"
+	KVHostStatesLimit  Signal = "kv_cache_host_states_limit"
 	KVHitRatio         Signal = "kv_cache_hit_ratio"
 	KVIterationReuse   Signal = "kv_cache_iteration_reuse_ratio"
 	Disaggregated      Signal = "disaggregated_requests_total"
@@ -244,8 +246,8 @@ var types = sync.OnceValue(func() map[Signal]Type {
 		{Form: Single, Scope: OfEngine}: {
 			RequestsOpen, RequestsRouting, RequestsWaitingReason, RequestsUnanswered, RequestsPreempted,
 			RequestsTransfer, RequestsHandedOn, RequestsDeferred, CacheStated, KVTokensLimit, KVTokensUsed, KVTokensFree,
-			KVHostUtilization, KVHostTokensUsed, KVHostTokensLimit, KVHitRatio, KVIterationReuse, EngineHeartbeat,
-			StatedVersion, DecodedAverage, IterationBatch, BatchLimit, BatchTokensLimit, SpecLength, SpecOverhead,
+			KVHostUtilization, KVHostTokensUsed, KVHostTokensLimit, KVHostStatesUsed, KVHostStatesLimit, KVHitRatio,
+			KVIterationReuse, EngineHeartbeat, StatedVersion, DecodedAverage, IterationBatch, BatchLimit, BatchTokensLimit, SpecLength, SpecOverhead,
 			WorkerRequestsLimit,
 			WorkerKVBlocks, WorkerKVBlocksUsed, EngineRanks, EngineAwake, AdaptersWritten, ModelRoutable,
 			ModelConfig, ParallelConfig, SpeculativeConfig, CacheConfig, HTTPAnswers, WeightUpdates,
@@ -327,7 +329,7 @@ func (s Signal) Type() Type { return types()[s] }
 func (s Signal) Sized() bool {
 	switch s { //nolint:exhaustive // The others may be 0.
 	case RequestsLimit, WorkerRequestsLimit, BatchLimit, BatchTokensLimit,
-		KVBlocksLimit, WorkerKVBlocks, KVTokensLimit, KVHostTokensLimit, KVBlockTokens,
+		KVBlocksLimit, WorkerKVBlocks, KVTokensLimit, KVHostTokensLimit, KVHostStatesLimit, KVBlockTokens,
 		GPUMemoryTotal, GPUPower, GPUPowerLimit, GPUEnergy, HostMemoryTotal, PinnedMemoryLimit,
 		SpecLength, DecodedAverage:
 		return true
