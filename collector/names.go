@@ -62,12 +62,12 @@ func (all contests) settle(pool string, found []*target.Target) (kept, refused [
 			case t.MetricsURL == x.holder:
 				kept = append(kept, t)
 			case x.shown[t.MetricsURL] != replica.ShowsServer || x.shown[x.holder] != replica.ShowsServer:
-				kept = append(kept, beside(t, taken))
+				kept = append(kept, beside(t, x.holder, taken))
 			case x.tiers[t.MetricsURL] == x.tiers[x.holder]:
 				refused = append(refused, t)
 			default:
-				own := beside(t, taken)
-				own.Beside = ""
+				own := beside(t, x.holder, taken)
+				own.Beside, own.Elsewhere = "", false
 				kept = append(kept, own)
 			}
 		}
@@ -104,13 +104,17 @@ func (x *contest) elect(all []*target.Target) {
 }
 
 // beside returns a target that does not have the name that it claims: it is named after its port,
-// or else after its address, and then taken.
-func beside(t *target.Target, taken map[string]bool) *target.Target {
+// or else after its address, and then taken. Of another host than the holder it is no port of that, unless both
+// are addresses of one pod, so that it is judged for itself until its page shows that it is no server.
+func beside(t *target.Target, holder string, taken map[string]bool) *target.Target {
 	named := *t
 	named.Beside, named.Pod = t.ReplicaID, false
 	suffixes := []string{t.MetricsURL}
 	if u, err := url.Parse(t.MetricsURL); err == nil {
 		suffixes = []string{u.Port(), u.Host, u.Host + u.Path, t.MetricsURL}
+		if named.Elsewhere = !t.Pod && u.Hostname() != hostOf(holder); named.Elsewhere {
+			suffixes = suffixes[1:]
+		}
 	}
 	for _, suffix := range suffixes {
 		named.ReplicaID = t.ReplicaID + ":" + suffix
@@ -120,6 +124,15 @@ func beside(t *target.Target, taken map[string]bool) *target.Target {
 	}
 	taken[named.Key()] = true
 	return &named
+}
+
+// hostOf returns the host of a page, empty if that is no URL.
+func hostOf(page string) string {
+	u, err := url.Parse(page)
+	if err != nil {
+		return ""
+	}
+	return u.Hostname()
 }
 
 // settleInterval is the time between two looks at what the targets of contested names show.
@@ -206,7 +219,7 @@ func (all contests) withholds(t *target.Target) bool {
 func (p *pool) named(found []*target.Target) []*target.Target {
 	kept, _ := make(contests).settle(p.cfg.PoolID, found)
 	for _, t := range kept {
-		t.Beside = ""
+		t.Beside, t.Elsewhere = "", false
 	}
 	return kept
 }

@@ -112,6 +112,47 @@ func TestNameBelongsToServerOfPod(t *testing.T) {
 	}
 }
 
+// TestTargetOfOneNameAtAnotherHostIsJudged has targets of two hosts with one name, as of a rule that names replicas
+// after their node: neither is a port of the other, so that what never answered is not fine.
+func TestTargetOfOneNameAtAnotherHostIsJudged(t *testing.T) {
+	t.Parallel()
+	const silentPort, otherHostsPort = "10.0.0.2:1111", "10.0.0.2:7070"
+	for _, c := range []struct {
+		name    string
+		targets []string
+		// other is the name of the target that does not have the name, state what it is.
+		other, state string
+	}{
+		{"the other one does not answer", []string{workerPort, silentPort}, "pod:" + silentPort, "unknown"},
+		{"none answers", []string{closedPort, silentPort}, "pod:" + silentPort, "unknown"},
+		{"the first one does not answer", []string{silentPort, workerPort}, "pod:" + silentPort, "unknown"},
+		{"what does not answer has the name before a stranger", []string{otherPort, silentPort}, "pod", "unknown"},
+		{"the other one is no server", []string{workerPort, otherHostsPort}, "pod:" + otherHostsPort, "silent"},
+		{"it is another port of the same host", []string{workerPort, closedPort}, "pod:1111", "silent"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				p := portsOfPod(time.Now())
+				pages := p.page
+				p.page = func(page string) (string, error) {
+					if strings.Contains(page, otherHostsPort) {
+						return "process_open_fds 1\n", nil
+					}
+					return pages(page)
+				}
+				var targets []string
+				for _, address := range c.targets {
+					targets = append(targets, "pod="+address)
+				}
+				tc := startWithScraper(t, p, everySeconds("p", 5, targets...))
+				time.Sleep(30 * time.Second)
+				require.Equal(t, c.state, tc.status(c.other).State, tc.status(c.other).StateReason)
+			})
+		})
+	}
+}
+
 // TestRouterAndWorkerOfPod has a worker and its frontend in one pod: neither is lost, and both are judged.
 func TestRouterAndWorkerOfPod(t *testing.T) {
 	t.Parallel()

@@ -61,7 +61,7 @@ func (r *Replica) unconfirmed() bool {
 
 // companion names the program if it is no LLM server; empty for servers.
 func (r *Replica) companion() string {
-	if r.server.Companion == "" && r.target.Beside != "" {
+	if r.server.Companion == "" && r.target.Beside != "" && !r.target.Elsewhere {
 		return "another port of " + r.target.Beside
 	}
 	return r.server.Companion

@@ -29,8 +29,9 @@ type Target struct {
 	// Silent marks a worker rank without a port, which is never scraped.
 	Silent bool `json:"silent,omitempty"`
 	// Beside is the replica whose name this target claims too, such as another port of its pod.
-	// As long as it is set, the target does not count as a replica.
-	Beside string `json:"beside,omitempty"`
+	// As long as it is set, the target does not count as a replica, unless it is Elsewhere, at another host.
+	Beside    string `json:"beside,omitempty"`
+	Elsewhere bool   `json:"-"`
 	// Pod reports that ReplicaID is the name of a Kubernetes pod.
 	Pod bool `json:"-"`
 	// Labels are additional labels set by discovery or relabeling.
