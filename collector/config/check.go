@@ -201,7 +201,7 @@ func (c *checker) readLeaf(n *yaml.Node, v reflect.Value, path string) bool {
 	var message string
 	switch {
 	case n.Kind != yaml.ScalarNode && t != reflect.TypeFor[exposition.Groups]():
-		message = fmt.Sprintf("%s must be %s, not %s", path, typeWord(t), kindWord(n))
+		message = fmt.Sprintf("%s must be %s, not %s%s", path, typeWord(t), kindWord(n), instead(n, path))
 	case n.ShortTag() == "!!float" && isWhole(t):
 		message = fmt.Sprintf("%s: %q is not %s", path, n.Value, typeWord(t))
 	default:
@@ -211,7 +211,7 @@ func (c *checker) readLeaf(n *yaml.Node, v reflect.Value, path string) bool {
 			v.Set(read.Elem())
 			return true
 		}
-		message = path + ": " + decodeMessage(err, n, t) + meant(err)
+		message = path + ": " + decodeMessage(err, n, t) + written(n, t) + meant(err)
 	}
 	c.add(n, "%s", message)
 	c.refuse(path)

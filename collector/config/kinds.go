@@ -141,6 +141,12 @@ func (c *checker) loadKinds(f *File, directory string) {
 	}
 	kinds, wrong := loadKinds(f.KindsFiles)
 	if len(wrong) > 0 {
+		for _, mistake := range wrong {
+			if mistake.cause != nil && mistake.line == 0 { // No file was read, so that the mistake is in this document.
+				mistake.document, mistake.line = "", c.lines["kinds_file"]
+				mistake.text = "kinds_file: " + mistake.text
+			}
+		}
 		c.problems = append(c.problems, wrong...)
 		c.refuse("kinds_file")
 		return

@@ -112,7 +112,7 @@ func TestMistakesInKindsFiles(t *testing.T) {
 	}
 	folder := written(t, map[string]string{"config.yml": "kinds_file: nowhere.yml\n" + pools, "none.yml": pools})
 	_, err := config.Load(filepath.Join(folder, "config.yml"))
-	require.ErrorContains(t, err, "nowhere.yml: ")
+	require.ErrorContains(t, err, "config.yml: line 1: kinds_file: open ")
 	require.ErrorContains(t, err, "no such file or directory; give the name of a readable file")
 	_, err = config.Load(filepath.Join(folder, "none.yml"))
 	require.ErrorContains(t, err, `pools[0].engine: "acme" is unknown`)

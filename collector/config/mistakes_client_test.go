@@ -86,7 +86,8 @@ oauth2:
 	{
 		name: "a header that other keys set",
 		text: "http_headers: { Authorization: { values: [secret-password] } }",
-		want: `line 2: pools[0]: setting header "Authorization" is not allowed`,
+		want: `line 2: pools[0]: setting header "Authorization" is not allowed; other keys set it, such as ` +
+			"authorization and basic_auth",
 	},
 	{
 		name: "certificates from a file that is not there",

@@ -9,6 +9,58 @@ import (
 // poolMistakes are in the keys of a pool.
 var poolMistakes = []mistake{
 	{
+		name: "discovery by HTTP with a part of a key",
+		text: "http_sd_configs: [ { url: 'http://sd', interval: 30s } ]",
+		want: `line 5: unknown key "interval" in pools[0].http_sd_configs[0]; did you mean "refresh_interval"?`,
+	},
+	{
+		name: "a key as the command line of servers has it",
+		text: "api_key: sk-1",
+		want: `line 5: unknown key "api_key" in pools[0]; use authorization.credentials`,
+	},
+	{
+		name: "a number in quotes",
+		text: "api_port: '8000'",
+		want: `line 5: pools[0].api_port: "8000" is not a whole number, as it is in quotes; write 8000`,
+	},
+	{
+		name: "a switch in quotes",
+		text: "silent: 'true'",
+		want: `line 5: pools[0].silent: "true" is not true or false, as it is in quotes; write true`,
+	},
+	{
+		name: "a share in per cent",
+		text: "slo: { ttft: { le: 2s, objective: 95% } }",
+		want: `line 5: pools[0].slo.ttft.objective: "95%" is not a number; write 0.95`,
+	},
+	{
+		name: "a price with a comma",
+		text: "cost: { replica_hour: '12,5', currency: EUR }",
+		want: `line 5: pools[0].cost.replica_hour: "12,5" is not a number; write 12.5`,
+	},
+	{
+		name: "a list of replicas",
+		text: "expect: { replicas: [2, 8] }",
+		want: `line 5: pools[0].expect.replicas must be text, not a list; write a number like 8, or a range like 2-8`,
+	},
+	{
+		name: "metrics_path is a URL",
+		text: "metrics_path: http://a:8002/metrics",
+		want: `line 5: pools[0].metrics_path: "http://a:8002/metrics" is a URL; write its path alone, like /metrics`,
+	},
+	{
+		name: "discovery in Kubernetes with a selector without a role",
+		text: "kubernetes_sd_configs: [ { role: pod, selectors: [ { label: app=vllm } ] } ]",
+		want: "line 5: pools[0].kubernetes_sd_configs[0]: pod role supports only pod, node selectors; " +
+			"give each entry of selectors one of these as its role",
+	},
+	{
+		name: "discovery in Kubernetes with a selector as a mapping",
+		text: "kubernetes_sd_configs: [ { role: pod, selectors: [ { role: pod, label: { app: vllm } } ] } ]",
+		want: "line 5: pools[0].kubernetes_sd_configs[0].selectors[0].label must be text, not a mapping; " +
+			"write it like app=vllm",
+	},
+	{
 		name: "scrape_interval longer than half of the window",
 		text: "scrape_interval: 45s",
 		want: "global.window: 1m is shorter than two scrape intervals of pools[0] (45s); set window to 1m30s or more",
@@ -87,7 +139,8 @@ line 8: pools[0].http_sd_configs[0].oauth2.token_url: "login/token" has no schem
 	{
 		name: "discovery in Kubernetes with a selector of another role",
 		text: "kubernetes_sd_configs: [ { role: pod, selectors: [ { role: service, label: app=triton } ] } ]",
-		want: "line 5: pools[0].kubernetes_sd_configs[0]: pod role supports only pod, node selectors",
+		want: "line 5: pools[0].kubernetes_sd_configs[0]: pod role supports only pod, node selectors; " +
+			"give each entry of selectors one of these as its role",
 	},
 	{
 		name: "discovery in Kubernetes with a misspelled key",
@@ -311,8 +364,7 @@ iteration_stats: true
 	{
 		name: "unknown key about expectations",
 		text: "expect: { version: 1.1.0 }",
-		want: `line 5: unknown key "version" in pools[0].expect; ` +
-			"known keys: engine_version, trtllm_version, determinism, replicas",
+		want: `line 5: unknown key "version" in pools[0].expect; did you mean "engine_version" or "trtllm_version"?`,
 	},
 	{
 		name: "objectives out of range, each with its line",

@@ -3,6 +3,46 @@ package config_test
 // targetMistakes are in the targets of a pool.
 var targetMistakes = []mistake{
 	{
+		name: "a range of targets",
+		text: `"10.0.0.[1-8]:8002"`,
+		want: `line 4: pools[0].static_configs[0].targets[0]: "10.0.0.[1-8]:8002" is not the address of one host; ` +
+			"patterns, lists and networks are not expanded, so list each address like 10.0.0.1:8002",
+	},
+	{
+		name: "targets in braces",
+		text: `"gpu-{1..3}:8002"`,
+		want: `line 4: pools[0].static_configs[0].targets[0]: "gpu-{1..3}:8002" is not the address of one host; ` +
+			"patterns, lists and networks are not expanded, so list each address like 10.0.0.1:8002",
+	},
+	{
+		name: "a network of targets",
+		text: `"10.0.0.0/24:8002"`,
+		want: `line 4: pools[0].static_configs[0].targets[0]: "10.0.0.0/24:8002" is not the address of one host; ` +
+			"patterns, lists and networks are not expanded, so list each address like 10.0.0.1:8002",
+	},
+	{
+		name: "two targets in one text",
+		text: `"10.0.0.1,10.0.0.2:8002"`,
+		want: `line 4: pools[0].static_configs[0].targets[0]: "10.0.0.1,10.0.0.2:8002" is not the address of one host; ` +
+			"patterns, lists and networks are not expanded, so list each address like 10.0.0.1:8002",
+	},
+	{
+		name: "a target in typographic quotes",
+		text: `"“gpu-1:8002”"`,
+		want: `line 4: pools[0].static_configs[0].targets[0]: "“gpu-1:8002”" is not the address of one host; ` +
+			"patterns, lists and networks are not expanded, so list each address like 10.0.0.1:8002",
+	},
+	{
+		name: "a mapping in place of a target",
+		text: "{ address: gpu-1, replica_id: r0 }",
+		want: "line 4: pools[0].static_configs[0].targets[0] must be text, not a mapping; write it like 10.0.0.1:8002, and labels beside targets",
+	},
+	{
+		name: "a template that was not filled in",
+		text: "{{ host }}:8002",
+		want: "line 4: pools[0].static_configs[0].targets[0] must be text, not a mapping; it looks like a template that was not filled in",
+	},
+	{
 		name: "an IPv6 address without brackets",
 		text: `"2001:db8::1"`,
 		want: `line 4: pools[0].static_configs[0].targets[0]: "2001:db8::1" is not host:port; ` +

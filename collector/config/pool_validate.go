@@ -63,16 +63,10 @@ func (c *Pool) validateAddress() error {
 		"api_scheme: %q is unknown; use http or https", redactURL(c.APIScheme))
 	errs.addIf(c.APIScheme != "" && c.APIPort == 0 && c.APIPath == "", "api_scheme: has no effect without "+
 		"api_port; set api_port too")
-	errs.addIf(c.APIPath != "" && !strings.HasPrefix(c.APIPath, "/"),
-		"api_path: %q does not start with a slash; write /%s", redactURL(c.APIPath), redactURL(c.APIPath))
-	errs.addIf(strings.ContainsAny(c.APIPath, "?#"),
-		"api_path: is more than a path; leave out everything from ? or # on")
+	errs.addPath("api_path", c.APIPath)
 	errs.addIf(c.APIPath != "" && c.APIProtocol == ProtocolGRPC, "api_path: has no effect with api_protocol grpc; "+
 		"leave it out")
-	errs.addIf(c.MetricsPath != "" && !strings.HasPrefix(c.MetricsPath, "/"),
-		"metrics_path: %q does not start with a slash; write /%s", redactURL(c.MetricsPath), redactURL(c.MetricsPath))
-	errs.addIf(strings.ContainsAny(c.MetricsPath, "?#"),
-		"metrics_path: is more than a path; leave out everything from ? or # on")
+	errs.addPath("metrics_path", c.MetricsPath)
 	errs.addIf(c.APIPort < 0 || c.APIPort > 65535,
 		"api_port: %d is not a port; use 1 to 65535, or leave it out to use the default of the engine", c.APIPort)
 	errs.addIf(strings.ContainsFunc(c.EngineDir, unicode.IsControl) || strings.TrimSpace(c.EngineDir) != c.EngineDir,

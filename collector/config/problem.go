@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +17,16 @@ func (f *keyErrors) addIf(wrong bool, format string, args ...any) {
 	if wrong {
 		*f = append(*f, fmt.Errorf(format, args...))
 	}
+}
+
+// addPath adds what is wrong with the path of a URL, of which nothing is if it is empty.
+func (f *keyErrors) addPath(key, path string) {
+	u, err := url.Parse(path)
+	isURL := err == nil && u.Scheme != "" && u.Host != ""
+	f.addIf(isURL, "%s: %q is a URL; write its path alone, like /metrics", key, redactURL(path))
+	f.addIf(path != "" && !isURL && !strings.HasPrefix(path, "/"),
+		"%s: %q does not start with a slash; write /%s", key, redactURL(path), redactURL(path))
+	f.addIf(strings.ContainsAny(path, "?#"), "%s: is more than a path; leave out everything from ? or # on", key)
 }
 
 // problem is one mistake in a document. Its line is 0 if unknown; cause is the error that text

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/discovery/targetgroup"
@@ -80,6 +82,24 @@ func ownerOf(
 	}
 }
 
+// isPattern reports whether an address stands for several, or has characters that no host has.
+func isPattern(address string) bool {
+	before := address[:max(strings.LastIndexByte(address, ':'), 0)]
+	if _, err := netip.ParsePrefix(before); err == nil {
+		return true
+	}
+	host, _, _ := strings.Cut(address, "/")
+	if inner, isIPv6 := strings.CutPrefix(host, "["); isIPv6 {
+		inside, rest, closed := strings.Cut(inner, "]")
+		if _, err := netip.ParseAddr(inside); closed && err == nil {
+			host = rest
+		}
+	}
+	return strings.ContainsFunc(host, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-._:%", r)
+	})
+}
+
 // CheckAddress returns an error if address is not host:port. The error quotes nothing that may
 // be secret.
 func CheckAddress(address string) error {
@@ -95,6 +115,10 @@ func CheckAddress(address string) error {
 	}
 	if scheme, rest, ok := strings.Cut(address, "://"); ok {
 		return fmt.Errorf("%q has a scheme; write %q and scheme: %s", address, rest, scheme)
+	}
+	if isPattern(address) {
+		return fmt.Errorf("%q is not the address of one host; patterns, lists and networks are not expanded, so list each "+
+			"address like 10.0.0.1:8002", address)
 	}
 	if host, _, ok := strings.Cut(address, "/"); ok {
 		return fmt.Errorf("%q has a path; write %q and put the path into metrics_path", address, host)

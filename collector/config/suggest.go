@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -21,6 +22,7 @@ var renamed = map[string]string{
 	"label_limit":              "limits.labels",
 	"label_name_length_limit":  "limits.label_name",
 	"label_value_length_limit": "limits.label_value",
+	"api_key":                  "authorization.credentials",
 	"bearer_token":             "authorization.credentials",
 	"bearer_token_file":        "authorization.credentials_file",
 	"consul_sd_configs":        "file_sd_configs, http_sd_configs or dns_sd_configs",
@@ -42,6 +44,12 @@ func (c *checker) hint(key, path string, keys *keySet) string {
 	}
 	if near := nearestHint(key, keys.order); near != "" {
 		return near
+	}
+	if parts := partlyNamed(key, keys.order); len(parts) > 0 {
+		for i, part := range parts {
+			parts[i] = strconv.Quote(part)
+		}
+		return "; did you mean " + strings.Join(parts[:min(2, len(parts))], " or ") + "?"
 	}
 	parents := blocksWith(key, c.root) // The one closest to the root is the most likely.
 	if len(parents) > 0 && parents[0] != path {
@@ -81,7 +89,17 @@ func meantBy(key string, keys *keySet) []string {
 	if near := Nearest(key, keys.order); near != "" {
 		return []string{near}
 	}
-	return nil
+	return partlyNamed(key, keys.order)
+}
+
+// partlyNamed returns the keys that begin or end with the words of another one, as refresh_interval with interval.
+func partlyNamed(key string, known []string) (all []string) {
+	for _, other := range known {
+		if strings.HasPrefix(other, key+"_") || strings.HasSuffix(other, "_"+key) {
+			all = append(all, other)
+		}
+	}
+	return all
 }
 
 func knownKeys(keys *keySet) string {
