@@ -211,11 +211,12 @@ const startTimeout = 5 * time.Second
 // begin waits until every server has a page, of which the latest is the first that counts.
 func (r *recording) begin(ctx context.Context) error {
 	var pages int
-	var without []string
+	var without, others []string
 	r.until(ctx, startTimeout+r.interval, func() bool {
-		pages, without = r.reader.Answered()
-		return r.collector.Ready() && pages > 0 && len(without) == 0
+		pages, without, others = r.reader.Answered()
+		return r.collector.Ready() && pages+len(others) > 0 && len(without) == 0
 	})
+	without = slices.Concat(without, others)
 	r.reader.Read()
 	switch {
 	case ctx.Err() != nil:

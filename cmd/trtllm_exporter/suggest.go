@@ -40,6 +40,8 @@ var usualNames = map[string]string{
 	"address":  "web.listen-address",
 	"bind":     "web.listen-address",
 	"c":        "config.file",
+	"debug":    "log.level",
+	"duration": "for",
 	"f":        "config.file",
 	"listen":   "web.listen-address",
 	"port":     "web.listen-address",
@@ -47,6 +49,7 @@ var usualNames = map[string]string{
 	"servers":  "target",
 	"url":      "target",
 	"v":        "version",
+	"verbose":  "log.level",
 	"web.port": "web.listen-address",
 }
 
@@ -60,7 +63,7 @@ func suggestion(app *kingpin.ApplicationModel, args []string, err error) string 
 	if found == nil {
 		return ""
 	}
-	h := hints{app: app, command: commandOf(app, args)}
+	h := hints{app: app, command: commandOf(app, args), args: args}
 	word := found[1]
 	if !strings.HasPrefix(word, "-") {
 		return h.argument(word, args)
@@ -92,6 +95,7 @@ func commandOf(app *kingpin.ApplicationModel, args []string) *kingpin.CmdModel {
 type hints struct {
 	app     *kingpin.ApplicationModel
 	command *kingpin.CmdModel
+	args    []string
 }
 
 func (h *hints) flag(name string) string {
@@ -105,7 +109,7 @@ func (h *hints) flag(name string) string {
 	if near := config.Nearest(name, own); near != "" {
 		return didYouMean("--" + near)
 	}
-	if h.command.Name == "record" {
+	if h.command.Name == "record" && h.hasWordBefore(name) {
 		return "; write -- before the command that is recorded, as in: record --target HOST:PORT -- COMMAND"
 	}
 	parts := slices.DeleteFunc(slices.Clone(own), func(flag string) bool { return !isPartOf(name, flag) })
@@ -124,10 +128,36 @@ func (h *hints) flag(name string) string {
 	return ""
 }
 
+// hasWordBefore reports whether an argument that is neither a flag nor the value of one stands between the command
+// and a flag.
+func (h *hints) hasWordBefore(name string) bool {
+	var open bool // The argument before is a flag whose value comes.
+	for _, arg := range h.args[slices.Index(h.args, h.command.Name)+1:] {
+		given, isFlag := strings.CutPrefix(arg, "--")
+		given, _, hasValue := strings.Cut(given, "=")
+		switch {
+		case isFlag && given == name:
+			return false
+		case isFlag:
+			open = !hasValue && !h.isSwitch(given)
+		case open:
+			open = false
+		default:
+			return true
+		}
+	}
+	return false
+}
+
+// isSwitch reports whether a flag of the command takes no value.
+func (h *hints) isSwitch(name string) bool {
+	return slices.ContainsFunc(h.command.Flags, func(f *kingpin.FlagModel) bool { return f.Name == name && f.IsBoolFlag() })
+}
+
 // isPartOf reports whether a name is what another one begins or ends with, like config and
 // config.file.
 func isPartOf(name, flag string) bool {
-	return strings.HasPrefix(flag, name+".") || strings.HasSuffix(flag, "."+name) || strings.HasSuffix(flag, "-"+name)
+	return strings.HasPrefix(flag, name+".") || strings.HasPrefix(flag, name+"-") || strings.HasSuffix(flag, "."+name) || strings.HasSuffix(flag, "-"+name)
 }
 
 // argument returns a hint for a word that is not a command and that the command does not take.
@@ -142,6 +172,11 @@ func (h *hints) argument(word string, args []string) string {
 	}
 	if near := config.Nearest(word, commands); near != "" {
 		return didYouMean(near)
+	}
+	for _, command := range commands {
+		if strings.HasPrefix(command, word+"-") {
+			return didYouMean(command)
+		}
 	}
 	own := h.flags(h.command)
 	switch {

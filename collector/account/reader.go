@@ -37,19 +37,22 @@ func (r *Reader) Read() {
 	}
 }
 
-// Answered returns how many replicas have a page, and the names of those that have none, with the reason.
-func (r *Reader) Answered() (pages int, without []string) {
+// Answered returns how many replicas have a page, and the names of those that have none and of programs that are no
+// LLM servers, with the reason.
+func (r *Reader) Answered() (pages int, without, others []string) {
 	for _, slot := range r.store.Slots() {
-		s := slot.Latest().Status
+		t, s := slot.Target(), slot.Latest().Status
 		switch {
-		case slot.Target().Silent:
+		case t.Silent, s.Companion != "" && t.Beside != "":
+		case s.Companion != "":
+			others = append(others, t.Key()+": it is "+s.Companion+", not an LLM server")
 		case s.Health == target.HealthUp:
 			pages++
 		default:
-			without = append(without, slot.Target().Key()+": "+s.LastError)
+			without = append(without, t.Key()+": "+s.LastError)
 		}
 	}
-	return pages, without
+	return pages, without, others
 }
 
 // ReadSince reports whether each replica was scraped since a time, and no page since shows work.
