@@ -2,11 +2,13 @@ package collector
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/discovery"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
 // CheckPool returns all errors that keep a pool from running, such as invalid certificates or
@@ -17,4 +19,34 @@ func CheckPool(p *config.Pool) error {
 		client.Close()
 	}
 	return errors.Join(err, discovery.Check(p.Discovery))
+}
+
+// CheckStaticTargets says what relabel_configs make of the static targets of a pool that is hardly meant: none is left,
+// one cannot be used, or those of two hosts have one name. Each text begins with a key.
+func CheckStaticTargets(p *config.Pool) (all []string) {
+	if len(p.RelabelConfigs) == 0 {
+		return nil // Their names were compared already.
+	}
+	owners, dropped := make(map[string]string), 0
+	for i, g := range p.Discovery.StaticConfigs {
+		for k, lset := range g.Targets {
+			key := fmt.Sprintf("static_configs[%d].targets[%d]", i, k)
+			switch found, err := (targetMaker{p}).found(g, lset, new(target.PoolDiscovery)); {
+			case err != nil:
+				all = append(all, key+": "+err.Error())
+			case found.Target == nil:
+				dropped++
+			default:
+				name, page := found.Key(), target.Public(found.MetricsURL)
+				if other := owners[name]; other != "" && hostOf(other) != hostOf(page) {
+					all = append(all, fmt.Sprintf("%s: relabel_configs name it %s, as %s; let replica_id differ", key, name, other))
+				}
+				owners[name] = page
+			}
+		}
+	}
+	if dropped > 0 && len(owners) == 0 && p.Discovery.Sources() == 1 {
+		all = append(all, "relabel_configs drop every target; doctor --config.file shows which rule does")
+	}
+	return all
 }

@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/alecthomas/kingpin/v2"
 	"github.com/prometheus/common/model"
@@ -131,6 +133,9 @@ func warnings(file string, text []byte, f *config.File) []string {
 		for _, text := range pool.Discovery.Unmatched() {
 			all = append(all, fmt.Sprintf("%s: pools[%d].%s; targets appear when one does", file, i, text))
 		}
+		for _, text := range slices.Concat(collector.CheckStaticTargets(pool), misspelledLabels(pool)) {
+			all = append(all, fmt.Sprintf("%s: pools[%d].%s", file, i, text))
+		}
 		if dropsState(pool) {
 			all = append(all, fmt.Sprintf("%s: pools[%d].metric_relabel_configs drop %s, so that no alert and no dashboard "+
 				"knows its replicas; let llm_server_.* and trtllm_exporter_.* pass", file, i, stateFamily))
@@ -146,6 +151,32 @@ func warnings(file string, text []byte, f *config.File) []string {
 					continue
 				}
 				addresses[page] = key
+			}
+		}
+	}
+	return all
+}
+
+// misspelledLabels finds labels of static targets that differ from one that names them, or controls how they are
+// scraped, in other characters than letters alone.
+func misspelledLabels(pool *config.Pool) (all []string) {
+	letters := func(name string) string {
+		return strings.Map(func(r rune) rune {
+			if unicode.IsLetter(r) {
+				return unicode.ToLower(r)
+			}
+			return -1
+		}, name)
+	}
+	known := make(map[string]string)
+	for _, name := range append(relabel.IdentityLabels(), collector.SilentLabel, collector.APIAddressLabel,
+		collector.APIPathLabel, model.SchemeLabel, model.MetricsPathLabel) {
+		known[letters(name)] = name
+	}
+	for i, g := range pool.Discovery.StaticConfigs {
+		for _, name := range slices.Sorted(maps.Keys(g.Labels)) {
+			if meant, ok := known[letters(string(name))]; ok && meant != string(name) {
+				all = append(all, fmt.Sprintf("static_configs[%d].labels: %s is a label like any other; did you mean %s?", i, name, meant))
 			}
 		}
 	}

@@ -61,6 +61,26 @@ func TestCheckConfigReportsErrorsAndWarnings(t *testing.T) {
 			"warning: config.yml: pools[0].file_sd_configs[0].files[0]: no file matches nothing/*.yml",
 		},
 		{
+			"rules that give the targets of two hosts one name",
+			`static_configs: [ { targets: ["a:8002", "b:8002"] } ]` +
+				"\n    relabel_configs: [ { target_label: replica_id, replacement: r0 } ]",
+			"", exitOK,
+			"warning: config.yml: pools[0].static_configs[0].targets[1]: relabel_configs name it llama/r0, as http://a:8002; " +
+				"let replica_id differ",
+		},
+		{
+			"rules that drop every target",
+			good + "\n    relabel_configs: [ { source_labels: [port], regex: \"8002\", action: keep } ]",
+			"", exitOK,
+			"warning: config.yml: pools[0].relabel_configs drop every target; doctor --config.file shows which rule does",
+		},
+		{
+			"a label that is almost the name of a replica",
+			`static_configs: [ { targets: ["a:8002"], labels: { replica-id: r0, gpu: h100 } } ]`,
+			"", exitOK,
+			"warning: config.yml: pools[0].static_configs[0].labels: replica-id is a label like any other; did you mean replica_id?",
+		},
+		{
 			"one address in two pools", good, "  - pool_id: qwen\n    " + good, exitOK,
 			"warning: config.yml: pools[1].static_configs[0].targets[0]: a:8002 is also the address of " +
 				"pools[0].static_configs[0].targets[0]",

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/discovery/targetgroup"
@@ -49,9 +50,18 @@ func FromTargets(urls []string, pool Pool) (*File, error) {
 	return &f, nil
 }
 
+// namesSeveral reports whether a URL goes on with a comma and another address.
+func namesSeveral(raw string) bool {
+	_, rest, _ := strings.Cut(raw, "://")
+	host, path, _ := strings.Cut(rest, "/")
+	return strings.Contains(host, ",") || strings.Contains(path, "://")
+}
+
 func targetOf(raw string) (*targetgroup.Group, error) {
 	u, err := url.Parse(raw)
 	switch {
+	case namesSeveral(raw):
+		return nil, errors.New("names several servers; give the flag once for each")
 	case err != nil:
 		return nil, errors.New("is not a URL; write it like http://localhost:8002")
 	case u.Scheme != "http" && u.Scheme != "https":

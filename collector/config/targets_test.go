@@ -80,6 +80,14 @@ func TestBadCommandLineTargets(t *testing.T) {
 			"query", "http://triton/metrics?token=hunter2",
 			`--target "http://triton/metrics?xxxxx": has a query or fragment; leave out everything from ? or # on`,
 		},
+		{
+			"two addresses", "http://triton:8002,other:8002",
+			`--target "http://triton:8002,other:8002": names several servers; give the flag once for each`,
+		},
+		{
+			"two URLs", "http://triton:8002/metrics,http://other",
+			`--target "http://triton:8002/metrics,http://other": names several servers; give the flag once for each`,
+		},
 		{"port 0", "http://triton:0", `--target "http://triton:0": port 0 is out of range; use 1 to 65535`},
 		{"port", "http://triton:99999", `--target "http://triton:99999": port 99999 is out of range; use 1 to 65535`},
 	} {
