@@ -18,7 +18,7 @@ func capacity() Dashboard {
 						"if the autoscaler does not.",
 					ratio, []query{{
 						pool("saturation_ratio:avg"), "{{pool_id}} {{model_id}}",
-					}}, thresholds("green", 0.8, "orange", 1.0, "red"), thresholdLines),
+					}}, saturation(), thresholdLines),
 					graph("Serving and needed replicas",
 						"Serving replicas, routers excluded, and how many the load needs at 80 % each. Needed "+
 							"above serving for long: scale out, or check on Fleet why new replicas do not start.",

@@ -69,7 +69,7 @@ func fleet() Dashboard {
 					ratio, query{
 						"topk(8, " + each("llm_server_saturation_ratio") + ")",
 						"{{pool_id}} / {{replica_id}}",
-					}, thresholds("green", 0.7, "yellow", 0.9, "red"), atMost(1.2), namesOnTop)),
+					}, saturation(), atMost(1.2), namesOnTop)),
 			),
 			section("Traffic",
 				sideBySide(8, graph("Generated tokens",
@@ -125,7 +125,7 @@ func poolTable() Panel {
 			{
 				"Saturation", ratio,
 				"max by (pool_id) (" + pool("saturation_ratio:avg") + ")",
-				level("green", 0.7, "orange", 0.9, "red"),
+				cells(saturation()),
 			},
 			{
 				"KV cache", ratio,

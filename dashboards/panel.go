@@ -166,6 +166,9 @@ func thresholds(base string, pairs ...any) style {
 	}
 }
 
+// saturation colors how full something is: 1 is what the status page calls full.
+func saturation() style { return thresholds("green", 0.8, "orange", 1.0, "red") }
+
 func thresholdLines(p *Panel) {
 	p.FieldConfig.Defaults.Custom["thresholdsStyle"] = Options{"mode": "dashed"}
 }

@@ -38,7 +38,7 @@ func replica() Dashboard {
 				stat("Saturation", "Load relative to what it can serve. Red: full; requests should go elsewhere.",
 					ratio, query{
 						each("llm_server_saturation_ratio"), name,
-					}, thresholds("green", 0.8, "orange", 1.0, "red"), decimals(0)),
+					}, saturation(), decimals(0)),
 				stat("In-flight requests", "Admitted requests. While the replica drains, this must drop to zero "+
 					"before the process ends.",
 					"short", query{inFlight(), name}),
