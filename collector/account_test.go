@@ -256,6 +256,43 @@ func TestAccountsSkipWarmUp(t *testing.T) {
 	})
 }
 
+// TestAccountsOfNoTimeHaveNoLevels ends before anything counts: one page is no mean, and what was left out is not 0.
+func TestAccountsOfNoTimeHaveNoLevels(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name     string
+		opts     account.Options
+		rate     float64
+		requests bool
+		why      string
+	}{
+		{
+			"it ends while requests are left out", account.Options{Trim: true, Skip: time.Hour}, 3, false,
+			"no page shows work after the 3600 s that are left out",
+		},
+		{"there were no requests", account.Options{Trim: true}, 0.00001, true, "no page shows work"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				server := idleServer(t, simulate.Spec{Kind: simulate.KindVLLM, Workload: simulate.Workload{OutputTokens: 20}})
+				r := startRecording(t, c.opts, server)
+				r.pass(5 * time.Second)
+				server.SetRate(c.rate)
+				r.pass(20 * time.Second)
+				a := r.recorder.Account()
+				require.Zero(t, a.Seconds)
+				require.Equal(t, c.requests, a.Sum.Requests != nil, "requests that ended: %v", a.Sum.Requests)
+				require.Nil(t, a.Sum.Running)
+				require.Nil(t, a.Sum.Cache)
+				for _, figure := range []string{"running", "queue", "kv_cache_ratio", "batch_size", "requests_per_second"} {
+					require.Equal(t, c.why, a.Sum.Absent[figure], figure)
+				}
+			})
+		})
+	}
+}
+
 // TestAccountsNameRestarts has a server that restarts: what is known is a lower bound, and nothing is divided.
 func TestAccountsNameRestarts(t *testing.T) {
 	t.Parallel()

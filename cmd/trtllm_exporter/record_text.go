@@ -105,7 +105,7 @@ func writeFigures(p *textTable, f *account.Figures) {
 	}{
 		{"batch size", f.Batch, decimal},
 		{"prompt reuse", f.Reused, share},
-		{"preemptions", f.Preemptions, decimal},
+		{"preemptions", f.Preemptions, func(v float64) string { return atLeast(f, wholeNumber(&v)) }},
 		{"energy", f.Energy, func(v float64) string { return decimal(v) + " J" }},
 		{"energy a token", f.EnergyPerToken, func(v float64) string { return decimal(v) + " J" }},
 	} {

@@ -66,6 +66,10 @@ const unknownModel = "unknown"
 type summary struct {
 	from, to    time.Time
 	interrupted []Interruption
+	// empty is why nothing lies between from and to, empty if something does; left is true if what was before is
+	// left out.
+	empty string
+	left  bool
 }
 
 // figures returns the figures of models. GPUs are of whole servers: they count only if all is asked for.
@@ -98,7 +102,10 @@ type view struct {
 }
 
 func (s *summary) view(models []subject) *view {
-	v := &view{models: models, from: s.from, to: s.to}
+	v := &view{models: models, from: s.from, to: s.to, why: s.empty}
+	if s.left {
+		v.whole = s.empty
+	}
 	several, known := "", false
 	for _, m := range models {
 		for _, l := range m.ledgers {
@@ -117,7 +124,7 @@ func (s *summary) view(models []subject) *view {
 		}
 	}
 	if !known {
-		v.whole = several
+		v.whole = cmp.Or(v.whole, several)
 	}
 	return v
 }

@@ -2,6 +2,7 @@ package account
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -79,11 +80,26 @@ func (r *Recorder) Account() *Account {
 	slices.SortStableFunc(a.Interrupted, func(x, y Interruption) int { return x.From.Compare(y.From) })
 	models := modelsOf(all)
 	s := summary{from: from, to: to, interrupted: a.Interrupted}
+	if !to.After(from) {
+		s.empty, s.left = r.emptiness(), r.opts.Skip > 0
+	}
 	for _, m := range models {
 		a.Models = append(a.Models, Model{m.pool, m.id, s.figures([]subject{m}, len(models) == 1)})
 	}
 	a.Sum = s.figures(models, true)
 	return a
+}
+
+// emptiness says why nothing lies between the first and the last page that count.
+func (r *Recorder) emptiness() string {
+	text := "there is one page only"
+	if r.opts.Trim {
+		text = "no page shows work"
+	}
+	if r.opts.Skip > 0 {
+		text += fmt.Sprintf(" after the %g s that are left out", r.opts.Skip.Seconds())
+	}
+	return text
 }
 
 func (r *Recorder) sorted() []*ledger {
