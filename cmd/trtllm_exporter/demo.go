@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -225,6 +228,23 @@ func alike(all []*simulate.Replica) bool {
 	return !slices.ContainsFunc(all, func(r *simulate.Replica) bool { return r.Spec().Kind != all[0].Spec().Kind })
 }
 
+// ownName is what calls this program in a shell: its name if that is found, or else its path, as after `make demo`.
+func ownName() string {
+	if _, err := exec.LookPath(program); err == nil {
+		return program
+	}
+	path, err := os.Executable()
+	if err != nil {
+		return program
+	}
+	if dir, err := os.Getwd(); err == nil {
+		if below, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(below) {
+			path = "." + string(filepath.Separator) + below
+		}
+	}
+	return path
+}
+
 func guide(addr string, fleet *simulate.Fleet, f *demoFlags) string {
 	var b strings.Builder
 	replicas, pools := 0, fleet.Pools()
@@ -239,12 +259,12 @@ func guide(addr string, fleet *simulate.Fleet, f *demoFlags) string {
 	)
 	// The longest line is 79 columns wide.
 	fmt.Fprintf(&b, `fleet   http://%[1]s/
-top     trtllm_exporter top %[1]s
+top     %[2]s top %[1]s
 JSON    curl -sg 'http://%[1]s/targets?format=json'
 all     curl -sg http://%[1]s/metrics
 queues  curl -sg 'http://%[1]s/metrics?name[]=llm_server_queue_depth'
 SD      http_sd_configs: [{url: 'http://%[1]s/sd'}]
-`, addr)
+`, addr, ownName())
 	switch {
 	case f.calm:
 		b.WriteString("\nNothing will fail, and no request waits.\n")
