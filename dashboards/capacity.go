@@ -133,7 +133,8 @@ func capacity() Dashboard {
 							{median("kv_cache_reuse_ratio_estimate"), "{{pool_id}} {{model_id}} median, estimate"},
 							{median("prompt_cache_hit_ratio"), "{{pool_id}} {{model_id}} median, of tokens"},
 						}, atMost(1)),
-					graph("Prompt tokens", "Prefilled tokens per second. Growing without more requests: prompts "+
+					graph("Prompt tokens", "Prompt tokens per second, also those found in the KV cache. "+
+						"Growing without more requests: prompts "+
 						"became longer, which slows decoding.",
 						tokens, []query{{pool("prompt_tokens:rate"), "{{pool_id}} {{model_id}}"}}))),
 			cost(),

@@ -23,14 +23,14 @@ func fleet() Dashboard {
 						"sum(" + serving() + ") / count(" + serving() + ")",
 						"",
 					}, thresholds("red", 0.75, "orange", 1.0, "green"), decimals(0), coloredBackground),
-				stat("Alerts firing", "Firing alerts of the shipped rules. Red: open Alertmanager, where causes "+
-					"mute their symptoms.",
+				stat("Alerts firing", "Firing alerts of the shipped rules, without those that only inform. Red: "+
+					"open Alertmanager, where causes mute their symptoms.",
 					"none", query{
 						`count(ALERTS{alertname=~"LLM.+",alertstate="firing",severity!="info"}) or 0 * count(pool:llm_server_replicas:count{` + poolMatchers + `})`,
 						"",
 					}, thresholds("green", 1.0, "red"), coloredBackground),
-				stat("Generated tokens/s", "Tokens of completed requests, all pools. Bursty, because they are "+
-					"counted when a request ends.",
+				stat("Generated tokens/s", "Generated tokens, all pools. Bursty where servers count them when a "+
+					"request ends, such as Triton.",
 					tokens, query{total("", pool("generation_tokens:rate")), ""}, sparkline),
 				stat("Requests/s", "Completed requests of the entry models, all pools.",
 					request, query{total("", pool("requests:rate")), ""}, sparkline),
@@ -73,7 +73,8 @@ func fleet() Dashboard {
 			),
 			section("Traffic",
 				sideBySide(8, graph("Generated tokens",
-					"Tokens of completed requests, by pool. A drop with a steady request rate means slower "+
+					"Generated tokens, by pool; bursty where servers count them when a request ends. A drop "+
+						"with a steady request rate means slower "+
 						"generation: see Latency & SLO. A drop to zero with requests running is a stall.",
 					tokens, []query{{pool("generation_tokens:rate"), "{{pool_id}} {{model_id}}"}}, stacked),
 					graph("Requests",
@@ -196,7 +197,7 @@ func notReady() Panel {
 
 // firing lists firing alerts.
 func firing() Panel {
-	p := table("Alerts", "Firing alerts of the shipped rules. Start with critical ones: "+
+	p := table("Alerts", "Firing alerts of the shipped rules, also those that only inform. Start with critical ones: "+
 		"causes mute their symptoms in Alertmanager, not here. Empty: nothing fires.",
 		[][2]string{{"alertname", "Alert"}, {"severity", "Severity"}, {"pool_id", "Pool"}, {"replica_id", "Replica"}},
 		[]column{{

@@ -194,13 +194,14 @@ func inFlight() string {
 
 func replicaTokens() row {
 	return section("Tokens",
-		sideBySide(9, graph("Generated tokens", "Counted when requests end; for Triton also a live estimate from "+
-			"iterations. A steady estimate with a count of zero: long requests, or requests that never end.",
+		sideBySide(9, graph("Generated tokens", "Most servers count them when requests end; for Triton also a live "+
+			"estimate from iterations. A steady estimate with a count of zero: long requests, or requests that never end.",
 			tokens, []query{
 				{each("llm_server_generation_tokens_per_second"), "{{pool_id}} / {{replica_id}}"},
 				{each("llm_server_generation_tokens_per_second_estimate"), "estimate {{pool_id}} / {{replica_id}}"},
 			}),
-			graph("Prompt tokens", "Prefill work. Peaks delay the tokens of running requests; chunked prefill "+
+			graph("Prompt tokens", "Tokens of prompts, also those found in the KV cache; prefill computes "+
+				"the others. Peaks delay the tokens of running requests; chunked prefill "+
 				"smooths them.",
 				tokens, []query{
 					{each("llm_server_prompt_tokens_per_second"), "{{pool_id}} / {{replica_id}}"},
