@@ -270,7 +270,7 @@ func TestInvalidTargetIsDropped(t *testing.T) {
 		},
 		{
 			"one with a scheme",
-			`target "http://a:1/metrics" is not an address: it has a scheme; write "a:1/metrics" and scheme: http`,
+			`target "http://a:1/metrics" is not an address: it has a scheme and a path; write "a:1", scheme: http and metrics_path: /metrics`,
 			model.LabelSet{model.AddressLabel: "http://a:1/metrics"},
 		},
 		{

@@ -88,6 +88,12 @@ var targetMistakes = []mistake{
 			`write "10.0.0.1:8002" and scheme: http`,
 	},
 	{
+		name: "a target with a scheme and a path",
+		text: `"http://10.0.0.1:8002/metrics"`,
+		want: `line 4: pools[0].static_configs[0].targets[0]: "http://10.0.0.1:8002/metrics" has a scheme and a path; ` +
+			`write "10.0.0.1:8002", scheme: http and metrics_path: /metrics`,
+	},
+	{
 		name: "a target with user name and password",
 		text: `"me:pw@10.0.0.1:8002"`,
 		want: "line 4: pools[0].static_configs[0].targets[0]: has a user name or password; " +

@@ -114,7 +114,11 @@ func CheckAddress(address string) error {
 		return fmt.Errorf("%q is not host:port; write it like 10.0.0.1:8002", address)
 	}
 	if scheme, rest, ok := strings.Cut(address, "://"); ok {
-		return fmt.Errorf("%q has a scheme; write %q and scheme: %s", address, rest, scheme)
+		host, path, _ := strings.Cut(rest, "/")
+		if path == "" {
+			return fmt.Errorf("%q has a scheme; write %q and scheme: %s", address, host, scheme)
+		}
+		return fmt.Errorf("%q has a scheme and a path; write %q, scheme: %s and metrics_path: /%s", address, host, scheme, path)
 	}
 	if isPattern(address) {
 		return fmt.Errorf("%q is not the address of one host; patterns, lists and networks are not expanded, so list each "+
