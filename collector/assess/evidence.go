@@ -90,6 +90,8 @@ type Scrape struct {
 	// describes the failure, Hint a possible cause.
 	OK, Unanswered, Refused, Withheld bool
 	Error, Hint                       string
+	// Absence is how it shows that nothing listens, empty for a connection that was refused.
+	Absence string
 	// Again is true if the scrape before failed, too, Since when the first of them failed.
 	Again bool
 	Since time.Time

@@ -1,6 +1,7 @@
 package assess
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -240,13 +241,15 @@ func (e *Evidence) withoutPage(state State) string {
 		return "it answers, but not with its page, which this exporter has never read: " + failure
 	case state == Blind:
 		return "its page cannot be read any more, which says little about its requests: " + failure
+	case state == Unknown && e.Scrape.Absence != "":
+		return e.Scrape.Absence + ", and this exporter has never seen it up: " + failure
 	case state == Unknown && e.Scrape.Refused:
 		return "nothing listens, and this exporter has never seen it up; servers open their ports when " +
 			"their models are loaded"
 	case state == Unknown:
 		return "this exporter has never read its page: " + failure
 	case e.Scrape.Refused && e.Scrape.Seen:
-		return "nothing listens any more: the server has stopped or is restarting; " + failure
+		return cmp.Or(e.Scrape.Absence, "nothing listens") + " any more: the server has stopped or is restarting; " + failure
 	}
 	return failure
 }

@@ -177,6 +177,14 @@ func (r *Replica) addFailure(s *assess.Scrape, api *assess.API, failed error) {
 	s.Withheld = failure != nil && failure.Refused()
 	s.Unanswered = failure.Unanswered() && !ended || badGateway || gatewayTimeout || gateway || gone
 	s.Refused = badGateway || reason == scrape.ReasonConnect && !denied || gone
+	switch {
+	case badGateway:
+		s.Absence = "a gateway does not reach it"
+	case nameless(failed):
+		s.Absence = "its name does not resolve"
+	case gone:
+		s.Absence = "nothing listens at its API"
+	}
 	if answered(failed, http.StatusNotFound) {
 		s.Hint = r.server.Engine.NoPage.Hint
 	}

@@ -322,6 +322,44 @@ func TestServerThatWithholdsItsPageIsNoAbsentOne(t *testing.T) {
 	}
 }
 
+// TestReasonOfAbsenceIsWhatWasSeen has servers of which nothing is there, each for another reason.
+func TestReasonOfAbsenceIsWhatWasSeen(t *testing.T) {
+	for name, c := range map[string]struct {
+		failure     scrape.Error
+		first, gone string
+	}{
+		"the port is closed": {
+			scrape.Error{Reason: scrape.ReasonConnect, Err: errors.New("why")},
+			"nothing listens, and this exporter has never seen it up", "nothing listens any more",
+		},
+		"nobody knows its name": {
+			scrape.Error{Reason: scrape.ReasonDNS, Err: &net.DNSError{IsNotFound: true, Err: "why"}},
+			"its name does not resolve, and this exporter has never seen it up: dns: ", "its name does not resolve any more",
+		},
+		"a gateway does not reach it": {
+			scrape.Error{Reason: scrape.ReasonHTTPStatus, Class: "502", Err: errors.New("why")},
+			"a gateway does not reach it, and this exporter has never seen it up: http_status (502): ",
+			"a gateway does not reach it any more",
+		},
+	} {
+		t.Run(name, bubble(func(t *testing.T) {
+			s := step(t, answering{failed: &c.failure, refused: true}, func(_ *target.Target, p *Pool) {
+				p.StartBudget = time.Hour
+			})
+			s.due()
+			require.Contains(t, s.after(5*time.Second).StateReason, c.first)
+			s = step(t, tritonAnswers(), nil)
+			s.due()
+			s.change(func(now *answering) { now.failed, now.refused = &c.failure, true })
+			for range 2 {
+				s.after(5 * time.Second)
+				s.due()
+			}
+			require.Contains(t, s.after(0).StateReason, c.gone)
+		}))
+	}
+}
+
 // TestNameThatIsGone has the pod of a name deleted, and a resolver that cannot tell.
 func TestNameThatIsGone(t *testing.T) {
 	for state, why := range map[string]net.DNSError{"down": {IsNotFound: true}, "blind": {IsTemporary: true}} {
