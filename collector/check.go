@@ -27,15 +27,14 @@ func CheckStaticTargets(p *config.Pool) (all []string) {
 	if len(p.RelabelConfigs) == 0 {
 		return nil // Their names were compared already.
 	}
-	owners, dropped := make(map[string]string), 0
+	owners, search := make(map[string]string), new(target.PoolDiscovery)
 	for i, g := range p.Discovery.StaticConfigs {
 		for k, lset := range g.Targets {
 			key := fmt.Sprintf("static_configs[%d].targets[%d]", i, k)
-			switch found, err := (targetMaker{p}).found(g, lset, new(target.PoolDiscovery)); {
+			switch found, err := (targetMaker{p}).found(g, lset, search); {
 			case err != nil:
 				all = append(all, key+": "+err.Error())
 			case found.Target == nil:
-				dropped++
 			default:
 				name, page := found.Key(), target.Public(found.MetricsURL)
 				if other := owners[name]; other != "" && hostOf(other) != hostOf(page) {
@@ -45,8 +44,8 @@ func CheckStaticTargets(p *config.Pool) (all []string) {
 			}
 		}
 	}
-	if dropped > 0 && len(owners) == 0 && p.Discovery.Sources() == 1 {
-		all = append(all, "relabel_configs drop every target; doctor --config.file shows which rule does")
+	if len(search.Drops) > 0 && len(owners) == 0 && p.Discovery.Sources() == 1 {
+		all = append(all, "relabel_configs drop every target: "+search.Drops[0].Rule)
 	}
 	return all
 }

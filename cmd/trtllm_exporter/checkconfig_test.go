@@ -72,7 +72,8 @@ func TestCheckConfigReportsErrorsAndWarnings(t *testing.T) {
 			"rules that drop every target",
 			good + "\n    relabel_configs: [ { source_labels: [port], regex: \"8002\", action: keep } ]",
 			"", exitOK,
-			"warning: config.yml: pools[0].relabel_configs drop every target; doctor --config.file shows which rule does",
+			"warning: config.yml: pools[0].relabel_configs drop every target: relabel_configs[0] keeps targets whose port " +
+				`matches 8002, and it is ""`,
 		},
 		{
 			"a label that is almost the name of a replica",
