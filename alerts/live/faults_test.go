@@ -40,12 +40,12 @@ func faults() []fault {
 		{
 			"an executor hangs", "LLMReplicaBroken", "on-call",
 			[]string{"pool_id", "stuck", "replica_id", "stuck-0"},
-			func(f *simulate.Fleet) { f.Replica("stuck", "stuck-0").Stall(true) }, 140 * time.Second,
+			func(f *simulate.Fleet) { f.Replica("stuck", "stuck-0").Stall(true) }, 160 * time.Second,
 		},
 		{
 			"an engine behind the LLM-API backend hangs", "LLMReplicaBroken", "on-call",
 			[]string{"pool_id", "module-stuck", "replica_id", "module-stuck-0"},
-			func(f *simulate.Fleet) { f.Replica("module-stuck", "module-stuck-0").Stall(true) }, 140 * time.Second,
+			func(f *simulate.Fleet) { f.Replica("module-stuck", "module-stuck-0").Stall(true) }, 160 * time.Second,
 		},
 		{
 			"more requests than the pool can serve", "LLMPoolSaturated", "working-day",
@@ -68,7 +68,7 @@ func faults() []fault {
 		{
 			"a stub died", "LLMReplicaBroken", "on-call",
 			[]string{"pool_id", "failing", "replica_id", "failing-0"},
-			func(f *simulate.Fleet) { f.Replica("failing", "failing-0").FailRequests(true) }, 105 * time.Second,
+			func(f *simulate.Fleet) { f.Replica("failing", "failing-0").FailRequests(true) }, 120 * time.Second,
 		},
 		{
 			"streams that never end", "LLMCanaryFailing", "working-day",
