@@ -527,6 +527,7 @@ func TestServerIsNotThereBeforeItStarts(t *testing.T) {
 				require.Equal(t, state, status.State, status.StateReason)
 				require.Equal(t, state == "ready", status.ProbeReady, status.StateReason)
 				require.True(t, status.ProbeLive, status.StateReason)
+				require.Equal(t, api != "", strings.Contains(status.StateReason, "by api_port"), status.StateReason)
 			}
 			s.change(func(now *answering) {
 				now.page, now.api, now.refused = agent+server, vllmAt("", "m", "0.12.0"), false
