@@ -2,6 +2,7 @@ package collector_test
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -144,26 +145,49 @@ func judged(kind *engine.Kind, page *engine.Page) string {
 	return b.String()
 }
 
-// lmdeployServer is a server of a kind that only a file knows.
-func lmdeployServer(t *testing.T) (s *fakeServer, page string) {
-	t.Helper()
-	page, _ = declaredPage(t, "lmdeploy")
-	s = newFakeServer(t)
-	s.setAnswers(map[string]http.HandlerFunc{
-		"/metrics":   body(page),
-		"/health":    bodyOfType("application/json", `{"status":"healthy"}`),
-		"/v1/models": bodyOfType("application/json", `{"data":[{"id":"internlm","owned_by":"lmdeploy"}]}`),
-	}, http.NotFound)
-	return s, page
+// ownKind declares a kind of server that nobody ships, and otherKind another one.
+const (
+	ownKind = `kinds:
+  - name: own
+    prefix: "own:"
+    paths: { health: /health, models: /v1/models }
+    models_owned_by: own
+    openai: true
+    series:
+      - { name: running, signal: requests_running }
+      - { name: ended_total, signal: requests_finished_total, labels: { finish_reason: reason }, classes: { error: server } }
+`
+	otherKind = `  - name: other
+    prefix: "other:"
+    series: [ { name: running, signal: requests_running } ]
+`
+)
+
+// ownPage returns a page of the own kind after some requests failed.
+func ownPage(failed int64) string {
+	return fmt.Sprintf("# TYPE own:running gauge\nown:running{model_name=\"m\"} 4\n"+
+		"# TYPE own:unread gauge\nown:unread{model_name=\"m\"} 2\n"+
+		"# TYPE own:ended_total counter\nown:ended_total{model_name=\"m\",reason=\"stop\"} 36\n"+
+		"own:ended_total{model_name=\"m\",reason=\"error\"} %d\n", failed)
 }
 
-func declaredKinds(t *testing.T, names ...string) *engine.Kinds {
+// ownServer is a server of the own kind, with more answers.
+func ownServer(t *testing.T, more map[string]http.HandlerFunc) *fakeServer {
 	t.Helper()
-	var files []string
-	for _, name := range names {
-		files = append(files, "../docs/examples/kinds/"+name+".yml")
+	answers := map[string]http.HandlerFunc{
+		"/metrics":   body(ownPage(1)),
+		"/health":    bodyOfType("application/json", `{"status":"healthy"}`),
+		"/v1/models": bodyOfType("application/json", `{"data":[{"id":"m","owned_by":"own"}]}`),
 	}
-	kinds, err := config.LoadKinds(files...)
+	maps.Copy(answers, more)
+	s := newFakeServer(t)
+	s.setAnswers(answers, http.NotFound)
+	return s
+}
+
+func kindsOf(t *testing.T, text string) *engine.Kinds {
+	t.Helper()
+	kinds, err := config.ParseKinds("kinds.yml", []byte(text))
 	require.NoError(t, err)
 	return kinds
 }
@@ -181,21 +205,20 @@ func (tc *testCollector) applyKinds(kinds *engine.Kinds, pools ...config.Pool) {
 // kind keeps its replica all the while.
 func TestKindsChangeWithReload(t *testing.T) {
 	t.Parallel()
-	stranger, _ := lmdeployServer(t)
-	triton := newFakeServer(t)
+	stranger, triton := ownServer(t, nil), newFakeServer(t)
 	pools := []config.Pool{pool("p", "a="+stranger.address()), metricsPool("q", "b="+triton.pageAndAPI())}
 	tc := startCollector(t, pools...)
 	tc.waitForState("a", "silent", "neither its page nor its API is that of a known kind")
 	tc.waitForText(targetSeries("target_up", "q", "b"))
 	n := tc.waitForScrapes(nil, "q", "b", 0)
 
-	tc.applyKinds(declaredKinds(t, "lmdeploy"), pools...)
+	tc.applyKinds(kindsOf(t, ownKind), pools...)
 	ready := tc.waitForState("a", "ready", "the API answers 200")
-	require.Equal(t, "lmdeploy", ready.DetectedEngine)
-	tc.waitForText(`llm_server_requests_running{engine="lmdeploy"`, `lmdeploy:num_requests_waiting{engine="lmdeploy"`)
+	require.Equal(t, "own", ready.DetectedEngine)
+	tc.waitForText(`llm_server_requests_running{engine="own"`, `own:unread{engine="own"`)
 	n = tc.waitForScrapes(nil, "q", "b", n)
 
-	tc.applyKinds(declaredKinds(t, "lmdeploy", "tgi"), pools...)
+	tc.applyKinds(kindsOf(t, ownKind+otherKind), pools...)
 	tc.waitForState("a", "ready", "the API answers 200")
 	n = tc.waitForScrapes(nil, "q", "b", n)
 
@@ -204,21 +227,14 @@ func TestKindsChangeWithReload(t *testing.T) {
 	tc.waitForScrapes(nil, "q", "b", n)
 }
 
-// failingServer is a server of a declared kind at which only failures end, whatever it answers to requests.
+// failingServer is a server of the own kind at which only failures end, whatever it answers to requests.
 func failingServer(t *testing.T, answer http.HandlerFunc) *fakeServer {
 	t.Helper()
-	s, page := lmdeployServer(t)
 	var failed atomic.Int64
-	s.setAnswers(map[string]http.HandlerFunc{
-		"/metrics": func(w http.ResponseWriter, req *http.Request) {
-			failures := fmt.Sprintf("ResponseType.INTERNAL_ENGINE_ERROR\"} %d\n", 10*failed.Add(1))
-			body(strings.Replace(page, "ResponseType.INTERNAL_ENGINE_ERROR\"} 1.0\n", failures, 1))(w, req)
-		},
-		"/health":              bodyOfType("application/json", `{"status":"healthy"}`),
-		"/v1/models":           bodyOfType("application/json", `{"data":[{"id":"internlm","owned_by":"lmdeploy"}]}`),
+	return ownServer(t, map[string]http.HandlerFunc{
+		"/metrics":             func(w http.ResponseWriter, req *http.Request) { body(ownPage(10*failed.Add(1)))(w, req) },
 		"/v1/chat/completions": answer,
-	}, http.NotFound)
-	return s
+	})
 }
 
 // TestDeclaredKindIsSuspectedNotConvicted lets only failures end at a server of a declared kind: nothing but a
@@ -230,7 +246,7 @@ func TestDeclaredKindIsSuspectedNotConvicted(t *testing.T) {
 	confirms := pool("q", "b="+asked.address())
 	confirms.Canary.Confirm = true
 	tc := newCollector(t)
-	tc.applyKinds(declaredKinds(t, "lmdeploy"), pool("p", "a="+unasked.address()), confirms)
+	tc.applyKinds(kindsOf(t, ownKind), pool("p", "a="+unasked.address()), confirms)
 	tc.start()
 	suspected := tc.waitForState("a", "ready", "all requests are failing, as far as its kinds_file is right")
 	require.True(t, suspected.Suspected, "suspected, %s", suspected.StateReason)

@@ -63,9 +63,9 @@ func (p *placed) put(args []string) []string {
 		case exporters.MatchString(value):
 			value = "http://" + p.exporter + exporters.FindStringSubmatch(value)[2]
 		case value == "kinds.yml":
-			value = "../../docs/examples/kinds/lmdeploy.yml"
+			value = "../../docs/examples/kinds/kserve-vllm.yml"
 		case value == "page.txt":
-			value = "../../collector/testdata/declared/lmdeploy.prom"
+			value = "../../collector/testdata/declared/kserve-vllm.prom"
 		case files.MatchString(value):
 			value = file
 		case value == "FOLDER":
