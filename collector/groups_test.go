@@ -29,8 +29,8 @@ func usual(kind simulate.Kind) simulate.Spec {
 	}
 }
 
-// played returns the series of a replica with their values after minutes of scrapes, which are the same each
-// time.
+// played returns the series of a replica with their values after more scrapes than a window has, which are the same
+// each time.
 func played(t *testing.T, kind simulate.Kind, e exposition.Config) map[string]string {
 	t.Helper()
 	all := make(map[string]string)
@@ -48,7 +48,7 @@ func played(t *testing.T, kind simulate.Kind, e exposition.Config) map[string]st
 		cfg.Resolve()
 		require.NoError(t, tc.ApplyConfig(&cfg))
 		tc.start()
-		for range 30 {
+		for range 16 {
 			time.Sleep(5 * time.Second)
 			server.Advance(5 * time.Second)
 		}
