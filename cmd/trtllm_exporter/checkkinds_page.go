@@ -45,14 +45,12 @@ func (o *onPage) matches(m *engine.Meaning) string {
 	if len(models) > 0 {
 		of = strings.Join(models, ", ")
 	}
-	text := count(len(lines), "line") + " on the page, of " + of
 	unit := cmp.Or(o.tooLarge(m, lines), unitDoubt(m))
-	for _, more := range []string{unlabeled(m, lines), classesOf(m, lines), o.addedUp(m, lines), unit} {
-		if more != "" {
-			text += "; " + more
-		}
-	}
-	return text + o.mistyped(m)
+	parts := slices.DeleteFunc([]string{
+		count(len(lines), "line") + " on the page, of " + of,
+		unlabeled(m, lines), classesOf(m, lines), o.addedUp(m, lines), unit,
+	}, func(part string) bool { return part == "" })
+	return strings.Join(parts, "; ") + o.mistyped(m)
 }
 
 // missing explains why no line of the page has a meaning.
@@ -73,13 +71,14 @@ func (o *onPage) missing(m *engine.Meaning) string {
 			return e.Name + " takes its place on the page"
 		}
 	}
-	for _, w := range m.Where {
-		if values := valuesOf(w.Label, there); len(values) > 0 {
-			return fmt.Sprintf("nothing on the page, where %s is %s", w.Label, strings.Join(values, ", "))
-		}
-		return nothing + ", where it has no label " + w.Label
+	if len(m.Where) == 0 {
+		return nothing
 	}
-	return nothing
+	label := m.Where[0].Label
+	if values := valuesOf(label, there); len(values) > 0 {
+		return fmt.Sprintf("%s, where %s is %s", nothing, label, strings.Join(values, ", "))
+	}
+	return nothing + ", where it has no label " + label
 }
 
 // near returns the name that nothing reads of which another is most likely a misspelling: it has other letters, or

@@ -91,7 +91,9 @@ func TestCachesInTheMemoryOfTheHost(t *testing.T) {
 		`sglang:hicache_host_used_tokens{model_name="m"} 0`, `sglang:hicache_host_total_tokens{model_name="m"} 0`,
 	)
 	require.Zero(t, got.count("kv_cache_host_utilization_ratio"), "no size is known before the first step")
-	hybrid := []string{`sglang:hicache_host_used_tokens{model_name="m"} 100`, `sglang:hicache_host_total_tokens{model_name="m"} 1000`}
+	hybrid := []string{
+		`sglang:hicache_host_used_tokens{model_name="m"} 100`, `sglang:hicache_host_total_tokens{model_name="m"} 1000`,
+	}
 	for states, want := range map[string]float64{"19": 0.95, "1": 0.1} {
 		got = newBench(t, engine.SGLang, "m").page(append(hybrid,
 			`sglang:hicache_host_mamba_used_states{model_name="m"} `+states,

@@ -52,20 +52,6 @@ func Kind(page []byte, server Server) (string, error) {
 	return text, nil
 }
 
-// completed returns the text with a series, if it has none and needs one.
-func (d *draft) completed(text string) string {
-	if d.certain() || d.server.Extends == nil {
-		return text
-	}
-	series := guess{series: engine.DeclaredSeries{Name: "chosen", Signal: engine.RequestsRunning}}
-	return strings.Replace(text, listsSeries, listsSeries+"      - "+series.yaml()+"\n", 1)
-}
-
-// certain reports whether anything is.
-func (d *draft) certain() bool {
-	return slices.ContainsFunc(d.guesses, func(g guess) bool { return g.doubt == "" })
-}
-
 // reads reports whether the server's built-in kind knows a name, or all that begin so.
 func (s *Server) reads(name string) bool {
 	if s.Extends == nil {
@@ -96,6 +82,20 @@ type draft struct {
 	labels, ranks []string
 	// rest are names of which nothing was guessed.
 	rest []string
+}
+
+// completed returns the text with a series, if it has none and needs one.
+func (d *draft) completed(text string) string {
+	if d.certain() || d.server.Extends == nil {
+		return text
+	}
+	series := guess{series: engine.DeclaredSeries{Name: "chosen", Signal: engine.RequestsRunning}}
+	return strings.Replace(text, listsSeries, listsSeries+"      - "+series.yaml()+"\n", 1)
+}
+
+// certain reports whether anything is.
+func (d *draft) certain() bool {
+	return slices.ContainsFunc(d.guesses, func(g guess) bool { return g.doubt == "" })
 }
 
 // prefixOf returns what most names begin with, up to a colon or else an underscore.

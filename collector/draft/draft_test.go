@@ -91,7 +91,8 @@ func TestEveryDraftIsValid(t *testing.T) {
 	require.Contains(t, text, "# Nothing on this page is certain", "of what a backend adds")
 	_, err = config.ParseKinds("kinds.yml", []byte(text))
 	require.ErrorContains(t, err, "kinds[0].series: none is added")
-	requireValid(t, strings.Replace(text, "    series:\n", "    series:\n      - { name: busy, signal: requests_running }\n", 1))
+	const series = "    series:\n"
+	requireValid(t, strings.Replace(text, series, series+"      - { name: busy, signal: requests_running }\n", 1))
 	for page, want := range map[string]string{
 		"process_start_time_seconds 1\n": "the page has no names but those of libraries",
 		"<html>":                         "",

@@ -78,7 +78,7 @@ func meaningProblems(meanings []Meaning) [][]string {
 		problems := m.problems()
 		for _, e := range m.Unless {
 			if e.Name != "" && !names[e.Name] && !e.Mark && m.Inside == "" { // Of an engine inside it was checked.
-				problems = append(problems, "is replaced by "+e.Name+", which the kind does not list: it needs a meaning too")
+				problems = append(problems, "is replaced by "+e.Name+", which the kind does not list: give it a meaning")
 			}
 		}
 		switch at := slices.IndexFunc(meanings[:i], m.overlaps); {
@@ -95,11 +95,12 @@ func meaningProblems(meanings []Meaning) [][]string {
 
 // overlaps reports whether a series could count twice, since both meanings may have it at once.
 func (m *Meaning) overlaps(o Meaning) bool {
-	same := m.Name == o.Name && m.Signal == o.Signal && m.Inside == o.Inside && m.Combine == o.Combine && m.Const == o.Const
-	return same && !m.Releases.precede(o.Releases) && !o.Releases.precede(m.Releases) && !m.yieldsTo(&o) && !o.yieldsTo(m) &&
-		!slices.ContainsFunc(m.Where, func(match Match) bool {
-			return slices.ContainsFunc(o.Where, func(other Match) bool { return match.excludes(&other) })
-		})
+	same := m.Name == o.Name && m.Signal == o.Signal && m.Inside == o.Inside
+	alike := m.Combine == o.Combine && m.Const == o.Const
+	apart := m.Releases.precede(o.Releases) || o.Releases.precede(m.Releases) || m.yieldsTo(&o) || o.yieldsTo(m)
+	return same && alike && !apart && !slices.ContainsFunc(m.Where, func(match Match) bool {
+		return slices.ContainsFunc(o.Where, func(other Match) bool { return match.excludes(&other) })
+	})
 }
 
 // precede reports whether a meaning is over in the releases that another has.
@@ -113,7 +114,8 @@ func (m *Meaning) yieldsTo(o *Meaning) bool {
 		if e.Version != "" {
 			return o.Releases.Decide // Versions are told apart by hand.
 		}
-		return slices.ContainsFunc(o.Unless, func(needs Exception) bool { return needs.Name == e.Name && needs.Lacking != e.Lacking })
+		needs := func(other Exception) bool { return other.Name == e.Name && other.Lacking != e.Lacking }
+		return slices.ContainsFunc(o.Unless, needs)
 	})
 }
 

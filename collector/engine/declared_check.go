@@ -74,8 +74,8 @@ func (d *Declaration) mistakes() (m mistakes) {
 	m.addIf(d.RankLabel != "" && !isLabel(d.RankLabel), "rank_label", "%q is not the name of a label", d.RankLabel)
 	m.addIf(slices.Contains(slices.Concat(usualModelLabels(), d.ModelLabels), d.RankLabel), "rank_label",
 		"%q names the model; write the label of data-parallel ranks, or leave it out", d.RankLabel)
-	m.addIf(len(d.Series) == 0 && d.Extends != "", "series", "none is added; list names of the page, each with its signal, or uncomment "+
-		"those of a draft that are right")
+	m.addIf(len(d.Series) == 0 && d.Extends != "", "series", "none is added; list names of the page, each with its "+
+		"signal, or uncomment those of a draft that are right")
 	meanings := d.meanings()
 	problems := meaningProblems(slices.Concat(meanings, d.extendedSeries()))
 	for i := range d.Series {
@@ -89,8 +89,8 @@ func (d *Declaration) mistakes() (m mistakes) {
 			m.addIf(len(own) == 0, key, "%s %s", meanings[i].Name, problem)
 		}
 		if above := twice(meanings[:i+1]); above != "" {
-			m.addIf(len(own) == 0, key, "%s counts series that the line of %s counts already; choose them apart, or remove one",
-				meanings[i].Name, above)
+			m.addIf(len(own) == 0, key, "%s counts series that the line of %s counts already; choose them apart, or "+
+				"remove one", meanings[i].Name, above)
 		}
 	}
 	return m
@@ -319,12 +319,12 @@ func (s *DeclaredSeries) namesMistakes() (m mistakes) {
 		names []string
 	}{{"unless", s.Unless}, {"with", s.With}} {
 		for i, name := range list.names {
-			m.addIf(name == "", fmt.Sprintf("%s[%d]", list.key, i), "is empty; write a name of the page, without the prefix")
+			m.addIf(name == "", fmt.Sprintf("%s[%d]", list.key, i), "is empty; write a name of the page, without prefix")
 		}
 	}
 	for i, name := range s.With {
-		m.addIf(slices.Contains(s.Unless, name), fmt.Sprintf("with[%d]", i), "%q is in unless too: no page has and lacks it",
-			name)
+		both := slices.Contains(s.Unless, name)
+		m.addIf(both, fmt.Sprintf("with[%d]", i), "%q is in unless too: no page has and lacks it", name)
 	}
 	return m
 }

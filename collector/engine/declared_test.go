@@ -198,7 +198,7 @@ func TestMistakesInDeclarations(t *testing.T) {
 		{
 			"an empty name that the page must have",
 			addSeries(engine.DeclaredSeries{Name: "x", Signal: engine.RequestsWaiting, With: []string{""}}),
-			"kinds[0].series[2].with[0]: is empty; write a name of the page, without the prefix",
+			"kinds[0].series[2].with[0]: is empty; write a name of the page, without prefix",
 		},
 		{
 			"a name that needs itself",

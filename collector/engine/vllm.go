@@ -509,8 +509,8 @@ func vllmEngine() []Meaning {
 // move it does not count from 0.24.0 on, and in series of their own before (offloading/metrics.py).
 const vllmOffload = "kv_offload_total_bytes_total"
 
-// vllmOnboarded and vllmOffloaded count the same since 0.24.0, whose successors may drop the older name (deprecated in
-// offloading/metrics.py).
+// vllmOnboarded and vllmOffloaded count since 0.24.0 what comes from and goes to any storage. The older name, which is
+// deprecated, has that of the host's memory alone (offloading/metrics.py).
 const vllmOnboarded, vllmOffloaded = "kv_offload_load_bytes_total", "kv_offload_store_bytes_total"
 
 // vllmTransfers returns the meanings of KV cache transfers by the connectors of disaggregated
@@ -535,20 +535,10 @@ func vllmTransfers() []Meaning {
 		)
 	}
 	return append(all,
-		Meaning{
-			Name:   vllmOffload,
-			Where:  only("transfer_type", "CPU_to_GPU"),
-			Signal: KVOnboardBytes,
-			Unless: replacedBy(vllmOnboarded),
-		},
-		Meaning{
-			Name:   vllmOffload,
-			Where:  only("transfer_type", "GPU_to_CPU"),
-			Signal: KVOffloadBytes,
-			Unless: replacedBy(vllmOffloaded),
-		},
-		Meaning{Name: vllmOnboarded, Signal: KVOnboardBytes},
-		Meaning{Name: vllmOffloaded, Signal: KVOffloadBytes},
+		Meaning{Name: vllmOffload, Where: only("transfer_type", "CPU_to_GPU"), Signal: KVOnboardBytes},
+		Meaning{Name: vllmOffload, Where: only("transfer_type", "GPU_to_CPU"), Signal: KVOffloadBytes},
+		Meaning{Name: vllmOnboarded, Signal: KVOnboardBytes, Unless: replacedBy(vllmOffload)},
+		Meaning{Name: vllmOffloaded, Signal: KVOffloadBytes, Unless: replacedBy(vllmOffload)},
 		// HiSparse keeps the whole cache in the memory of the host, and moves what attention picks; what could be evicted
 		// counts as free there, as it does on the GPU (kv_connector/v1/hisparse/metrics.py).
 		Meaning{Name: "hisparse_host_to_device_bytes_total", Signal: KVOnboardBytes},

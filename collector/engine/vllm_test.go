@@ -297,18 +297,22 @@ func TestDraftsOfEngineV0AreUnknown(t *testing.T) {
 func TestHitsOfEngineV0(t *testing.T) {
 	const page = "vllm:cache_config_info{block_size=\"16\"} 1\nvllm:request_success_total{model_name=\"m\"} 4\n"
 	const rate = "vllm:gpu_prefix_cache_hit_rate{model_name=\"m\"} "
+	const shown = "true, vllm:gpu_prefix_cache_hit_rate, of blocks, since the start"
 	const hidden = "false, engine V0 of this release does not show what it found in its cache " +
 		"[vLLM 0.8 or later with engine V1, its default]"
 	for _, c := range []struct{ says, version, page, want string }{
-		{"a share", "0.6.3", page + rate + "0.32\n", "true, vllm:gpu_prefix_cache_hit_rate, of blocks, since the start"},
-		{"before the first lookup", "0.6.3", page + rate + "0\n",
-			"true, vllm:gpu_prefix_cache_hit_rate, of blocks, since the start"},
-		{"no cache", "0.6.3", page + rate + "-1\n",
-			"false, vllm:gpu_prefix_cache_hit_rate is -1: prefix caching is off [--enable-prefix-caching]"},
+		{"a share", "0.6.3", page + rate + "0.32\n", shown},
+		{"before the first lookup", "0.6.3", page + rate + "0\n", shown},
+		{
+			"no cache", "0.6.3", page + rate + "-1\n",
+			"false, vllm:gpu_prefix_cache_hit_rate is -1: prefix caching is off [--enable-prefix-caching]",
+		},
 		{"an earlier release", "0.5.0", page, hidden},
 		{"a release that hides it", "0.8.5", page, hidden},
-		{"engine V1 at first", "0.7.1", page[strings.Index(page, "\n")+1:] + "python_info 1\n",
-			"false, engine V1 of this release does not count what it found in its cache [vLLM 0.7.3 or later]"},
+		{
+			"engine V1 at first", "0.7.1", page[strings.Index(page, "\n")+1:] + "python_info 1\n",
+			"false, engine V1 of this release does not count what it found in its cache [vLLM 0.7.3 or later]",
+		},
 	} {
 		known := &engine.Knowledge{Page: readPage(t, engine.VLLM, []byte(c.page)), Version: c.version}
 		require.Equal(t, c.want, capability(t, engine.VLLM, engine.CanKVReuse, known), c.says)
