@@ -423,6 +423,7 @@ func sentences() []sentence {
 			lacks("nv_inference_request_summary_us", "nv_inference_first_response_histogram_ms"),
 		},
 		{engine.Triton, "summaries are off, and this release has no histograms", before("2.52")},
+		{engine.Triton, "this release has neither summaries nor histograms", before("2.33")},
 		{engine.Triton, "the first response histogram is off", lacks("nv_inference_first_response_histogram_ms")},
 		{engine.Triton, "the histogram is off, or no model is decoupled: before 26.01 only those have one", before("2.65")},
 		{engine.Triton, "this release has no first response histogram", before("2.52")},
