@@ -329,8 +329,8 @@ func (s *DeclaredSeries) outcome() *Outcome {
 	switch {
 	case !s.Signal.ends():
 		return nil
-	case s.StatusCodes:
-		return &Outcome{Codes: true}
+	case s.StatusCodes: // Nobody knows whether a client that leaves has a status.
+		return &Outcome{Codes: true, Missed: []Class{ClassCanceled}}
 	}
 	o := &Outcome{Usual: cmp.Or(s.Class, ClassOK), Of: make(map[string]Class)}
 	if s.Class == "" && s.Labels != nil {

@@ -338,18 +338,22 @@ func (p *Page) Refresh(b *exposition.Block) bool {
 		p.uses++
 	}
 	for signal, series := range p.valued {
-		value, known := 0.0, false
+		value, none := 0.0, len(series) > 0
 		for _, i := range series {
-			if v, ok := b.WatchedValue(i); ok && !math.IsNaN(v) {
-				value, known = max(value, v), known || v >= 0
+			v, ok := b.WatchedValue(i)
+			if ok && !math.IsNaN(v) {
+				value = max(value, v)
 			}
+			none = none && ok && v < 0
 		}
 		times := Signal(strings.TrimSuffix(string(signal), timesSum))
 		switch {
 		case signal == EngineLastIter:
 			value = unitOf(value)
-		case signal == KVHitRatio && known:
-			value = 1 // Only whether there is one: -1 says that there is none.
+		case signal == KVHitRatio && none:
+			value = -1 // By which servers say that there is none.
+		case signal == KVHitRatio:
+			value = 0
 		case signal == GenerationTokens, signal == RequestsFinished, times.TakesTime():
 			value = math.Ceil(min(value, 1)) // Only whether there ever was one.
 		}
@@ -512,7 +516,7 @@ func (p *Page) timeless(s Signal) bool {
 }
 
 // shareless reports whether all series of a share say that there is none.
-func (p *Page) shareless(s Signal) bool { return s == KVHitRatio && p.Has(s) && p.values[s] == 0 }
+func (p *Page) shareless(s Signal) bool { return s == KVHitRatio && p.values[s] < 0 }
 
 // Value returns the latest value of a signal in content.valued, false if it is not positive.
 func (p *Page) Value(s Signal) (float64, bool) {

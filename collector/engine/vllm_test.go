@@ -307,6 +307,7 @@ func TestHitsOfEngineV0(t *testing.T) {
 			"no cache", "0.6.3", page + rate + "-1\n",
 			"false, vllm:gpu_prefix_cache_hit_rate is -1: prefix caching is off [--enable-prefix-caching]",
 		},
+		{"no number", "0.6.3", page + rate + "NaN\n", shown},
 		{"an earlier release", "0.5.0", page, hidden},
 		{"a release that hides it", "0.8.5", page, hidden},
 		{
