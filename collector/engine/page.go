@@ -338,30 +338,36 @@ func (p *Page) Refresh(b *exposition.Block) bool {
 		p.uses++
 	}
 	for signal, series := range p.valued {
-		value, none := 0.0, len(series) > 0
-		for _, i := range series {
-			v, ok := b.WatchedValue(i)
-			if ok && !math.IsNaN(v) {
-				value = max(value, v)
-			}
-			none = none && ok && v < 0
-		}
-		times := Signal(strings.TrimSuffix(string(signal), timesSum))
-		switch {
-		case signal == EngineLastIter:
-			value = unitOf(value)
-		case signal == KVHitRatio && none:
-			value = -1 // By which servers say that there is none.
-		case signal == KVHitRatio:
-			value = 0
-		case signal == GenerationTokens, signal == RequestsFinished, times.TakesTime():
-			value = math.Ceil(min(value, 1)) // Only whether there ever was one.
-		}
+		value := valueOf(b, signal, series)
 		if previous, ok := p.values[signal]; !ok || previous != value {
 			changed, p.values[signal] = true, value
 		}
 	}
 	return changed
+}
+
+// valueOf returns the largest value of series of a signal, as far as anybody asks for it.
+func valueOf(b *exposition.Block, signal Signal, series []int) float64 {
+	value, none := 0.0, len(series) > 0
+	for _, i := range series {
+		v, ok := b.WatchedValue(i)
+		if ok && !math.IsNaN(v) {
+			value = max(value, v)
+		}
+		none = none && ok && v < 0
+	}
+	times := Signal(strings.TrimSuffix(string(signal), timesSum))
+	switch {
+	case signal == EngineLastIter:
+		return unitOf(value)
+	case signal == KVHitRatio && none:
+		return -1 // By which servers say that there is none.
+	case signal == KVHitRatio:
+		return 0
+	case signal == GenerationTokens, signal == RequestsFinished, times.TakesTime():
+		return math.Ceil(min(value, 1)) // Only whether there ever was one.
+	}
+	return value
 }
 
 // readRoutes finds the models that requests cannot be routed for, and reports whether they changed.
