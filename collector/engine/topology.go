@@ -114,15 +114,20 @@ func (t *Topology) join(entry string, parts []string) {
 	} else {
 		t.roles[entry] = RoleEntry
 	}
+	isShared := func(p string) bool { return t.roles[p] == RolePart }
+	runsLLM := func(p string) bool { return t.known[p] && t.models[p].inFlight }
+	// Shared parts keep the id of the entry that came first. If they are no LLM, and the entry has one of its own, it is
+	// another deployment, as of two LLMs with one tokenizer.
+	other := !slices.ContainsFunc(parts, func(p string) bool { return runsLLM(p) && isShared(p) }) &&
+		slices.ContainsFunc(parts, runsLLM)
 	for _, p := range parts {
-		if t.roles[p] == RolePart {
-			// Shared parts keep the id of the entry that came first.
+		if isShared(p) && !other {
 			id = t.ids[p]
 		}
 	}
 	t.ids[entry] = id
 	for _, p := range parts {
-		if t.known[p] && t.roles[p] != RoleEntry {
+		if t.known[p] && t.roles[p] != RoleEntry && !(other && isShared(p)) {
 			t.roles[p], t.ids[p] = RolePart, id
 		}
 	}

@@ -62,6 +62,23 @@ func TestModelTopology(t *testing.T) {
 			"x_bls=unknown/x_bls x=unknown/x y=single/y", "",
 		},
 		{
+			"two LLMs with one tokenizer are two deployments", engine.Triton, "", nil,
+			list{
+				ensemble("a", "tokens", "llm_a", "text"), ensemble("b", "tokens", "llm_b", "text"),
+				model("tokens", "python"), model("text", "python"),
+				model("llm_a", "tensorrtllm"), model("llm_b", "vllm"),
+			},
+			"a=entry/a llm_a=part/a tokens=part/a text=part/a b=entry/b llm_b=part/b", "-",
+		},
+		{
+			"two ways to one LLM are one deployment", engine.Triton, "", nil,
+			list{
+				ensemble("a", "tokens", "llm"), ensemble("b", "other_tokens", "llm"),
+				model("tokens", "python"), model("other_tokens", "python"), llm,
+			},
+			"a=entry/a b=entry/a llm=part/a other_tokens=part/a", "",
+		},
+		{
 			"an ensemble named like a BLS model only has its steps", engine.Triton, "x preprocessing", nil,
 			list{ensemble("x_bls", "y"), {Name: "x"}, {Name: "y"}},
 			"x_bls=entry/x_bls y=part/x_bls x=single/x preprocessing=unknown/preprocessing", "",
