@@ -267,7 +267,9 @@ func TestAccountsOfNoTimeHaveNoLevels(t *testing.T) {
 		why      string
 	}{
 		{
-			"it ends while requests are left out", account.Options{Trim: true, Skip: time.Hour}, 3, false,
+			"it ends while requests are left out",
+			account.Options{Trim: true, Skip: time.Hour},
+			3, false,
 			"no page shows work after the 3600 s that are left out",
 		},
 		{"there were no requests", account.Options{Trim: true}, 0.00001, true, "no page shows work"},

@@ -176,7 +176,8 @@ func misspelledLabels(pool *config.Pool) (all []string) {
 	for i, g := range pool.Discovery.StaticConfigs {
 		for _, name := range slices.Sorted(maps.Keys(g.Labels)) {
 			if meant, ok := known[letters(string(name))]; ok && meant != string(name) {
-				all = append(all, fmt.Sprintf("static_configs[%d].labels: %s is a label like any other; did you mean %s?", i, name, meant))
+				all = append(all, fmt.Sprintf("static_configs[%d].labels: %s is a label like any other; did you mean %s?",
+					i, name, meant))
 			}
 		}
 	}

@@ -151,13 +151,19 @@ func (h *hints) hasWordBefore(name string) bool {
 
 // isSwitch reports whether a flag of the command takes no value.
 func (h *hints) isSwitch(name string) bool {
-	return slices.ContainsFunc(h.command.Flags, func(f *kingpin.FlagModel) bool { return f.Name == name && f.IsBoolFlag() })
+	i := slices.IndexFunc(h.command.Flags, func(f *kingpin.FlagModel) bool { return f.Name == name })
+	return i >= 0 && h.command.Flags[i].IsBoolFlag()
 }
 
 // isPartOf reports whether a name is what another one begins or ends with, like config and
 // config.file.
 func isPartOf(name, flag string) bool {
-	return strings.HasPrefix(flag, name+".") || strings.HasPrefix(flag, name+"-") || strings.HasSuffix(flag, "."+name) || strings.HasSuffix(flag, "-"+name)
+	for _, separator := range []string{".", "-"} {
+		if strings.HasPrefix(flag, name+separator) || strings.HasSuffix(flag, separator+name) {
+			return true
+		}
+	}
+	return false
 }
 
 // argument returns a hint for a word that is not a command and that the command does not take.

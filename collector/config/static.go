@@ -118,7 +118,8 @@ func CheckAddress(address string) error {
 		if path == "" {
 			return fmt.Errorf("%q has a scheme; write %q and scheme: %s", address, host, scheme)
 		}
-		return fmt.Errorf("%q has a scheme and a path; write %q, scheme: %s and metrics_path: /%s", address, host, scheme, path)
+		return fmt.Errorf("%q has a scheme and a path; write %q, scheme: %s and metrics_path: /%s",
+			address, host, scheme, path)
 	}
 	if isPattern(address) {
 		return fmt.Errorf("%q is not the address of one host; patterns, lists and networks are not expanded, so list each "+
