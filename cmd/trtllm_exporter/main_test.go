@@ -29,7 +29,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(waiting{m}, map[string]func(){program: main, endless: workEndlessly})
+	testscript.Main(waiting{m}, map[string]func(){program: main, endless: workEndlessly, signalCounter: countSignals})
 }
 
 // waiting runs more tests at once than there are processors, since most of them wait for programs.
@@ -44,13 +44,18 @@ func (m waiting) Run() int {
 	return m.M.Run()
 }
 
-// programFile returns the path of this program. The test binary acts as the program under that
-// name, see TestMain.
+// programFile returns the path of this program.
 func programFile(t *testing.T) string {
+	t.Helper()
+	return programAs(t, program)
+}
+
+// programAs returns the path of a program as which the test binary acts under its name, see TestMain.
+func programAs(t *testing.T, name string) string {
 	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
-	named := filepath.Join(t.TempDir(), program)
+	named := filepath.Join(t.TempDir(), name)
 	require.NoError(t, os.Symlink(self, named))
 	return named
 }

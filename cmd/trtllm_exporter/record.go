@@ -17,7 +17,6 @@ import (
 
 	"github.com/alecthomas/kingpin/v2"
 	"github.com/prometheus/common/model"
-	"golang.org/x/term"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/account"
@@ -298,7 +297,7 @@ func (r *recording) passSignals(ctx context.Context, p *os.Process, ended func()
 // passOn sends the signal that ended ctx to a process. That of a Ctrl-C comes from the terminal to both.
 func passOn(ctx context.Context, p *os.Process) {
 	s, ok := errors.AsType[signaled](context.Cause(ctx))
-	if ok && s.Signal == os.Interrupt && term.IsTerminal(int(os.Stdin.Fd())) {
+	if ok && s.Signal == os.Interrupt && inForeground() {
 		return
 	}
 	_ = p.Signal(cmp.Or[os.Signal](s.Signal, os.Interrupt)) // It may have ended.

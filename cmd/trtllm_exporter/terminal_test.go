@@ -1,8 +1,10 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -20,6 +22,9 @@ type terminal struct {
 	socket string
 }
 
+// noInput redirects the input of a program in a terminal.
+const noInput = "</dev/null"
+
 // openTerminal runs this program in a terminal that stays open after it ends.
 func openTerminal(t *testing.T, args ...string) *terminal {
 	t.Helper()
@@ -36,7 +41,10 @@ func openTerminal(t *testing.T, args ...string) *terminal {
 	})
 	line := []string{programFile(t)}
 	for _, a := range args {
-		line = append(line, "'"+a+"'")
+		if a != noInput {
+			a = "'" + a + "'"
+		}
+		line = append(line, a)
 	}
 	x.tmux(
 		"-f",
@@ -164,6 +172,45 @@ func TestTopWithoutExporter(t *testing.T) {
 	require.Contains(t, seen, strings.TrimPrefix(server[:strings.LastIndex(server, "/")], "http://"))
 	direct.press("C-c")
 	direct.shows(`^ended with 0$`)
+}
+
+// signalCounter is a program that prints "begun", and three seconds later how many SIGINT it got meanwhile.
+const signalCounter = "count_signals"
+
+func countSignals() {
+	signals := make(chan os.Signal, 10)
+	signal.Notify(signals, os.Interrupt)
+	fmt.Println("begun")
+	time.Sleep(3 * time.Second)
+	_ = os.WriteFile(os.Args[1], []byte(strconv.Itoa(len(signals))), 0o600)
+}
+
+// TestRecordedCommandGetsOneSignal has a terminal send a Ctrl-C to a recording and its command, wherever their input
+// comes from: many programs drop what they have at a second one.
+func TestRecordedCommandGetsOneSignal(t *testing.T) {
+	t.Parallel()
+	fleet := openTerminal(t, "demo", "--calm", "--replicas", "1", "--web.listen-address", "127.0.0.1:0")
+	page := regexp.MustCompile(`http://(127\.0\.0\.1:\d+)/`).FindStringSubmatch(fleet.shows(`fleet +http://127\.0\.0\.1:\d+/`))[1]
+	fleet.shows(`no request waits`)
+	x := openTerminal(t, "top", page)
+	x.shows(`^The only replica serves`)
+	x.press("Enter")
+	server := regexp.MustCompile(`page +(http://\S+)`).FindStringSubmatch(x.shows(`page +http://\S+`))[1]
+	for name, input := range map[string][]string{"from the terminal": nil, "from a file": {noInput}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			signals := filepath.Join(t.TempDir(), "signals")
+			args := slices.Concat([]string{"record", "--interval", "100ms", "--target", server}, input,
+				[]string{"--", programAs(t, signalCounter), signals})
+			recording := openTerminal(t, args...)
+			recording.shows(`^begun$`)
+			recording.press("C-c")
+			recording.shows(`^ended with \d+$`)
+			got, err := os.ReadFile(signals)
+			require.NoError(t, err)
+			require.Equal(t, "1", string(got))
+		})
+	}
 }
 
 func TestDemoFaultsAreReported(t *testing.T) {
