@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -73,6 +74,7 @@ func (k *counting) measureEngine(t *testing.T) {
 	s.start(t)
 	var rows []comparison
 	for n, share := range []float64{0.3, 1.5} {
+		idle := counters(t, s, 0)
 		tokens := capacity(t, s) // A busy machine adds some.
 		k.gaugesLater = time.Duration(k.gaugeSteps * slots / tokens * float64(time.Second))
 		plan := k.requests.poisson(uint64(n+1), share*tokens/k.requests.meanTokens(), *loadFor)
@@ -80,13 +82,16 @@ func (k *counting) measureEngine(t *testing.T) {
 			name:    []string{"light", "above the limit"}[n],
 			replica: "r0",
 			client:  &openLoop{server: s, plan: plan},
-			before:  counters(t, s),
+			before:  counters(t, s, idle[endedWell]+crowds*slots),
 		})...)
 	}
 	if !t.Failed() {
 		requireDocumented(t, k.kind, rows, *updateTruth)
 	}
 }
+
+// crowds is how many crowds of requests capacity sends.
+const crowds = 2
 
 // capacity returns the tokens per second with all slots in use.
 func capacity(t *testing.T, s *server) float64 {
@@ -97,20 +102,25 @@ func capacity(t *testing.T, s *server) float64 {
 	return float64(tokens) / time.Since(began).Seconds()
 }
 
-// counters returns a server's counters on the exporter's page by name, which continue across
-// levels; 0 for absent ones.
-func counters(t *testing.T, s *server) map[string]float64 {
+// endedWell is the counter of requests that ended well.
+const endedWell = "llm_server_requests_total/ok"
+
+// counters returns a server's counters on the exporter's page by name, which continue across levels, once so many
+// requests have ended; a busy server may count them after its answers. A counter that is absent is 0.
+func counters(t *testing.T, s *server, requests float64) (values map[string]float64) {
 	t.Helper()
 	e := startExporter(t, s.address())
 	e.renewed(t)
-	found, err := byReplica(e.body(t, "/metrics"))
-	require.NoError(t, err)
-	e.kill(t)
-	for _, values := range found {
-		if values["trtllm_exporter_target_up"] == 1 {
-			return values
+	await(t, patience, func() string {
+		found, err := byReplica(e.body(t, "/metrics"))
+		require.NoError(t, err)
+		for _, values = range found {
+			if values["trtllm_exporter_target_up"] == 1 && values[endedWell] >= requests {
+				return ""
+			}
 		}
-	}
-	require.FailNow(t, "no replica is up")
-	return nil
+		return fmt.Sprintf("wanted %g requests that ended, got %g", requests, values[endedWell])
+	})
+	e.kill(t)
+	return values
 }
