@@ -127,7 +127,7 @@ func (t *Topology) join(entry string, parts []string) {
 	}
 	t.ids[entry] = id
 	for _, p := range parts {
-		if t.known[p] && t.roles[p] != RoleEntry && !(other && isShared(p)) {
+		if t.known[p] && t.roles[p] != RoleEntry && (!other || !isShared(p)) {
 			t.roles[p], t.ids[p] = RolePart, id
 		}
 	}
