@@ -56,16 +56,16 @@ func TestOtherProcessesAreFoundOverOtherConnections(t *testing.T) {
 		{
 			"one that has counted less answers during the next scrape",
 			func(n int) string { return pageOf(990 + 10*n) }, false, "2",
-			func(now *answering) { now.anotherTakes = 3 * time.Second; now.pageTakes = 4 * time.Second },
+			func(now *answering) { now.anotherTakes = 3 * time.Second; now.pageTakes = 3500 * time.Millisecond },
 		},
 		{
 			"one that has counted more answers before the end of the next scrape",
 			func(n int) string { return pageOf(1100 + 10*n) }, false, "2",
-			func(now *answering) { now.anotherTakes = 4 * time.Second; now.pageTakes = 3 * time.Second },
+			func(now *answering) { now.anotherTakes = 3500 * time.Millisecond; now.pageTakes = 3 * time.Second },
 		},
 		{
 			"the same process answers during the next scrape", func(n int) string { return pageOf(1000 + 10*n) }, true, "",
-			func(now *answering) { now.anotherTakes = 3 * time.Second; now.pageTakes = 4 * time.Second },
+			func(now *answering) { now.anotherTakes = 3 * time.Second; now.pageTakes = 3500 * time.Millisecond },
 		},
 	} {
 		t.Run(c.name, bubble(func(t *testing.T) {
