@@ -13,7 +13,7 @@ func inForeground() bool {
 	if err != nil {
 		return false
 	}
-	defer terminal.Close()
+	defer func() { _ = terminal.Close() }()
 	group, err := unix.IoctlGetInt(int(terminal.Fd()), unix.TIOCGPGRP)
 	return err == nil && group == unix.Getpgrp()
 }
