@@ -38,7 +38,7 @@ type waiting struct{ *testing.M }
 // Run implements testscript.TestingM.
 func (m waiting) Run() int {
 	flag.Parse()
-	if err := flag.Set("test.parallel", "12"); err != nil {
+	if err := flag.Set("test.parallel", "8"); err != nil {
 		panic(err)
 	}
 	return m.M.Run()
