@@ -682,6 +682,24 @@ func failures() []scenario {
 		{name: "objective 0.75, 22 of 100 are late, so that it is met", requests: true, build: pool("p", 2, all(&traffic{
 			ok: always(1), late: always(0.22), objective: 0.75,
 		}))},
+		{name: "all requests fail for ten minutes, as the replicas say", requests: true, build: func(f *fleet) {
+			e := f.exporter("e", up)
+			for _, s := range e.pool("p", 2, ready.becomes(0, "failing").becomes(10, "ready")) {
+				e.asked(s, &traffic{ok: between(0, 10, 0, up), failed: between(0, 10, 1, always(0))})
+			}
+		}, pages: map[string]int{"LLMPoolDown": 2}},
+		{name: "availability 0.99, all requests fail for ten minutes, as the replicas say", requests: true, build: func(f *fleet) {
+			e := f.exporter("e", up)
+			for _, s := range e.pool("p", 2, ready.becomes(0, "failing").becomes(10, "ready")) {
+				e.asked(s, &traffic{ok: between(0, 10, 0, up), failed: between(0, 10, 1, always(0)), availability: 0.99})
+			}
+		}, pages: map[string]int{"LLMPoolDown": 2}, tickets: []string{"LLMSLOBurnSlow"}},
+		{name: "all requests are rejected for ten minutes by servers that are not ready", requests: true, build: func(f *fleet) {
+			e := f.exporter("e", up)
+			for _, s := range e.pool("p", 2, ready.becomes(0, "not_ready").becomes(10, "ready")) {
+				e.asked(s, &traffic{ok: between(0, 10, 0, up), refused: between(0, 10, 1, always(0))})
+			}
+		}, pages: map[string]int{"LLMPoolDown": 2}, tickets: []string{"LLMPoolSaturated"}},
 		{name: "objective 0.5, as for a median, all are late", requests: true, build: pool("p", 2, all(&traffic{
 			ok: up, late: from(-30, 1, always(0)), objective: 0.5,
 		})), pages: map[string]int{"LLMSLOBurnFast": 19}},
