@@ -139,8 +139,8 @@ var noDataTexts = []struct{ pattern, text string }{
 	{`queue_hidden`, "No estimate: only for Triton with the C++ or Python executor, and after requests completed."},
 	{
 		`saturat|headroom|limited_by|fill_ratio|requests_(limit|running|active|waiting)|queue_(depth|requests)`,
-		"Load not exposed: docs/servers.md lists what each kind of server exposes, doctor shows which flags help. " +
-			"Or Prometheus has not loaded the rules.",
+		"Load unknown: no selected replica serves, or none exposes it. docs/servers.md lists what each kind of server " +
+			"exposes, doctor shows which flags help. Or Prometheus has not loaded the rules.",
 	},
 	{
 		`engine_iterations|iteration_|batch_size_average|requests_paused`,
@@ -163,8 +163,9 @@ var noDataTexts = []struct{ pattern, text string }{
 	},
 	{
 		`kv_cache`,
-		"No KV cache metrics: Dynamo without its KV router, Triton without the batch manager or its metrics " +
-			"module, vLLM with --disable-log-stats. doctor shows which flags help.",
+		"Use of KV cache unknown: no selected replica serves, or none exposes it, such as Dynamo without its KV router, " +
+			"Triton without the batch manager or its metrics module, vLLM with --disable-log-stats. doctor shows which " +
+			"flags help.",
 	},
 	{
 		`cost_per|replicas_idle`,
