@@ -29,12 +29,12 @@ type netCounter struct {
 	// witness counts the same requests once more, if witnessed is true, unless any of the columns in unbound is
 	// more than 0. The column then counts what both have counted, on one page or the next: what the one alone
 	// counts is of other requests, and never one that the other counts later. The witness may be earlier by as
-	// many as are open now, or more if moves shows that the engine works although none seems to be. Spare and
-	// early are columns with what either has counted alone.
-	witnessed        bool
-	witness, unbound []int
-	open, moves      []int
-	spare, early     int
+	// many as are open now, or more if moves shows that the engine works although none seems to be, and later by as
+	// many as the API has accepted and not answered. Spare and early are columns with what either has counted alone.
+	witnessed             bool
+	witness, unbound      []int
+	open, accepted, moves []int
+	spare, early          int
 	// With a witness, minus counts requests that it may have counted and that did not end well, back those of
 	// them that it did not count, a page later than minus at most; there are at most as many as most counts, if
 	// any does. Owed is a column with what back may still give back.
@@ -136,7 +136,7 @@ func (n *netCounter) compare(previous, row []float64, grown func(columns []int) 
 	witnessed = max(witnessed-left, 0)
 	both := min(ended+previous[n.spare], witnessed)
 	row[n.column] = previous[n.column] + both
-	row[n.spare] = min(ended, ended+previous[n.spare]-both)
+	row[n.spare] = min(larger(ended, sumOf(row, n.accepted)), ended+previous[n.spare]-both)
 	row[n.early] = max(witnessed-both, 0)
 	if open := sumOf(row, n.open); open > 0 || grown(n.moves) == 0 {
 		row[n.early] = min(row[n.early], larger(grown(n.witness), open))

@@ -278,10 +278,11 @@ func (ix *index) answered(ended []int, version *Model) *netCounter {
 		open: ix.allColumns(m.all(
 			engine.RequestsRunning, engine.RequestsWaiting, engine.RequestsTransfer, engine.RequestsHandedOn,
 		)),
-		moves:  ix.allColumns(m.all(engine.GenerationTokensLive, engine.EngineIterations)),
-		minus:  ix.allColumns(m.groups(engine.RequestsAborted)),
-		back:   ix.answeredAgain(m),
-		failed: ix.failedAnswers(m),
+		accepted: ix.allColumns(m.groups(engine.RequestsOpen)),
+		moves:    ix.allColumns(m.all(engine.GenerationTokensLive, engine.EngineIterations)),
+		minus:    ix.allColumns(m.groups(engine.RequestsAborted)),
+		back:     ix.answeredAgain(m),
+		failed:   ix.failedAnswers(m),
 	}
 }
 

@@ -705,6 +705,25 @@ func TestAnswersBeforeTheEnd(t *testing.T) {
 	require.Equal(t, 8.0, got.get(t, `requests_total{class="ok", model_id="m"}`))
 }
 
+// TestAnswersAfterTheEnd has an SGLang whose engine ends eight requests each four pages, and whose API sends the ends of
+// two on each page and refuses one of another client.
+func TestAnswersAfterTheEnd(t *testing.T) {
+	b := newBench(t, engine.SGLang, "m")
+	var got values
+	for n := range 13 {
+		ended, answered := 8*((n+3)/4), 2*n
+		got = b.page(
+			`sglang:num_running_reqs{model_name="m"} 0`,
+			fmt.Sprintf(`sglang:num_requests_total{is_streaming="true",model_name="m"} %d`, ended),
+			fmt.Sprintf(`sglang:http_requests_active{endpoint="/v1/completions",method="POST"} %d`, ended-answered),
+			fmt.Sprintf(`sglang:http_responses_total{endpoint="/v1/completions",method="POST",status_code="200"} %d`, answered),
+			fmt.Sprintf(`sglang:http_responses_total{endpoint="/v1/completions",method="POST",status_code="400"} %d`, n),
+		)
+	}
+	require.Equal(t, 24.0, got.get(t, `requests_total{class="ok", model_id="m"}`))
+	require.InDelta(t, 1./3, got.get(t, `request_error_ratio{class="client", model_id="m"}`), 1e-9, "12 of 36 requests")
+}
+
 // TestRequestsOverSocketsEndWell uses a vLLM whose clients keep connections open over which they ask, and one whose
 // calls of the API all fail.
 func TestRequestsOverSocketsEndWell(t *testing.T) {
