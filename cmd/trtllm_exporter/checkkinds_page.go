@@ -128,7 +128,8 @@ func unlabeled(m *engine.Meaning, lines []engine.Source) string {
 	return ""
 }
 
-// classesOf says how the requests ended that each value of a label counts, empty where one class is that of all.
+// classesOf lists the values of the label that says why requests ended, by class. It is empty for series that say
+// nothing of ends, or have no such label.
 func classesOf(m *engine.Meaning, lines []engine.Source) string {
 	if m.Outcome == nil || len(m.Dims) == 0 {
 		return ""

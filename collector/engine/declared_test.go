@@ -179,7 +179,7 @@ func TestMistakesInDeclarations(t *testing.T) {
 			`kinds[0].series[2].name: "acme_waiting" has the prefix, which is added to it; write "waiting"`,
 		},
 		{
-			"releases that are none",
+			"a range without a release",
 			addSeries(engine.DeclaredSeries{Name: "x", Signal: engine.RequestsWaiting, From: "1.10", Before: "1.9"}),
 			"kinds[0].series[2].before: no release is from 1.10 on and before 1.9",
 		},
