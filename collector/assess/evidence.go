@@ -175,6 +175,8 @@ type Question struct {
 	// Unshown is true for an answer without a token, as of a server's own check, of which no page has shown a step
 	// of the engine yet.
 	Unshown bool
+	// SelfTest is true for the server's own health check: its answer says nothing of requests that fail on another way.
+	SelfTest bool
 	// Untried is true for an error in answer to a request that was never answered by this process.
 	Untried bool
 	// AwaitedSince is when the question was sent that has no answer yet, or zero.
@@ -337,7 +339,7 @@ func (e *Evidence) aboutFailures() Answer {
 
 // aboutStillness returns what became of the latest question about the work that stands still.
 func (e *Evidence) aboutStillness() Answer {
-	q := e.latest(e.Still.Entry)
+	q := latest(e.Questions, e.Still.Entry)
 	said := q.since(e.Still.Since)
 	once := q.silentOnce(e.Still.Since)
 	switch {
@@ -374,11 +376,18 @@ func onlyOne(first, latest time.Time) bool {
 }
 
 // about returns what became of the latest question about an entry since it is accused.
-func (e *Evidence) about(f Failures) Answer { return e.latest(f.Entry).since(f.Accused) }
+func (e *Evidence) about(f Failures) Answer { return e.asked(f).since(f.Accused) }
+
+// asked returns the latest question about an entry of which only failures end. A check that passes by what fails is
+// none.
+func (e *Evidence) asked(f Failures) Question {
+	passesBy := func(q Question) bool { return q.SelfTest && q.Answer == Answered }
+	return latest(slices.DeleteFunc(slices.Clone(e.Questions), passesBy), f.Entry)
+}
 
 // latest returns the question about an entry that was asked last; any is if there is only one.
-func (e *Evidence) latest(entry Entry) (latest Question) {
-	for _, q := range e.Questions {
+func latest(questions []Question, entry Entry) (latest Question) {
+	for _, q := range questions {
 		if entry.speaksFor(q.Entry) {
 			latest = latest.later(q)
 		}

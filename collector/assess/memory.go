@@ -26,13 +26,13 @@ type Memory struct {
 	refused, replaced bool
 	// accused is since when a question could tell more about what the pages say.
 	accused time.Time
-	// questions holds the last answers to such questions by what they were about, see [Question].
+	// questions holds the last answers to such questions by what was asked, see [Question].
 	// canarySilent is when the first of the canary's requests was sent that got no word in a row, or zero.
 	// awaited is when the one was sent that has no answer yet, asked when the last one was sent, and about
 	// which entry. again is true if it must be repeated until it is answered, whatever the pages say, and
 	// at once when work moves that stood still when it was asked; movements and served are what had moved
 	// and ended then.
-	questions map[Entry]answer
+	questions map[inquiry]answer
 	// tried holds the last try to ask about each entry while something is accused.
 	tried          map[Entry]try
 	canarySilent   time.Time
@@ -55,6 +55,12 @@ type Memory struct {
 	// page after it did, too: those requests came since.
 	answered                       float64
 	answering, disputed, overruled bool
+}
+
+// inquiry is what a question is about, and whether the server's own health check was asked.
+type inquiry struct {
+	entry    Entry
+	selfTest bool
 }
 
 // try is a question that was sent. Void is true if one about that entry said nothing since the accusation began, as
@@ -205,8 +211,8 @@ func (m *Memory) Page(requested time.Time, c *derive.Conditions) {
 	m.newest, m.stepless = passageOf(c), c.Stepless
 	m.passing.page(requested, m.newest)
 	m.canaryPassing.page(requested, m.newest)
-	for entry, last := range m.questions {
-		m.questions[entry] = last.page(requested, c)
+	for asked, last := range m.questions {
+		m.questions[asked] = last.page(requested, c)
 	}
 	o := &m.others
 	if o.passed(o.asked, requested, c) {
@@ -299,25 +305,29 @@ func (m *Memory) MayAsk(now time.Time, c *derive.Conditions) (since time.Time, o
 }
 
 // About returns the entry that a question must be about: of those that are accused, the one that was
-// asked about longest ago. It is empty if there is only one.
-func (m *Memory) About(c *derive.Conditions) Entry {
+// asked about longest ago. It is empty if there is only one. Fails is true if the question must take the way of
+// clients, since only failures end there: the server's own health check may pass by what fails. A server that remembers
+// that its check failed needs that one first.
+func (m *Memory) About(c *derive.Conditions) (entry Entry, fails bool) {
 	var accused []Entry
 	for _, f := range c.Failing {
 		if !f.Acquitted {
 			accused = append(accused, Entry{f.Model, f.Version})
 		}
 	}
+	failing := len(accused)
 	for _, still := range c.Still {
 		if !still.Partly {
 			accused = append(accused, Entry{Model: still.Model})
 		}
 	}
 	if len(accused) == 0 {
-		return Entry{}
+		return Entry{}, false
 	}
-	return slices.MinFunc(accused, func(a, b Entry) int {
+	entry = slices.MinFunc(accused, func(a, b Entry) int {
 		return m.tried[a].sent.Compare(m.tried[b].sent)
 	})
+	return entry, !m.again && slices.Contains(accused[:failing], entry)
 }
 
 // Asked notes that a question was sent about an entry, or the server as a whole, in these conditions.
@@ -348,10 +358,11 @@ func (m *Memory) Answer(report canary.Report, remembered bool) {
 		return
 	}
 	if m.questions == nil {
-		m.questions = make(map[Entry]answer)
+		m.questions = make(map[inquiry]answer)
 	}
-	last := m.questions[m.about]
-	m.questions[m.about] = answer{
+	asked := inquiry{m.about, report.SelfTest}
+	last := m.questions[asked]
+	m.questions[asked] = answer{
 		Report:    report,
 		silent:    silentSince(last.silent, &report),
 		succeeded: last.succeeded || report.Answered(),
@@ -413,8 +424,8 @@ func (m *Memory) mayWait() bool {
 // that has none yet.
 func (m *Memory) recallQuestions() []Question {
 	all := []Question{{Entry: m.about, AwaitedSince: m.awaited}}
-	for entry, last := range m.questions {
-		all = append(all, m.recall(entry, last))
+	for asked, last := range m.questions {
+		all = append(all, m.recall(asked.entry, last))
 	}
 	if m.canaryHeard != nil {
 		all = append(all, m.recall(Entry{}, *m.canaryHeard))
@@ -431,7 +442,13 @@ func (m *Memory) recall(entry Entry, last answer) Question {
 		return Question{} // The server gave such answers while requests of others ended well, or always.
 	case last.Answered():
 		unshown := last.Frames == 0 && m.newest.steps <= last.steps
-		return Question{Entry: entry, Asked: last.Asked, Answer: Answered, Unshown: unshown}
+		return Question{
+			Entry:    entry,
+			Asked:    last.Asked,
+			Answer:   Answered,
+			Unshown:  unshown,
+			SelfTest: last.SelfTest,
+		}
 	}
 	return Question{
 		Entry:       entry,

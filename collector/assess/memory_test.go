@@ -161,7 +161,7 @@ func TestEachAccusedEntryIsAskedAbout(t *testing.T) {
 	var asked []string
 	for range 4 {
 		now = now.Add(time.Minute)
-		entry := m.About(&c)
+		entry, _ := m.About(&c)
 		m.Asked(now, entry, &c)
 		m.Answer(canary.Report{Result: canary.OK, Asked: now}, false)
 		asked = append(asked, entry.Model)
@@ -371,7 +371,7 @@ func TestQuestionThatSaysNothingLeavesTimeForAnother(t *testing.T) {
 		if _, ok := m.MayAsk(now, c); !ok {
 			continue
 		}
-		entry := m.About(c)
+		entry, _ := m.About(c)
 		asked = append(asked, entry.Model)
 		m.Asked(now, entry, c)
 		report := canary.Report{Result: canary.NoFirstToken, Asked: now, At: now}
@@ -383,6 +383,59 @@ func TestQuestionThatSaysNothingLeavesTimeForAnother(t *testing.T) {
 	require.Equal(t, []string{"embeds", "talks", "embeds", "talks"}, asked, "of models one a minute")
 }
 
+// TestWayOfQuestion has what is accused, and whether the question must take the way of clients.
+func TestWayOfQuestion(t *testing.T) {
+	failing := []derive.FailingEntry{{Model: "a", Requests: 9}}
+	acquitted := []derive.FailingEntry{{Model: "a", Requests: 9, Acquitted: true}}
+	still := []derive.Stillness{{InFlight: 4, Model: "a"}}
+	for name, tt := range map[string]struct {
+		accused    derive.Conditions
+		remembered bool
+		want       bool
+	}{
+		"only failures end":                              {derive.Conditions{Failing: failing}, false, true},
+		"only failures end, and nothing moves":           {derive.Conditions{Failing: failing, Still: still}, false, true},
+		"nothing moves":                                  {derive.Conditions{Still: still}, false, false},
+		"nothing moves, and others ended well":           {derive.Conditions{Failing: acquitted, Still: still}, false, false},
+		"only failures end, the server remembers a hang": {derive.Conditions{Failing: failing}, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var m assess.Memory
+			now := time.Unix(1_000_000, 0)
+			m.Asked(now, assess.Entry{}, &derive.Conditions{Still: still})
+			m.Answer(canary.Report{Result: canary.NoFirstToken, SelfTest: true, Asked: now}, tt.remembered)
+			_, got := m.About(&tt.accused)
+			require.Equal(t, tt.want, got)
+		})
+	}
+}
+
+// TestHealthCheckAnswersForStillnessAlone has a server whose own health check is answered while a model fails.
+func TestHealthCheckAnswersForStillnessAlone(t *testing.T) {
+	since := time.Unix(1_000_000, 0)
+	asked := assess.Question{Asked: since.Add(time.Minute), Answer: assess.Answered, SelfTest: true}
+	request := assess.Question{Asked: since.Add(30 * time.Second), Answer: assess.Answered}
+	failures := []assess.Failures{{Requests: 9, Accused: since, Last: since.Add(time.Minute)}}
+	for name, tt := range map[string]struct {
+		failing   []assess.Failures
+		questions []assess.Question
+		want      assess.Answer
+	}{
+		"only failures end":                          {failures, []assess.Question{asked}, assess.NotAsked},
+		"only failures end, and a request before it": {failures, []assess.Question{asked, request}, assess.Answered},
+		"nothing moves":                              {nil, []assess.Question{asked}, assess.Answered},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := serving()
+			e.Now, e.Failing, e.Questions = since.Add(2*time.Minute), tt.failing, tt.questions
+			if tt.failing == nil {
+				e.AllStill = []assess.Stillness{{InFlight: 4, Since: since}}
+			}
+			require.Equal(t, tt.want, assess.Judge(&e).Witnesses.Question)
+		})
+	}
+}
+
 // TestEachStillnessIsJudgedByItsOwnQuestion has two models of whose work nothing moves, for one of which the server
 // answers.
 func TestEachStillnessIsJudgedByItsOwnQuestion(t *testing.T) {
@@ -392,7 +445,7 @@ func TestEachStillnessIsJudgedByItsOwnQuestion(t *testing.T) {
 	c := &derive.Conditions{Still: still}
 	for n, result := range []canary.Result{canary.OK, canary.NoFirstToken} {
 		at := since.Add(time.Duration(n+1) * time.Minute)
-		entry := m.About(c)
+		entry, _ := m.About(c)
 		require.Equal(t, still[n].Model, entry.Model, "what was not asked about comes first")
 		m.Asked(at, entry, c)
 		m.Answer(canary.Report{Result: result, Asked: at, Reason: "no text within 10s"}, false)

@@ -174,11 +174,11 @@ func (e *Evidence) proof(w Witnesses, r *Ruling) string {
 // failedQuestion returns how the question failed that convicts.
 func (e *Evidence) failedQuestion(a Accusation) string {
 	if a == NothingMoves {
-		return e.latest(e.Still.Entry).Reason
+		return latest(e.Questions, e.Still.Entry).Reason
 	}
 	for _, f := range e.unacquitted() {
 		if said := e.about(f); said == Failed || said == Unheard {
-			return e.latest(f.Entry).Reason
+			return e.asked(f).Reason
 		}
 	}
 	return ""

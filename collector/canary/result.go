@@ -62,6 +62,8 @@ type Report struct {
 	// Barred is true if the answer was that this client may not ask, status 401 or 403, or that what it asks for is not
 	// there, 404: nobody failed.
 	Barred bool
+	// SelfTest is true for the server's own health check, which takes another way than the requests of clients.
+	SelfTest bool
 	// Asked is when the request began, At when it ended.
 	Asked, At time.Time
 	// FirstToken is the time from the written request to the first text, Duration to the end of

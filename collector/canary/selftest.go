@@ -10,7 +10,7 @@ import (
 // SelfTest asks a server for its own generating health check. The report has no result if nothing
 // was asked, and [Unsupported] if the release has no such check.
 func SelfTest(ctx context.Context, server *engine.Endpoint, timeout time.Duration) Report {
-	report := Report{Asked: time.Now()}
+	report := Report{SelfTest: true, Asked: time.Now()}
 	bounded, release := withDeadline(ctx, timeout, context.DeadlineExceeded)
 	defer release()
 	answer, _ := server.SelfTest(bounded)

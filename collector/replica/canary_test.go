@@ -285,6 +285,71 @@ func TestServerThatRemembersFailureIsAskedOnceItMoves(t *testing.T) {
 	})
 }
 
+// TestHealthCheckDoesNotAnswerForRequestsThatFail has servers whose own health check passes by what fails.
+func TestHealthCheckDoesNotAnswerForRequestsThatFail(t *testing.T) {
+	const check, paths = "/health_generate", `endpoint="/v1/chat/completions",method="POST"`
+	sglang := func(failed int) string {
+		return fmt.Sprintf(
+			"sglang:num_running_reqs{model_name=\"m\"} 0\nsglang:http_responses_total{%s,status_code=\"500\"} %d\n",
+			paths, failed,
+		)
+	}
+	serve := func(failed int) string {
+		return fmt.Sprintf(
+			"trtllm_num_requests_running 0\ntrtllm_request_error_total{error_type=\"internal\",http_code=\"500\"} %d\n",
+			failed,
+		)
+	}
+	for name, tt := range map[string]struct {
+		engine         string
+		page           func(failed int) string
+		requestsAnswer bool
+		want           string
+		live           bool
+	}{
+		"an SGLang that fails all requests": {engine: "sglang", page: sglang, want: "failing"},
+		"an SGLang of which one client's are bad": {
+			engine:         "sglang",
+			page:           sglang,
+			requestsAnswer: true,
+			want:           "ready",
+			live:           true,
+		},
+		"a trtllm-serve that fails all requests": {engine: "trtllm-serve", page: serve, want: "failing"},
+		"a trtllm-serve of which one client's are bad": {
+			engine:         "trtllm-serve",
+			page:           serve,
+			requestsAnswer: true,
+			want:           "ready",
+			live:           true,
+		},
+	} {
+		t.Run(name, bubble(func(t *testing.T) {
+			now := serveAnswers("1.3.0", "one")
+			now.api["/v1/models"] = `{"object":"list","data":[{"id":"m","object":"model","owned_by":"` + tt.engine + `"}]}`
+			now.api[check] = ""
+			if !tt.requestsAnswer {
+				now.stream = `data: {"error":{"message":"the template is broken","code":500}}` + "\n\n"
+			}
+			s := step(t, now, func(tgt *target.Target, p *Pool) {
+				tgt.Engine, tgt.MetricsURL = tt.engine, "http://10.0.0.1:8000/metrics"
+				p.Canary = canary.DefaultConfig
+				p.Canary.Confirm = true
+			})
+			for pages := range 6 {
+				s.change(func(now *answering) { now.page = tt.page(3 * pages) })
+				s.due()
+				s.after(5 * time.Second)
+			}
+			got := s.after(0)
+			require.Equal(t, tt.want, got.State, got.StateReason)
+			require.Equal(t, tt.live, got.ProbeLive, got.StateReason)
+			require.Zero(t, s.count(check), "it would answer whatever becomes of requests")
+			require.Equal(t, 1, s.count(chats))
+		}))
+	}
+}
+
 // anotherKind replaces the server by one of another kind.
 func (s *stepped) anotherKind() {
 	s.update(func() {

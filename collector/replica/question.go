@@ -52,8 +52,9 @@ func (r *Replica) askIfAccused(ctx context.Context) {
 	case r.answers.Health != nil && r.answers.Health.Paused:
 		return
 	}
-	order, entry := r.questionOrder(r.memory.About(&c))
-	ask, remembered := r.question(order)
+	about, fails := r.memory.About(&c)
+	order, entry := r.questionOrder(about)
+	ask, remembered := r.question(order, fails)
 	if ask == nil {
 		return
 	}
@@ -71,9 +72,11 @@ func (r *Replica) askIfAccused(ctx context.Context) {
 }
 
 // question returns what asks the server a question, nil if it cannot be asked now: the server's own
-// generating health check if it has one, else a request for one token. It is remembered if the server
-// remembers that it failed.
-func (r *Replica) question(order *canary.Order) (ask func(context.Context) canary.Report, remembered bool) {
+// generating health check if it has one and not the requests of clients fail, else a request for one token. It is
+// remembered if the server remembers that it failed.
+func (r *Replica) question(
+	order *canary.Order, fails bool,
+) (ask func(context.Context) canary.Report, remembered bool) {
 	cfg := &r.pool.Canary
 	if assess.Holds(assess.State(r.status.State)) || r.reader.last.MemoryUnsure() {
 		return nil, false
@@ -88,7 +91,7 @@ func (r *Replica) question(order *canary.Order) (ask func(context.Context) canar
 		return report
 	}
 	test := r.server.Engine.SelfTest
-	if test.Path != "" && r.answers.MayTest(r.pageIsAPI()) {
+	if !fails && test.Path != "" && r.answers.MayTest(r.pageIsAPI()) {
 		server := r.api()
 		return func(ctx context.Context) canary.Report {
 			report := canary.SelfTest(ctx, server, time.Duration(cfg.Timeout))
