@@ -127,6 +127,23 @@ func (l *ledger) late() time.Duration {
 	return worst
 }
 
+// countedLater returns how long a counter of the server was behind the client at most. The last reading has counted
+// all requests.
+func (l *ledger) countedLater(readings []reading, counter string) (worst time.Duration) {
+	var ends []time.Time
+	for i := range l.outcomes {
+		ends = append(ends, l.outcomes[i].ended)
+	}
+	slices.SortFunc(ends, time.Time.Compare)
+	before := readings[len(readings)-1].values[counter] - float64(len(ends))
+	for _, r := range readings {
+		if counted := int(r.values[counter] - before); counted >= 0 && counted < len(ends) {
+			worst = max(worst, r.scraped.Sub(ends[counted]))
+		}
+	}
+	return worst
+}
+
 // longestGap returns the longest time between two events of a stream. Failures do not count:
 // while the processes between engine and client wait for CPU, the engine continues and counts
 // tokens that the client gets later.

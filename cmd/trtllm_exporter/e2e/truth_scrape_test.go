@@ -5,6 +5,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -127,17 +128,25 @@ func (w *watcher) read(body []byte) error {
 	return nil
 }
 
-// byReplica returns the derived values of a page, and the exporter's own, by replica.
+// apiAnswers counts the answers of SGLang's API, which may do so seconds after a client has got one.
+const apiAnswers = "sglang:http_responses_total"
+
+// byReplica returns the derived values of a page, the exporter's own, and apiAnswers to requests, by replica.
 func byReplica(body []byte) (map[string]map[string]float64, error) {
 	p, err := parse(body)
 	found := map[string]map[string]float64{}
 	for _, s := range p.samples {
 		name, replica := s.labels.Get(model.MetricNameLabel), s.labels.Get("replica_id")
-		if !strings.HasPrefix(name, "llm_server_") && !strings.HasPrefix(name, "trtllm_exporter_target_") {
+		answers := name == apiAnswers && s.labels.Get("method") == http.MethodPost
+		if !answers && !strings.HasPrefix(name, "llm_server_") && !strings.HasPrefix(name, "trtllm_exporter_target_") {
 			continue
 		}
 		if found[replica] == nil {
 			found[replica] = map[string]float64{}
+		}
+		if answers {
+			found[replica][apiAnswers] += s.value
+			continue
 		}
 		found[replica][seriesKey(s.labels)] = s.value
 	}

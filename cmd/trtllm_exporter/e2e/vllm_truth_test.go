@@ -62,6 +62,7 @@ func TestSGLangDerivedValuesAreTrue(t *testing.T) {
 		c.counted("generation_tokens_per_second", "tokens/s", "tokens/s", l.answered)
 		c.counted("prompt_tokens_per_second", "prompt tokens/s", "tokens/s", l.asked)
 	})
+	k.answers = apiAnswers
 	k.gaugeSteps = 40 // The default of --decode-log-interval.
 	k.queueAge = func(c *compare) time.Duration { return c.age }
 	k.measureEngine(t)
