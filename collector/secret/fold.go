@@ -5,7 +5,6 @@ import (
 	"html"
 	"strconv"
 	"strings"
-	"sync"
 	"unicode/utf8"
 )
 
@@ -13,12 +12,20 @@ import (
 // folded, and a plus is a blank in a query.
 func separates(b byte) bool { return b <= ' ' || b == '+' || b == 0x7f }
 
-// lower returns a byte in lower case.
-func lower(b byte) byte {
-	if 'A' <= b && b <= 'Z' {
-		b += 'a' - 'A'
+// fold returns a text in lower case, and without what separates.
+func fold(text []byte) string {
+	var folded strings.Builder
+	folded.Grow(len(text))
+	for _, b := range text {
+		switch {
+		case separates(b):
+		case 'A' <= b && b <= 'Z':
+			folded.WriteByte(b + 'a' - 'A')
+		default:
+			folded.WriteByte(b)
+		}
 	}
-	return b
+	return folded.String()
 }
 
 // escapes are what escapes begin with, maxEscape is the length of the longest that is decoded, and maxRounds
@@ -33,21 +40,17 @@ func hasEscapes(text []byte) bool {
 // decoded is a text in which escapes are replaced by what they stand for, which is shorter.
 type decoded struct {
 	bytes []byte
-	// ends has where what stands for each byte ends in the text.
+	// ends has where what stands for the first bytes, none to all, ends in the text.
 	ends []int32
 }
 
-// decodings are reused.
-//
-//nolint:gochecknoglobals // memory only; it holds no state.
-var decodings = sync.Pool{New: func() any { return new(decoded) }}
-
-// set begins with a text as it is.
-func (d *decoded) set(text []byte) {
-	d.bytes, d.ends = append(d.bytes[:0], text...), d.ends[:0]
-	for i := range text {
-		d.ends = append(d.ends, int32(i+1))
+// newDecoded returns a text as it is.
+func newDecoded(text []byte) *decoded {
+	d := &decoded{bytes.Clone(text), make([]int32, len(text)+1)}
+	for i := range d.ends {
+		d.ends[i] = int32(i)
 	}
+	return d
 }
 
 // decode decodes one level of escapes in place, and reports whether there were any.
@@ -60,23 +63,12 @@ func (d *decoded) decode() (found bool) {
 		}
 		i += size
 		for range copy(d.bytes[to:], char) {
-			d.ends[to] = d.ends[i-1]
 			to++
+			d.ends[to] = d.ends[i]
 		}
 	}
-	d.bytes, d.ends = d.bytes[:to], d.ends[:to]
+	d.bytes, d.ends = d.bytes[:to], d.ends[:to+1]
 	return found
-}
-
-// place returns where in the text stands what was decoded to a part, which is that part if nothing was.
-func (d *decoded) place(from, to int) [2]int {
-	switch {
-	case d == nil:
-		return [2]int{from, to}
-	case from == 0:
-		return [2]int{0, int(d.ends[to-1])}
-	}
-	return [2]int{int(d.ends[from-1]), int(d.ends[to-1])}
 }
 
 // escape decodes the escape that a text begins with, as in URLs, JSON, Go's quotes, labels and HTML. It

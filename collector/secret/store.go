@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/base64"
-	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"io"
@@ -44,7 +43,7 @@ type Store struct {
 // known is a secret and how it may be spelled.
 type known struct {
 	text    string
-	spelled [][]byte
+	spelled []string
 }
 
 // Add adds secrets of the configuration.
@@ -116,12 +115,7 @@ func (s *Store) Hide(text string) string { return s.hide(text, minInText) }
 // its end. Who cuts what others wrote reads MaxLength more of it: the start of a secret cannot be told from
 // another text.
 func (s *Store) HideStart(text []byte, size int) string {
-	size = min(size, len(text))
-	places := slices.DeleteFunc(s.find(text, minInText), func(place [2]int) bool { return place[0] >= size })
-	for _, place := range places {
-		size = max(size, place[1])
-	}
-	return string(mark(text[:size], places))
+	return string(mark(text, min(size, len(text)), s.find(text, minInText)))
 }
 
 // HideInData replaces the secrets in a name or a value.
@@ -159,10 +153,10 @@ func (s *Store) hideInJSON(text []byte, minLength int) []byte {
 	case json.Valid(text):
 		return jsonString.ReplaceAllFunc(text, func(quoted []byte) []byte {
 			quote, inner := quoted[:1], quoted[1:len(quoted)-1] // A secret may have quotes.
-			return slices.Concat(quote, mark(inner, s.find(inner, minLength)), quote)
+			return slices.Concat(quote, mark(inner, len(inner), s.find(inner, minLength)), quote)
 		})
 	}
-	return mark(text, found)
+	return mark(text, len(text), found)
 }
 
 func (s *Store) hide(text string, minLength int) string {
@@ -170,154 +164,117 @@ func (s *Store) hide(text string, minLength int) string {
 	if len(found) == 0 {
 		return text
 	}
-	return string(mark([]byte(text), found))
+	return string(mark([]byte(text), len(text), found))
 }
 
 // In reports whether a page has a secret that must not be in data. Lines are decoded one by one, since a decoded
 // text takes several times its size; texts of a page seldom have line breaks, and those are escaped.
 func (s *Store) In(page []byte) bool {
-	all := s.indexes()
-	if len(all) == 0 {
+	if s == nil {
 		return false
 	}
-	if len(findIn(all, page, nil, minInData)) > 0 {
+	x := s.index.Load()
+	if len(x.find(page, minInData)) > 0 || s.parent.In(page) {
 		return true
 	}
 	for line := range bytes.Lines(page) {
-		if len(findDecoded(all, line, minInData)) > 0 {
+		if len(x.findDecoded(line, minInData)) > 0 {
 			return true
 		}
 	}
 	return false
 }
 
-// mark returns a text with marks at the places of secrets.
-func mark(text []byte, places [][2]int) (out []byte) {
+// mark returns the first bytes of a text with marks at the places of secrets, the last of which may end behind
+// them.
+func mark(text []byte, size int, places [][2]int) (out []byte) {
 	slices.SortFunc(places, func(a, b [2]int) int { return cmp.Compare(a[0], b[0]) })
 	done := 0
 	for _, place := range places {
+		if place[0] >= size {
+			break
+		}
 		if place[0] >= done {
 			out = append(append(out, text[done:place[0]]...), Mark...)
 		}
 		done = max(done, place[1])
 	}
-	return append(out, text[done:]...)
+	return append(out, text[done:max(done, size)]...)
 }
 
 // find returns where secrets stand in a text, as it is and as it is decoded level by level.
 func (s *Store) find(text []byte, minLength int) [][2]int {
-	all := s.indexes()
-	if len(all) == 0 {
+	if s == nil {
 		return nil
 	}
-	return append(findIn(all, text, nil, minLength), findDecoded(all, text, minLength)...)
+	x := s.index.Load()
+	return slices.Concat(s.parent.find(text, minLength), x.find(text, minLength), x.findDecoded(text, minLength))
 }
 
-// findDecoded returns where secrets of any index stand in a text as it is decoded.
-func findDecoded(all []*index, text []byte, minLength int) (found [][2]int) {
-	if !hasEscapes(text) {
-		return nil
-	}
-	d := decodings.Get().(*decoded) // The pool holds nothing else.
-	defer decodings.Put(d)
-	d.set(text)
-	for round := 0; round < maxRounds && d.decode(); round++ {
-		found = append(found, findIn(all, d.bytes, d, minLength)...)
-	}
-	return found
-}
-
-// indexes returns those of the store and of the one that it extends.
-func (s *Store) indexes() []*index {
-	all := make([]*index, 0, 2) // That of a request has one parent.
-	for in := s; in != nil; in = in.parent {
-		if x := in.index.Load(); x != nil {
-			all = append(all, x)
-		}
-	}
-	return all
-}
-
-// findIn returns where secrets of any index stand in a text, which was decoded from another one unless of is nil.
-func findIn(all []*index, text []byte, of *decoded, minLength int) (found [][2]int) {
-	for _, x := range all {
-		found = x.find(found, text, of, minLength)
-	}
-	return found
-}
-
-// index finds secrets by their last bytes, in one pass however many there are.
+// index finds secrets in texts. A nil index knows none.
 type index struct {
-	// may has a bit for each hash of last bytes.
-	may [1 << 10]uint64
-	by  map[uint32][][]byte
+	// marks replaces each secret in a folded text by as many bytes that none has: a first one, and others.
+	marks *strings.Replacer
 }
 
+// marked matches what stands for a secret.
+var marked = regexp.MustCompile("\x01\x00*")
+
+// newIndex returns an index of secrets, of which the longest counts where several stand.
 func newIndex(all []known) *index {
-	x := &index{by: make(map[uint32][][]byte, 8*len(all))}
+	var texts, pairs []string
 	for _, k := range all {
-		for _, text := range k.spelled {
-			last := binary.BigEndian.Uint32(text[len(text)-minInText:])
-			x.by[last] = append(x.by[last], text)
-			x.may[hash(last)/64] |= 1 << (hash(last) % 64)
-		}
+		texts = append(texts, k.spelled...)
 	}
-	for _, all := range x.by {
-		slices.SortFunc(all, func(a, b []byte) int { return len(b) - len(a) })
+	slices.SortStableFunc(texts, func(a, b string) int { return len(b) - len(a) })
+	for _, text := range texts {
+		pairs = append(pairs, text, "\x01"+strings.Repeat("\x00", len(text)-1))
 	}
-	return x
+	return &index{strings.NewReplacer(pairs...)}
 }
 
-// hash returns 16 bits.
-func hash(last uint32) uint32 { return last * 0x9E3779B1 >> 16 }
-
-// find adds where secrets stand in a text, in any case and whatever separates their bytes. It was decoded
-// from another one unless of is nil.
-func (x *index) find(found [][2]int, text []byte, of *decoded, minLength int) [][2]int {
-	var last uint32
-	var previous []byte
-	done := 0
+// find returns where secrets stand in a text.
+func (x *index) find(text []byte, minLength int) (found [][2]int) {
+	if x == nil {
+		return nil
+	}
+	folded := fold(text)
+	with := x.marks.Replace(folded)
+	if with == folded {
+		return nil // As nearly always.
+	}
+	var at []int // Where in the text each byte of the folded one is.
 	for i, b := range text {
-		if separates(b) {
-			continue
+		if !separates(b) {
+			at = append(at, i)
 		}
-		last = last<<8 | uint32(lower(b))
-		if h := hash(last); x.may[h/64]&(1<<(h%64)) == 0 {
-			continue
+	}
+	for _, place := range marked.FindAllStringIndex(with, -1) {
+		if place[1]-place[0] >= minLength {
+			found = append(found, [2]int{at[place[0]], at[place[1]-1] + 1})
 		}
-		known, from := x.match(text[:i+1], last, minLength)
-		if known == nil || from < done && bytes.Equal(known, previous) { // It may begin as it ends.
-			continue
-		}
-		previous, done = known, i+1
-		found = append(found, of.place(from, done))
 	}
 	return found
 }
 
-// match returns the longest secret that a text ends with, and where it begins there, nil if there is none.
-func (x *index) match(text []byte, last uint32, minLength int) (secret []byte, from int) {
-	for _, secret := range x.by[last] {
-		rest := secret
-		for from = len(text); len(rest) > 0 && from > 0; from-- {
-			if b := text[from-1]; separates(b) {
-				continue
-			} else if lower(b) != rest[len(rest)-1] {
-				break
-			}
-			rest = rest[:len(rest)-1]
-		}
-		if len(rest) == 0 && len(secret) >= minLength {
-			return secret, from
+// findDecoded returns where secrets stand in a text that become visible as it is decoded.
+func (x *index) findDecoded(text []byte, minLength int) (found [][2]int) {
+	if x == nil || !hasEscapes(text) {
+		return nil
+	}
+	d := newDecoded(text)
+	for round := 0; round < maxRounds && d.decode(); round++ {
+		for _, place := range x.find(d.bytes, minLength) {
+			found = append(found, [2]int{int(d.ends[place[0]]), int(d.ends[place[1]])})
 		}
 	}
-	return nil, 0
+	return found
 }
 
 // spellings returns the spellings of a secret that decoding does not undo: as it is, as the name of a label, in
 // hexadecimal, and in both alphabets of base64 after none, one and two other bytes. Of the last, the characters
 // that depend on what is beside it are left out.
-func spellings(secret string) (all [][]byte) {
+func spellings(secret string) (all []string) {
 	texts := []string{secret, strutil.SanitizeLabelName(secret), hex.EncodeToString([]byte(secret))}
 	for _, alphabet := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 		for before := range 3 {
@@ -328,18 +285,13 @@ func spellings(secret string) (all [][]byte) {
 		}
 	}
 	for _, text := range texts {
-		var d decoded
-		d.set([]byte(text))
+		d := newDecoded([]byte(text))
 		for again := true; again; again = d.decode() {
-			form := slices.DeleteFunc(bytes.Clone(d.bytes), separates)
-			for i, b := range form {
-				form[i] = lower(b)
-			}
-			if len(form) >= minInText {
+			if form := fold(d.bytes); len(form) >= minInText {
 				all = append(all, form)
 			}
 		}
 	}
-	slices.SortFunc(all, bytes.Compare)
-	return slices.CompactFunc(all, bytes.Equal)
+	slices.Sort(all)
+	return slices.Compact(all)
 }
