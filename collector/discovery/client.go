@@ -32,21 +32,27 @@ func clientOf(d promdiscovery.Discoverer) *http.Client {
 // maxError is how much is read of an answer that is an error. Clients show less of it.
 const maxError = 64 << 10
 
-// careful is the transport of a source. It learns the credentials that are sent, which may come from a server
-// of tokens or a program, and hides secrets in answers that are errors before a client cuts them: the start of
-// a secret cannot be told from another text.
+// careful is the transport of a source. It limits answers, learns the credentials that are sent, which may come
+// from a server of tokens or a program, and hides secrets in answers that are errors before a client cuts them:
+// the start of a secret cannot be told from another text.
 type careful struct {
 	http.RoundTripper
 
 	secrets *secret.Store
+	// limit limits each answer, in bytes.
+	limit int64
 }
 
 // RoundTrip implements http.RoundTripper.
 func (c careful) RoundTrip(r *http.Request) (*http.Response, error) {
 	trace := &httptrace.ClientTrace{WroteHeaderField: c.secrets.Sent("Authorization")}
 	resp, err := c.RoundTripper.RoundTrip(r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))
-	if err != nil || resp.StatusCode == http.StatusOK || resp.StatusCode == http.StatusSwitchingProtocols {
-		return resp, err
+	if err != nil {
+		return nil, err
+	}
+	resp.Body = limitedBody{http.MaxBytesReader(nil, resp.Body, c.limit)}
+	if resp.StatusCode == http.StatusOK || resp.StatusCode == http.StatusSwitchingProtocols {
+		return resp, nil
 	}
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxError)) // The status is the error; any part of the body will do.
 	_ = resp.Body.Close()

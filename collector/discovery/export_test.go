@@ -3,7 +3,6 @@ package discovery
 import (
 	"fmt"
 	"log/slog"
-	"net"
 
 	"github.com/prometheus/client_golang/prometheus"
 	promdiscovery "github.com/prometheus/prometheus/discovery"
@@ -17,12 +16,6 @@ const (
 	Settle  = settle
 	Restart = restart
 )
-
-// Limited returns a connection to a server without TLS from which one answer of at most limit bytes can be
-// read.
-func Limited(conn net.Conn, limit int64) net.Conn {
-	return &limitedConn{Conn: conn, remaining: limit + maxHead, limit: limit}
-}
 
 // NewOf returns a Manager of any discoverers.
 func NewOf(logger *slog.Logger, static []*targetgroup.Group, discoverers ...promdiscovery.Discoverer) *Manager {

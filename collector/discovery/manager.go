@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"math"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -159,12 +160,13 @@ func (m *Manager) guard(d promdiscovery.Discoverer, b *block, lists bool, logger
 	if client == nil || client.Transport == nil {
 		return errors.New("its client cannot be guarded")
 	}
-	client.Transport = careful{client.Transport, m.secrets}
-	if lists {
-		client.Transport = limitLists(client.Transport, func(err error) {
-			logger.Error("List is not read to its end", "err", err)
-		})
+	if !lists {
+		client.Transport = careful{client.Transport, m.secrets, maxAnswer()}
+		return nil
 	}
+	client.Transport = limitLists(careful{client.Transport, m.secrets, math.MaxInt64}, func(err error) {
+		logger.Error("List is not read to its end", "err", err)
+	})
 	return nil
 }
 
@@ -173,8 +175,7 @@ func (m *Manager) guard(d promdiscovery.Discoverer, b *block, lists bool, logger
 func clientOptions(b *block) []promconfig.HTTPClientOption {
 	options := []promconfig.HTTPClientOption{promconfig.WithKeepAlivesDisabled()}
 	if c, asks := b.config.(*http.SDConfig); asks {
-		overTLS := strings.HasPrefix(c.URL, "https:")
-		options = append(options, promconfig.WithDialContextFunc(limitedDial(overTLS, time.Duration(c.RefreshInterval))))
+		options = append(options, promconfig.WithDialContextFunc(timedDial(time.Duration(c.RefreshInterval))))
 	}
 	return options
 }
