@@ -187,8 +187,10 @@ func (c *Client) ScrapeFresh(ctx context.Context, url string, buf []byte) (Page,
 }
 
 func (c *Client) scrapeOver(ctx context.Context, rt http.RoundTripper, url string, buf []byte) (Page, error) {
+	s, end := c.begin(ctx)
+	defer end()
 	page := Page{Body: buf[:0], memory: reservation{resources: c.resources}}
-	failure := c.scrape(ctx, rt, url, &page)
+	failure := c.scrape(s, rt, url, &page).hidden(s.secrets) //nolint:contextcheck // A scope is a context.
 	if failure == nil {
 		return page, nil
 	}
@@ -200,25 +202,19 @@ func (c *Client) scrapeOver(ctx context.Context, rt http.RoundTripper, url strin
 	return page, failure
 }
 
-func (c *Client) scrape(ctx context.Context, rt http.RoundTripper, url string, page *Page) *Error {
-	s, end := c.begin(ctx)
-	defer end()
+func (c *Client) scrape(s *scope, rt http.RoundTripper, url string, page *Page) *Error {
 	trace := &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) { page.Kept = got.Reused && !c.proxied }}
-	//nolint:contextcheck // A scope is a context.
-	req, failure := newPageRequest(
-		httptrace.WithClientTrace(s, trace),
-		url,
-	)
+	req, failure := newPageRequest(httptrace.WithClientTrace(s, trace), url)
 	if failure != nil {
 		return failure
 	}
-	resp, failure := c.send(s, rt, req) //nolint:contextcheck // A scope is a context.
+	resp, failure := c.send(s, rt, req)
 	if failure != nil {
 		return failure
 	}
 	defer closeBody(resp)
 	page.secrets = s.secrets
-	return c.readPage(s, resp, page).hidden(s.secrets) //nolint:contextcheck // A scope is a context.
+	return c.readPage(s, resp, page)
 }
 
 // begin starts a request, whose scope is canceled when the lease of its connection is
@@ -346,7 +342,7 @@ func (c *Client) Open(ctx context.Context, method, url string, body []byte) (*ht
 			failure = c.resources.noConnection() // It was still waiting for a connection.
 		}
 		end()
-		return nil, failure
+		return nil, failure.hidden(s.secrets)
 	}
 	stream := &streamBody{ReadCloser: resp.Body, scope: s, end: end}
 	resp.Body = stream
@@ -359,8 +355,7 @@ func (c *Client) Open(ctx context.Context, method, url string, body []byte) (*ht
 
 func (c *Client) open(s *scope, method, url string, body []byte) (*http.Response, *Error) {
 	if isGRPC(url) {
-		resp, failure := c.openGRPC(s, method, url, body, c.maxBody(int64(c.config.Limits.Body)))
-		return resp, failure.hidden(s.secrets)
+		return c.openGRPC(s, method, url, body, c.maxBody(int64(c.config.Limits.Body)))
 	}
 	req, failure := newRequest(s, method, url, acceptStream, body)
 	if failure != nil {

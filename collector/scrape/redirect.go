@@ -16,7 +16,7 @@ const maxHops, maxDrained = 3, 2048
 
 // send sends a request and follows redirects if the pool allows them, on the same
 // scheme, host and port only: neither credentials nor requests ever go to another
-// server. The caller closes the body of the response.
+// server. The caller closes the body of the response, and hides the secrets of the scope in a failure.
 func (c *Client) send(s *scope, rt http.RoundTripper, req *http.Request) (*http.Response, *Error) {
 	s.secrets = knowing(s.secrets, req.URL.RawQuery)
 	for hop := 0; ; hop++ {
@@ -28,7 +28,7 @@ func (c *Client) send(s *scope, rt http.RoundTripper, req *http.Request) (*http.
 		watched, overhead := c.watch(req)
 		resp, err := rt.RoundTrip(watched)
 		if err != nil {
-			return nil, classify(s, stageHeaders, err).hidden(s.secrets)
+			return nil, classify(s, stageHeaders, err)
 		}
 		clean(resp.Header, s.secrets)
 		if of := overhead(); of != nil {
@@ -48,7 +48,7 @@ func (c *Client) send(s *scope, rt http.RoundTripper, req *http.Request) (*http.
 			)
 		}
 		if failure != nil {
-			return nil, failure.hidden(s.secrets)
+			return nil, failure
 		}
 		req = req.WithContext(s)
 		req.URL = next
