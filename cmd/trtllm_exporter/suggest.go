@@ -66,7 +66,7 @@ func suggestion(app *kingpin.ApplicationModel, args []string, err error) string 
 	h := hints{app: app, command: commandOf(app, args), args: args}
 	word := found[1]
 	if !strings.HasPrefix(word, "-") {
-		return h.argument(word, args)
+		return h.argument(word)
 	}
 	if !strings.HasPrefix(word, "--") {
 		// kingpin reads the letters after one dash as flags of their own.
@@ -112,8 +112,7 @@ func (h *hints) flag(name string) string {
 	if h.command.Name == "record" && h.hasWordBefore(name) {
 		return "; write -- before the command that is recorded, as in: record --target HOST:PORT -- COMMAND"
 	}
-	parts := slices.DeleteFunc(slices.Clone(own), func(flag string) bool { return !isPartOf(name, flag) })
-	if len(parts) > 0 {
+	if parts := config.PartlyNamed(name, own); len(parts) > 0 {
 		return didYouMean("--" + strings.Join(parts[:min(2, len(parts))], " or --"))
 	}
 	for _, c := range h.app.Commands {
@@ -155,24 +154,13 @@ func (h *hints) isSwitch(name string) bool {
 	return i >= 0 && h.command.Flags[i].IsBoolFlag()
 }
 
-// isPartOf reports whether a name is what another one begins or ends with, like config and
-// config.file.
-func isPartOf(name, flag string) bool {
-	for _, separator := range []string{".", "-"} {
-		if strings.HasPrefix(flag, name+separator) || strings.HasSuffix(flag, separator+name) {
-			return true
-		}
-	}
-	return false
-}
-
 // argument returns a hint for a word that is not a command and that the command does not take.
-func (h *hints) argument(word string, args []string) string {
+func (h *hints) argument(word string) string {
 	var commands []string
 	for _, c := range h.app.Commands {
 		commands = append(commands, c.Name)
 	}
-	next := args[slices.Index(args, word)+1:]
+	next := h.args[slices.Index(h.args, word)+1:]
 	if len(next) > 0 && slices.Contains(commands, word+"-"+next[0]) {
 		return didYouMean(word + "-" + next[0])
 	}

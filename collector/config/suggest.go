@@ -45,7 +45,7 @@ func (c *checker) hint(key, path string, keys *keySet) string {
 	if near := nearestHint(key, keys.order); near != "" {
 		return near
 	}
-	if parts := partlyNamed(key, keys.order); len(parts) > 0 {
+	if parts := PartlyNamed(key, keys.order); len(parts) > 0 {
 		for i, part := range parts {
 			parts[i] = strconv.Quote(part)
 		}
@@ -89,17 +89,18 @@ func meantBy(key string, keys *keySet) []string {
 	if near := Nearest(key, keys.order); near != "" {
 		return []string{near}
 	}
-	return partlyNamed(key, keys.order)
+	return PartlyNamed(key, keys.order)
 }
 
-// partlyNamed returns the keys that begin or end with the words of another one, as refresh_interval with interval.
-func partlyNamed(key string, known []string) (all []string) {
-	for _, other := range known {
-		if strings.HasPrefix(other, key+"_") || strings.HasSuffix(other, "_"+key) {
-			all = append(all, other)
-		}
+// PartlyNamed returns the names that begin or end with the words of another one, as refresh_interval with interval,
+// and config.file with config.
+func PartlyNamed(name string, known []string) []string {
+	named := func(other string) bool {
+		return slices.ContainsFunc([]string{"_", ".", "-"}, func(separator string) bool {
+			return strings.HasPrefix(other, name+separator) || strings.HasSuffix(other, separator+name)
+		})
 	}
-	return all
+	return slices.DeleteFunc(slices.Clone(known), func(other string) bool { return !named(other) })
 }
 
 func knownKeys(keys *keySet) string {
