@@ -245,10 +245,6 @@ func TestReplicaState(t *testing.T) {
 			},
 			assess.Failing, "or all are rejected for lack of capacity",
 		},
-		{
-			"nothing moves", changed(serving(), func(e *assess.Evidence) { e.Still = hung() }), assess.Ready,
-			"42 requests are in flight, but nothing has moved since 13:59 UTC; they may be gone, or take long",
-		},
 		{"a question was answered before nothing moved any more", changed(serving(), func(e *assess.Evidence) {
 			e.Still = hung()
 			e.Questions = []assess.Question{{Asked: two.Add(-2 * time.Minute), Answer: assess.Failed, Reason: "no text"}}
@@ -501,7 +497,6 @@ func TestReplicaState(t *testing.T) {
 			assess.Unknown,
 			"never read its page: tls (expired)",
 		},
-		{"a silent rank", assess.Evidence{Silent: true}, assess.Silent, "binds no port"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			v := assess.Judge(&c.e)
