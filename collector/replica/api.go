@@ -132,7 +132,7 @@ func (r *Replica) iterationsDue(ctx context.Context, _ uint64, _ *lane.Batch) {
 		}
 		r.answers.AddReading(reading, r.log)
 		if last := r.reader.last; last != nil && last.LearnRanks(r.answers.Iterations.Ranks) {
-			r.published.conclusions = nil
+			r.published.findings = nil
 		}
 	})
 }

@@ -22,9 +22,9 @@ type published struct {
 	snapshot snapshot.Snapshot
 	// err is the reason why there is no page.
 	err error
-	// conclusions are drawn from page and answers; nil if they must be drawn again.
-	conclusions *assess.Findings
-	about       assess.ReplicaSeries
+	// findings follow from page and answers; nil if these must be examined again.
+	findings *assess.Findings
+	about    assess.ReplicaSeries
 }
 
 func (r *Replica) assess(failed error) {
@@ -33,7 +33,7 @@ func (r *Replica) assess(failed error) {
 		r.updateIdentity(r.reader.last)
 	}
 	if !r.target.Silent && r.companion() == "" && !r.stranger() {
-		r.updateConclusions(failed)
+		r.updateFindings(failed)
 	}
 	e := r.evidence(failed)
 	v := assess.Judge(&e)
@@ -63,14 +63,14 @@ func (r *Replica) stranger() bool {
 	return r.target.Auto() && !r.server.Known() && !r.status.LastSuccess.IsZero()
 }
 
-// updateConclusions draws the conclusions again if their basis has changed.
-func (r *Replica) updateConclusions(failed error) {
+// updateFindings examines the replica again if the basis of its findings has changed.
+func (r *Replica) updateFindings(failed error) {
 	b := r.basis(failed)
-	if r.published.conclusions.RestsOn(&b) {
+	if r.published.findings.RestsOn(&b) {
 		return
 	}
 	k := assess.Examine(&b)
-	r.published.conclusions = k
+	r.published.findings = k
 	s := &r.status
 	s.Generation, s.GenerationReason, s.EngineBuildVersion = k.Generation, k.GenerationReason, k.BuildVersion()
 	s.Models, s.Checks, s.Skew = k.Models, k.Checks, k.Skew()
@@ -89,7 +89,7 @@ func (r *Replica) basis(failed error) assess.Basis {
 			Facts:       r.answers.Facts,
 			Version:     id.EngineVersion,
 			APIGiven:    r.target.APIURL != "",
-			MissingPage: answered(failed, http.StatusNotFound),
+			MissingPage: hasStatus(failed, http.StatusNotFound),
 			Canary:      r.pool.Canary.Enabled,
 			Confirms:    r.pool.Canary.Confirm,
 			Iterations:  r.pool.IterationStats,
@@ -127,7 +127,7 @@ func (r *Replica) evidence(failed error) assess.Evidence {
 		},
 		API:      assess.API{SamePort: r.server.Engine.SamePort(), Apart: r.api().Apart()},
 		Mismatch: r.server.Mismatch(),
-		Unmet:    r.published.conclusions.Unmet(),
+		Unmet:    r.published.findings.Unmet(),
 	}
 	if h := r.answers.Health; h != nil {
 		e.API.Health = *h
@@ -148,7 +148,7 @@ func (r *Replica) evidence(failed error) assess.Evidence {
 	if r.unconfirmed() {
 		e.Mismatch = "neither the page nor an API shows that it is " + r.target.Engine + ", as engine says"
 	}
-	e.Found(r.published.conclusions)
+	e.Found(r.published.findings)
 	return e
 }
 
@@ -164,7 +164,7 @@ func (r *Replica) addFailure(s *assess.Scrape, api *assess.API, failed error) {
 	failure, _ := errors.AsType[*scrape.Error](failed)
 	denied := failure != nil && failure.Class == scrape.ClassDenied // No request was sent.
 	// Gateways answer with these statuses instead of their server.
-	badGateway, gatewayTimeout := answered(failed, http.StatusBadGateway), answered(failed, http.StatusGatewayTimeout)
+	badGateway, gatewayTimeout := hasStatus(failed, http.StatusBadGateway), hasStatus(failed, http.StatusGatewayTimeout)
 	// One that answers so at the API, too, where the server itself would do so otherwise, answers for it here.
 	gateway := failure.ServerError() && api.API == engine.APIFailed && api.Status >= http.StatusInternalServerError
 	if api.SamePort && failure.ServerError() {
@@ -174,7 +174,7 @@ func (r *Replica) addFailure(s *assess.Scrape, api *assess.API, failed error) {
 	ended := reason == scrape.ReasonReset && !s.Seen
 	gone := r.gone(failed)
 	s.Error = failed.Error()
-	s.Withheld = failure != nil && failure.Refused()
+	s.Withheld = failure.Withheld()
 	s.Unanswered = failure.Unanswered() && !ended || badGateway || gatewayTimeout || gateway || gone
 	s.Refused = badGateway || reason == scrape.ReasonConnect && !denied || gone
 	switch {
@@ -185,7 +185,7 @@ func (r *Replica) addFailure(s *assess.Scrape, api *assess.API, failed error) {
 	case gone:
 		s.Absence = "nothing listens at its API"
 	}
-	if answered(failed, http.StatusNotFound) {
+	if hasStatus(failed, http.StatusNotFound) {
 		s.Hint = r.server.Engine.NoPage.Hint
 	}
 }
@@ -214,8 +214,8 @@ func nameless(err error) bool {
 	return ok && failure.IsNotFound
 }
 
-// answered reports whether a scrape failed because the answer had the status.
-func answered(err error, status int) bool {
+// hasStatus reports whether a scrape failed because the answer had the status.
+func hasStatus(err error, status int) bool {
 	failure, ok := errors.AsType[*scrape.Error](err)
 	return ok && failure.Reason == scrape.ReasonHTTPStatus && failure.Class == strconv.Itoa(status)
 }
@@ -226,9 +226,9 @@ func (r *Replica) reassess() {
 	if r.status.Scrapes == 0 || r.jobs.page.running || r.jobs.wait.running {
 		return
 	}
-	previous, conclusions := r.status, r.published.conclusions
+	previous, findings := r.status, r.published.findings
 	r.assess(r.published.err)
-	if r.published.conclusions == conclusions && r.status.State == previous.State &&
+	if r.published.findings == findings && r.status.State == previous.State &&
 		r.status.StateReason == previous.StateReason {
 		return
 	}
@@ -251,7 +251,7 @@ func (r *Replica) publish(next snapshot.Snapshot) {
 		Serves:     assess.Serves(state, r.status.ProbeReady),
 		Suspected:  r.status.Suspected,
 		Deliberate: r.status.Deliberate,
-		Findings:   r.published.conclusions,
+		Findings:   r.published.findings,
 		Answers:    &r.answers,
 		Canary:     &r.memory.Canary,
 		Asks:       r.pool.Canary.Asks(),

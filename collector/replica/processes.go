@@ -15,14 +15,14 @@ func (r *Replica) connection(p *scrape.Fetched) derive.Connection {
 	switch {
 	case p.Page.Kept:
 		return derive.Kept
-	case r.refused():
+	case r.disconnected():
 		return derive.Reopened
 	}
 	return derive.Opened
 }
 
-// refused reports whether the connection for the last page was refused or lost.
-func (r *Replica) refused() bool {
+// disconnected reports whether the connection for the last page was refused or lost.
+func (r *Replica) disconnected() bool {
 	s := &r.status
 	return s.Health == target.HealthDown &&
 		(s.LastReason == string(scrape.ReasonConnect) || s.LastReason == string(scrape.ReasonReset))

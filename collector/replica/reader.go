@@ -58,7 +58,7 @@ func (r *Replica) reset() {
 		SelfMarker: r.pool.Marker,
 		Watch:      engine.Watch(r.server.Engine),
 	})}
-	r.published.conclusions = nil
+	r.published.findings = nil
 }
 
 func (r *Replica) reserve(c exposition.Cost) error {
@@ -93,7 +93,7 @@ func (r *Replica) setServer(ctx context.Context, s scrape.Server) {
 func (r *Replica) updateIdentity(page *engine.Page) bool {
 	r.answers.Reconcile(r.api(), page)
 	if page != nil && page.LearnRanks(r.server.Engine.RanksBy(r.answers.Facts)) {
-		r.published.conclusions = nil
+		r.published.findings = nil
 	}
 	current := r.reader.identity
 	if current != nil && current.Describes(r.described) && current.Facts == r.answers.Facts && current.Page == page {
@@ -135,7 +135,7 @@ func (r *Replica) read(p *scrape.Fetched) (*exposition.Block, error) {
 	case raw.Shape() != reader.shape:
 		return r.readShape(raw, p)
 	case reader.last.Refresh(raw):
-		reader.identity.Page, r.published.conclusions = reader.last, nil
+		reader.identity.Page, r.published.findings = reader.last, nil
 		r.answers.Reconcile(r.api(), reader.last)
 	}
 	return raw, nil
@@ -214,7 +214,7 @@ func (r *Replica) readShape(raw *exposition.Block, p *scrape.Fetched) (*expositi
 		r.counters.reshaped++
 	}
 	reader.shape, reader.last = raw.Shape(), page
-	reader.identity.Page, r.published.conclusions = page, nil
+	reader.identity.Page, r.published.findings = page, nil
 	r.status.CountersAppear = r.server.Engine.Quirks(page).CountersAppear
 	return raw, nil
 }

@@ -41,7 +41,7 @@ func (r *Replica) fetcher() *scrape.Fetcher {
 		Marker:      r.pool.Marker,
 		Patience:    r.pool.IdentityInterval,
 		Up:          r.status.Health == target.HealthUp,
-		Unconnected: r.status.LastSuccess.IsZero() || r.refused(),
+		Unconnected: r.status.LastSuccess.IsZero() || r.disconnected(),
 		Fetched:     scrape.Fetched{Server: r.server, Start: time.Now()},
 	}
 }

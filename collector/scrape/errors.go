@@ -110,10 +110,13 @@ func (e *Error) ServerError() bool {
 	return e != nil && e.Reason == ReasonHTTPStatus && strings.HasPrefix(e.Class, "5")
 }
 
-// Refused reports whether a server answered the scrape and withheld its page: for want of a
+// Withheld reports whether a server answered the scrape and withheld its page: for want of a
 // credential, a certificate, the right path, port or protocol. A status of the server that may
-// pass, such as 503, is no refusal.
-func (e *Error) Refused() bool {
+// pass, such as 503, withholds nothing.
+func (e *Error) Withheld() bool {
+	if e == nil {
+		return false
+	}
 	switch e.Reason { //nolint:exhaustive // The others do not show that a server answered, or whose fault it is.
 	case ReasonHTTPStatus:
 		return strings.HasPrefix(e.Class, "4")

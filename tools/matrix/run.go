@@ -124,8 +124,8 @@ type run struct {
 	labels []labels.Labels
 	// topology holds the models of the last page.
 	topology *engine.Topology
-	// conclusions are those of the last page, and capabilities are among them.
-	conclusions  *assess.Findings
+	// findings are those of the last page, and capabilities are among them.
+	findings     *assess.Findings
 	capabilities map[string]Answer
 	expect       assess.Expectations
 	previous     assess.Judgment
@@ -201,7 +201,7 @@ func (r *run) page(p *Page) (Result, error) {
 		r.topology = naming.Topology
 		r.deriver.Rename(naming)
 	} else if r.read.Refresh(block) {
-		r.conclusions = nil
+		r.findings = nil
 	}
 	connection := derive.Kept
 	if p.Restarted {
@@ -320,7 +320,7 @@ func (r *run) seen(p *Page, read *engine.Page, all []Series) Result {
 		s.Objectives[o.Name] = Answer{o.OK, o.Reason, o.Cure}
 	}
 	s.Conditions, s.Routes = r.deriver.Conditions(), r.engine.Tier(read) == engine.TierFrontend
-	r.conclude(&outcome, read)
+	r.examine(&outcome, read)
 	s.Capabilities = r.capabilities
 	e := assess.Evidence{
 		Now:        at(p.At),
@@ -331,7 +331,7 @@ func (r *run) seen(p *Page, read *engine.Page, all []Series) Result {
 		API:        assess.API{Health: r.health, SamePort: r.engine.SamePort()},
 		Routes:     s.Routes,
 	}
-	e.Found(r.conclusions)
+	e.Found(r.findings)
 	r.memory.Recall(&e)
 	e.Pages(&s.Conditions, at)
 	s.Verdict, s.Unshown = assess.Judge(&e), e.Unobservable != ""
@@ -342,8 +342,8 @@ func (r *run) seen(p *Page, read *engine.Page, all []Series) Result {
 	return s
 }
 
-// conclude draws the conclusions again if their basis has changed, as a replica does.
-func (r *run) conclude(outcome *Outcome, read *engine.Page) {
+// examine examines the page again if the basis of the findings has changed, as a replica does.
+func (r *run) examine(outcome *Outcome, read *engine.Page) {
 	basis := assess.Basis{
 		Engine:   r.engine,
 		Topology: r.topology,
@@ -353,11 +353,11 @@ func (r *run) conclude(outcome *Outcome, read *engine.Page) {
 		},
 		Expect: &r.expect,
 	}
-	if r.conclusions.RestsOn(&basis) {
+	if r.findings.RestsOn(&basis) {
 		return
 	}
-	r.conclusions, r.capabilities = assess.Examine(&basis), make(map[string]Answer)
-	for _, c := range r.conclusions.List(assess.Capabilities) {
+	r.findings, r.capabilities = assess.Examine(&basis), make(map[string]Answer)
+	for _, c := range r.findings.List(assess.Capabilities) {
 		r.capabilities[c.Name] = Answer{c.OK, c.Reason, c.Cure}
 	}
 }
