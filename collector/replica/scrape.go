@@ -83,7 +83,7 @@ func (run jobRun) takePage(page *scrape.Fetched, waited bool) (wait *apiWait) {
 func (run jobRun) publishPage(page *scrape.Fetched, waited bool, previous *target.Status) *apiWait {
 	mayWait := func() bool { return !waited && run.hasAPI() }
 	run.setServer(run.ctx, page.Server)
-	first := page.Err == nil && run.status.Health != target.HealthUp && !run.lacksSeries()
+	first := page.Err == nil && run.beginsAnew()
 	if (first || run.newlyRefused(page.Err)) && mayWait() {
 		return run.waitForAPI(run.ctx, page, first)
 	}
@@ -109,10 +109,11 @@ func (run jobRun) publishPage(page *scrape.Fetched, waited bool, previous *targe
 	return nil
 }
 
-// lacksSeries reports whether the last answer was no page although there had been one. Another one like it tells
-// nothing of a new process; a page that comes after it does if its server restarted.
-func (r *Replica) lacksSeries() bool {
-	return r.status.LastReason == string(scrape.ReasonEmpty) && !r.status.LastSuccess.IsZero()
+// beginsAnew reports whether the next page may be the first of a process, as no page came the last time. An answer
+// that came in its place, without series, says nothing of another process: the next page shows whether there is one.
+func (r *Replica) beginsAnew() bool {
+	empty := r.status.LastReason == string(scrape.ReasonEmpty)
+	return r.status.Health != target.HealthUp && (!empty || r.status.LastSuccess.IsZero())
 }
 
 // publishPanic publishes that a scrape has failed, whatever had been done with its page. The next
