@@ -29,14 +29,15 @@ func (r *Replica) queryHealth(ctx context.Context) {
 
 // setHealth applies an answer unless the API was found at another address in the meantime.
 func (r *Replica) setHealth(from *engine.Endpoint, h engine.Health, failed error) {
-	if failed == nil && from == r.api() {
-		r.answers.AddHealth(h)
-		r.answers.Reconcile(r.api(), r.reader.last)
-		if h := r.answers.Health; h != nil {
-			r.memory.Health(time.Now(), h)
-		}
-		r.reassess()
+	if failed != nil || from != r.api() {
+		return
 	}
+	r.answers.AddHealth(h)
+	r.answers.Reconcile(r.api(), r.reader.last)
+	if reconciled := r.answers.Health; reconciled != nil {
+		r.memory.Health(time.Now(), reconciled)
+	}
+	r.reassess()
 }
 
 // checkHealth queries only the readiness of a server that shows no change, through the batch if
@@ -88,20 +89,23 @@ func (r *Replica) queryIdentity(ctx context.Context) {
 		}
 		return found
 	}, func(found engine.Reported, failed error) {
-		if failed != nil {
-			return
+		if failed == nil {
+			r.setIdentity(ctx, &found)
 		}
-		if found.From.URL() != r.api().URL() {
-			// The API has moved to another address.
-			r.locator.Current = found.From
-			r.answers = engine.Answers{Iterations: r.answers.Iterations}
-			r.answers.Inherit(r.history.health, found.From)
-			r.jobs.health.ensure(ctx, time.Now(), r.queryHealth)
-		}
-		r.pacer.IdentityReceived(&found.Facts)
-		r.answers.AddFacts(found.Facts, r.pool.IdentityInterval)
-		r.answers.Reconcile(found.From, r.reader.last)
 	})
+}
+
+// setIdentity applies an answer. Only its sender may know that the API has moved to another address.
+func (r *Replica) setIdentity(ctx context.Context, found *engine.Reported) {
+	if found.From.URL() != r.api().URL() {
+		r.locator.Current = found.From
+		r.answers = engine.Answers{Iterations: r.answers.Iterations}
+		r.answers.Inherit(r.history.health, found.From)
+		r.jobs.health.ensure(ctx, time.Now(), r.queryHealth)
+	}
+	r.pacer.IdentityReceived(&found.Facts)
+	r.answers.AddFacts(found.Facts, r.pool.IdentityInterval)
+	r.answers.Reconcile(found.From, r.reader.last)
 }
 
 // checkRestarts queries the identity of a server whose counters show that it restarted: its
