@@ -77,9 +77,9 @@ type processTracker struct {
 	provedAt int64
 	names    []named
 	// wanted is how many fresh pages are wanted, pages counts the others since a sign of another
-	// process. While one is requested, asked is the base of that time.
+	// process. While one is requested, atRequest is the base of that time.
 	wanted, pages int
-	asked         base
+	atRequest     base
 	late          latePage
 	row           []float64
 }
@@ -227,8 +227,9 @@ func (l *latePage) contradicts(s *Sighting, lost bool) bool {
 	return l.path.contradicts(&l.before, s.id, l.before.read(nil, s.block, s.page), false)
 }
 
-func steps(step bool) uint8 {
-	if step {
+// one returns 1 if something happened, else 0.
+func one(happened bool) uint8 {
+	if happened {
 		return 1
 	}
 	return 0
@@ -333,15 +334,15 @@ func (t *processTracker) takeFresh() bool {
 		return false
 	}
 	t.wanted--
-	t.asked = t.base.copied()
+	t.atRequest = t.base.copied()
 	return true
 }
 
-func (t *processTracker) forgoFresh() { t.wanted, t.asked = 0, base{} }
+func (t *processTracker) forgoFresh() { t.wanted, t.atRequest = 0, base{} }
 
 // addFresh stores what a fresh page shows that was read after the previous page.
 func (t *processTracker) addFresh(now int64, block *exposition.Block, page *engine.Page) {
-	t.asked = base{}
+	t.atRequest = base{}
 	if t.base.page == nil {
 		return
 	}
@@ -353,8 +354,8 @@ func (t *processTracker) addFresh(now int64, block *exposition.Block, page *engi
 
 // addLate keeps a fresh page that was on its way together with another one, which comes later if crossed.
 func (t *processTracker) addLate(now int64, block *exposition.Block, page *engine.Page, crossed bool) {
-	before := t.asked
-	t.asked = base{}
+	before := t.atRequest
+	t.atRequest = base{}
 	if before.page == nil {
 		return
 	}
@@ -369,7 +370,7 @@ func (t *processTracker) addLate(now int64, block *exposition.Block, page *engin
 func (t *processTracker) passLate(s *Sighting) {
 	switch {
 	case t.lost(s.connection) || s.doubt || s.transition != continues:
-		t.asked, t.late = base{}, latePage{}
+		t.atRequest, t.late = base{}, latePage{}
 	case t.late.crossed:
 		t.late.crossed = false
 	default:
@@ -521,12 +522,12 @@ func (p *path) add(from *base, id engine.Process, row []float64) {
 	if p.values == nil {
 		*p = path{id: from.id, values: slices.Clone(from.values), fell: make([]uint8, len(row))}
 	}
-	p.renamed = min(p.renamed+steps(differ(p.id, id)), maxFalls)
+	p.renamed = min(p.renamed+one(differ(p.id, id)), maxFalls)
 	if id != (engine.Process{}) {
 		p.id = id
 	}
 	for i, v := range row {
-		p.fell[i] = min(p.fell[i]+steps(falls(p.values[i], v)), maxFalls)
+		p.fell[i] = min(p.fell[i]+one(falls(p.values[i], v)), maxFalls)
 		if !math.IsNaN(v) {
 			p.values[i] = v
 		}
@@ -543,11 +544,11 @@ func (p *path) contradicts(from *base, id engine.Process, row []float64, lost bo
 	if same, _ := from.id.SameAs(id); same && p.renamed == 0 {
 		return false
 	}
-	if p.renamed+steps(!lost && differ(p.id, id)) > steps(differ(from.id, id)) {
+	if p.renamed+one(!lost && differ(p.id, id)) > one(differ(from.id, id)) {
 		return true
 	}
 	for i, v := range row {
-		if p.fell[i]+steps(!lost && falls(p.values[i], v)) > steps(falls(from.values[i], v)) {
+		if p.fell[i]+one(!lost && falls(p.values[i], v)) > one(falls(from.values[i], v)) {
 			return true
 		}
 	}
