@@ -67,6 +67,26 @@ func (ix *index) ordinal(lset labels.Labels) labels.Labels {
 // addModels groups the sources by derived series, in a fixed order, and these by model.
 func (ix *index) addModels() {
 	ix.replica = &Model{index: ix, labels: ix.naming.Labels, signals: make(map[engine.Signal]*shown)}
+	ix.addGroups()
+	byID := func(a, b *Model) int { return strings.Compare(a.id, b.id) }
+	ix.models = slices.SortedFunc(maps.Values(ix.building.byID), byID)
+	ix.finishGroups()
+	for n, m := range ix.models {
+		m.n = n
+	}
+	ix.lackFirstResponse = slices.ContainsFunc(ix.building.page.Models(), ix.lacksFirstResponse)
+	for _, groups := range ix.replica.signals {
+		for _, g := range groups.groups {
+			ix.qualify(g)
+		}
+	}
+	for _, m := range ix.models {
+		ix.complete(m)
+	}
+}
+
+// addGroups adds a group for each derived series, with its sources.
+func (ix *index) addGroups() {
 	byKey := make(map[string]*group)
 	for i := range ix.building.sources {
 		s := &ix.building.sources[i]
@@ -81,8 +101,10 @@ func (ix *index) addModels() {
 		}
 		g.add(i, s)
 	}
-	byID := func(a, b *Model) int { return strings.Compare(a.id, b.id) }
-	ix.models = slices.SortedFunc(maps.Values(ix.building.byID), byID)
+}
+
+// finishGroups sorts the groups, and shows each to its model and to its instance.
+func (ix *index) finishGroups() {
 	for _, signal := range slices.Sorted(maps.Keys(ix.replica.signals)) {
 		groups := ix.replica.signals[signal].groups
 		slices.SortFunc(groups, func(a, b *group) int {
@@ -94,18 +116,6 @@ func (ix *index) addModels() {
 			g.instance = ix.instanceOf(g)
 			g.instance.show(g)
 		}
-	}
-	for n, m := range ix.models {
-		m.n = n
-	}
-	ix.lackFirstResponse = slices.ContainsFunc(ix.building.page.Models(), ix.lacksFirstResponse)
-	for _, groups := range ix.replica.signals {
-		for _, g := range groups.groups {
-			ix.qualify(g)
-		}
-	}
-	for _, m := range ix.models {
-		ix.complete(m)
 	}
 }
 
