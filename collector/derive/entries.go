@@ -204,16 +204,7 @@ func (s *entryState) pardon() {
 // watchEntry follows one entry, and returns how many requests of others are known to have ended.
 func (d *Deriver) watchEntry(e *entry, s *entryState) (ended float64) {
 	w := d.window
-	seems := e.ended.growth(w) - s.ownEnded.n
-	both := e.ended.settled(w)
-	elsewhere := s.lose(e, w)
-	s.beside = both > 0
-	ended = s.ownEnded.without(both)
-	if s.failsLately(w) {
-		s.unknown += elsewhere
-	} else {
-		ended += elsewhere
-	}
+	ended, seems := s.watchEnds(e, w)
 	if ended > 0 {
 		*s = entryState{
 			ownEnded:  s.ownEnded,
@@ -237,6 +228,27 @@ func (d *Deriver) watchEntry(e *entry, s *entryState) (ended float64) {
 	if s.failures() == s.pardoned {
 		s.accused = w.previousAt
 	}
+	s.watchFailures(e, w)
+	return 0
+}
+
+// watchEnds returns how many requests of others are known to have ended, and how many seem to have.
+func (s *entryState) watchEnds(e *entry, w *Window) (ended, seems float64) {
+	seems = e.ended.growth(w) - s.ownEnded.n
+	settled := e.ended.settled(w)
+	elsewhere := s.lose(e, w)
+	s.beside = settled > 0
+	ended = s.ownEnded.without(settled)
+	if s.failsLately(w) {
+		s.unknown += elsewhere
+	} else {
+		ended += elsewhere
+	}
+	return ended, seems
+}
+
+// watchFailures counts the failed requests of others.
+func (s *entryState) watchFailures(e *entry, w *Window) {
 	failures := s.failures()
 	single, double := w.growth(e.failed.single), w.growth(e.failed.double)
 	switch {
@@ -258,7 +270,6 @@ func (d *Deriver) watchEntry(e *entry, s *entryState) (ended float64) {
 		s.pages++
 		s.last = w.now
 	}
-	return 0
 }
 
 // refuted returns when an accusation of the entry was refuted, given that a request has ended well: now, if it was
