@@ -122,12 +122,21 @@ func newTritonView(kind *Kind, name string, k *Knowledge) *tritonView {
 	if kind.SamePort() {
 		v.cureConfig = cureKServe
 	}
-	if !slices.Contains([]string{CanE2E, CanOutcomes, CanQueue, CanStall}, name) {
-		return v // It does not depend on models, of which a page may have thousands.
+	// The others do not depend on models, of which a page may have thousands.
+	if slices.Contains([]string{CanE2E, CanOutcomes, CanQueue, CanStall}, name) {
+		v.addModels(kind, f.get())
 	}
-	topology := NewTopology(kind, p.NamedModels(), f.get().Models, nil)
+	if v.set == setLLMAPI && kind.SamePort() && len(v.unknown) > 0 && v.unknown[0] == llmName {
+		v.cureConfig = cureModule // Its config would show that it is decoupled.
+	}
+	return v
+}
+
+// addModels sorts the models of the page by what is known of them.
+func (v *tritonView) addModels(kind *Kind, f *Facts) {
+	topology := NewTopology(kind, v.NamedModels(), f.Models, nil)
 	lists := map[Ternary]*[]string{No: &v.whole, Yes: &v.early, Unsure: &v.unknown}
-	for _, name := range p.Models() {
+	for _, name := range v.Models() {
 		if topology.Role(name) == RoleUnknown {
 			v.open = append(v.open, name)
 		}
@@ -135,21 +144,17 @@ func newTritonView(kind *Kind, name string, k *Knowledge) *tritonView {
 			continue
 		}
 		v.queues = v.queues || !topology.Ensemble(name) && topology.QueuedByCore(name)
-		if !p.loaded[name] {
+		if !v.loaded[name] {
 			continue
 		}
 		list := lists[topology.HandsOver(name)]
 		*list = append(*list, name)
-		if reason := topology.Uncounted(name, f.get().EngineVersion); reason != "" {
+		if reason := topology.Uncounted(name, f.EngineVersion); reason != "" {
 			v.uncounted, v.whyUncounted = append(v.uncounted, name), cmp.Or(v.whyUncounted, reason)
 		} else {
 			v.counted = append(v.counted, name)
 		}
 	}
-	if v.set == setLLMAPI && kind.SamePort() && len(v.unknown) > 0 && v.unknown[0] == llmName {
-		v.cureConfig = cureModule // Its config would show that it is decoupled.
-	}
-	return v
 }
 
 // noModel names the LLM that is not loaded, if known.
