@@ -78,6 +78,9 @@ type Deriver struct {
 	unmapped *exposition.Shape
 	// appeared holds the counters that have appeared on a page.
 	appeared map[column]struct{}
+	// raised is the newest page with what is carried, nil if that is nothing.
+	carried carried
+	raised  *exposition.Block
 }
 
 // NewDeriver returns a deriver without pages.
@@ -118,7 +121,10 @@ func (d *Deriver) Observe(seen Sighting) {
 	if page != d.page || page.Ranks() != d.ranks || d.dropped != (Dropped{}) && page.Uses() != d.uses {
 		d.reindex(page, block, seen.changes.vouched)
 	}
-	d.index.readRow(block, d.row, d.opts.Stats)
+	d.carried.next(d.index, page, block, seen.transition == continues, len(seen.changes.fell) > 0)
+	d.window.raise(d.index.names, d.carried.moved)
+	d.raised = d.carried.raise(block)
+	d.index.readRow(cmp.Or(d.raised, block), d.row, d.opts.Stats)
 	d.window.setBatched(d.index.batched, d.row)
 	d.window.setNet(seen.now, seen.transition, d.index.net, d.row)
 	d.window.setOnce(d.index.once, d.row)
@@ -158,7 +164,7 @@ func (d *Deriver) ForgoFresh() { d.processes.forgoFresh() }
 func (d *Deriver) Render(block *exposition.Block) *exposition.Block {
 	out := d.series.Block()
 	if !d.withholds() {
-		d.runRules(block, out)
+		d.runRules(cmp.Or(d.raised, block), out)
 	}
 	return out
 }

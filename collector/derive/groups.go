@@ -188,6 +188,12 @@ func (g *group) finish(sources []source) {
 	}
 }
 
+// addsUp reports whether the group is a sum of several counters of the process.
+func (g *group) addsUp(sources []source) bool {
+	several := func(n *numbers) bool { return len(n.sources) > 1 && sources[n.sources[0]].addsUp() }
+	return several(&g.value) || several(&g.count.numbers)
+}
+
 // copiedNumber is a number of the page that is copied as text.
 type copiedNumber struct {
 	place exposition.ValueIndex

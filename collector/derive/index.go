@@ -56,6 +56,8 @@ type index struct {
 	broken uint64
 	// droppedModels counts the models beyond the limit.
 	droppedModels int
+	// addsUp is true if a counter is a sum of several of the page.
+	addsUp bool
 
 	// building holds what is needed only until the index is built.
 	building *building

@@ -25,6 +25,8 @@ type source struct {
 	meaning *engine.Meaning
 	// counter is true if the value only grows while the server runs.
 	counter bool
+	// ofProcess is true if it does so until the process ends.
+	ofProcess bool
 	// signal is not that of the meaning if the model is not loaded.
 	signal engine.Signal
 	// class is the outcome of the requests that it counts, if they ended.
@@ -39,16 +41,17 @@ const unloadedFailures engine.Signal = "unloaded_failures"
 func sourcesOf(page *engine.Page, naming *Naming) (all []source) {
 	for _, s := range page.Sources() {
 		in := source{
-			place:   s.Place,
-			labels:  s.Labels,
-			part:    s.Part,
-			name:    s.Model,
-			version: s.Version,
-			id:      naming.Topology.ModelID(s.Model),
-			meaning: s.Meaning,
-			counter: s.Counter,
-			signal:  s.Meaning.Signal,
-			class:   classOf(&s),
+			place:     s.Place,
+			labels:    s.Labels,
+			part:      s.Part,
+			name:      s.Model,
+			version:   s.Version,
+			id:        naming.Topology.ModelID(s.Model),
+			meaning:   s.Meaning,
+			counter:   s.Counter,
+			ofProcess: s.OfProcess,
+			signal:    s.Meaning.Signal,
+			class:     classOf(&s),
 		}
 		if s.Unloaded {
 			if in.signal != engine.ModelFailed {

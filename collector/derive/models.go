@@ -112,6 +112,7 @@ func (ix *index) finishGroups() {
 		})
 		for _, g := range groups {
 			g.finish(ix.building.sources)
+			ix.addsUp = ix.addsUp || g.addsUp(ix.building.sources)
 			g.model.show(g)
 			g.instance = ix.instanceOf(g)
 			g.instance.show(g)

@@ -95,6 +95,8 @@ type Source struct {
 	Part    Part
 	// Counter is true if the value only grows while the server runs.
 	Counter bool
+	// OfProcess is true if it grows until the process ends, see [Page.Counters].
+	OfProcess bool
 	// Model and Version are from the labels, empty if the series names no model.
 	Model, Version string
 	// Unloaded is true if the model, or its version, is not loaded: the series stays on the page, unchanged.
@@ -175,14 +177,15 @@ func (p *Page) Sources() []Source {
 	for i, r := range p.readings {
 		lset := p.labels(r)
 		sources[i] = Source{
-			Place:    p.shape.WatchedIndex(int(r.series)),
-			Labels:   lset,
-			Meaning:  &r.meaning.Meaning,
-			Part:     r.meaning.Part,
-			Counter:  r.meaning.Counter,
-			Model:    p.engine.modelOf(lset),
-			Version:  lset.Get(versionLabel),
-			Unloaded: r.unloaded,
+			Place:     p.shape.WatchedIndex(int(r.series)),
+			Labels:    lset,
+			Meaning:   &r.meaning.Meaning,
+			Part:      r.meaning.Part,
+			Counter:   r.meaning.Counter,
+			OfProcess: r.meaning.ofProcess(),
+			Model:     p.engine.modelOf(lset),
+			Version:   lset.Get(versionLabel),
+			Unloaded:  r.unloaded,
 		}
 		if r.noModel {
 			sources[i].Model = ""
@@ -197,13 +200,16 @@ func (p *Page) Sources() []Source {
 func (p *Page) Counters() []int {
 	var all []int
 	for _, r := range p.readings {
-		m := r.meaning
-		if m.Counter && m.Part != PartBucket && m.Signal != GPUEnergy && !strings.HasPrefix(m.Name, instanceRows) &&
-			(len(all) == 0 || all[len(all)-1] != int(r.series)) {
+		if r.meaning.ofProcess() && r.meaning.Part != PartBucket && (len(all) == 0 || all[len(all)-1] != int(r.series)) {
 			all = append(all, int(r.series))
 		}
 	}
 	return all
+}
+
+// ofProcess reports whether a series counts until the process ends.
+func (m *Indexed) ofProcess() bool {
+	return m.Counter && m.Signal != GPUEnergy && !strings.HasPrefix(m.Name, instanceRows)
 }
 
 // ModelOf returns the server's name of the model that a watched series belongs to, empty if to none.

@@ -1,6 +1,9 @@
 package exposition
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Span is the range of a value in the data of a block; it is empty for an absent value.
 type Span struct{ start, end uint32 }
@@ -82,6 +85,17 @@ func (b *Block) Plausible() bool { return b.plausible }
 // CopyText sets series n of a computed block to the text of a value of a page.
 func (b *Block) CopyText(n int, page *Block, i ValueIndex) {
 	b.setAppended(n, append(b.data, page.TextAt(i)...))
+}
+
+// With returns a copy of a page in which some values are others.
+func (b *Block) With(values map[ValueIndex]float64) *Block {
+	c := *b
+	c.data, c.spans, c.numbers = slices.Clone(b.data), slices.Clone(b.spans), slices.Clone(b.numbers)
+	for i, v := range values {
+		c.setAppended(int(i), AppendFloat(c.data, v))
+		c.numbers[i] = v
+	}
+	return &c
 }
 
 // Repeat sets series n of a computed block to the value of another series, if any.
