@@ -30,8 +30,24 @@ func requestRate(v *View, version *Model, out *Out) {
 	if o := v.outcome(version); o != nil {
 		ended, ok := v.endedOf(o)
 		ok = ok && (ended.total > 0 || !v.bypassed(version.of, ended.row))
-		out.Set(version, ended.total/ended.seconds, ok && v.Trust(version, frozenCounters))
+		out.Set(version, ended.total/v.secondsFor(version, ended), ok && v.Trust(version, frozenCounters))
 	}
+}
+
+// secondsFor returns the time over which the requests of a version ended: that of the version which it takes over
+// from, if it was not there before. So the rates of both add up to that of their model.
+func (v *View) secondsFor(version *Model, ended endedRequests) float64 {
+	seconds := ended.seconds
+	if !v.window.absentBefore(ended.row, version.outcome.well.columns) {
+		return seconds
+	}
+	for _, other := range version.of.versions {
+		if o := other.outcome; o != nil && version.isOtherVersion(other) {
+			before, _ := v.endedOf(o)
+			seconds = max(seconds, before.seconds)
+		}
+	}
+	return seconds
 }
 
 // bypassed reports whether clients call the LLM behind the entries of a model since a row, and none of these.

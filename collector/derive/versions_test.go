@@ -2,6 +2,8 @@ package derive_test
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -183,4 +185,36 @@ func TestVersionsWithTooFewRequestsAreNotCompared(t *testing.T) {
 func requireNoComparison(t *testing.T, got values) {
 	t.Helper()
 	require.Zero(t, got.count("version_"))
+}
+
+// TestRatesOfVersionsAddUp has a Triton to which a second version of a model is loaded, which takes over its five
+// requests a second, and from which the first one is unloaded then, or was at once.
+func TestRatesOfVersionsAddUp(t *testing.T) {
+	for _, beside := range []int{10, 0} {
+		b := newBench(t, engine.Triton, "m")
+		for n := range 40 {
+			taken := max(n-20, 0) // The pages since the second version gets the requests.
+			shows := map[string]bool{"1": n < 20+beside, "2": n >= 20}
+			var page []string
+			for version, ended := range map[string]int{"1": 1000 + 25*(n-taken), "2": 25 * taken} {
+				if l := fmt.Sprintf(`model="m",version=%q`, version); shows[version] {
+					page = append(
+						page,
+						fmt.Sprintf(`nv_inference_request_success{%s} %d`, l, ended),
+						fmt.Sprintf(`nv_inference_request_failure{%s} 0`, l),
+					)
+				}
+			}
+			slices.Sort(page)
+			got, sum, shown := b.page(page...), 0.0, false
+			for series, v := range got {
+				if strings.HasPrefix(series, "requests_per_second{") {
+					sum, shown = sum+v, true
+				}
+			}
+			if shown {
+				require.InDelta(t, 5, sum, .5, "page %d, beside for %d", n, beside)
+			}
+		}
+	}
 }

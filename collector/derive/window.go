@@ -298,6 +298,12 @@ func (w *Window) stretch(lists ...[]int) (row int, seconds float64, ok bool) {
 	return row, w.secondsSince(row), true
 }
 
+// absentBefore reports whether the page before a row was read and shows none of the columns.
+func (w *Window) absentBefore(row int, columns []int) bool {
+	shown := func(c int) bool { return !math.IsNaN(w.rows[row-1][c]) }
+	return row > 0 && w.times[row-1] >= w.unbroken && !slices.ContainsFunc(columns, shown)
+}
+
 // secondsSince returns the longest time in which what a row and the newest page differ by may have
 // happened.
 func (w *Window) secondsSince(row int) float64 {
