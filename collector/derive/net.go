@@ -106,9 +106,11 @@ func (n *netCounter) beginBoth(w *Window) {
 	}
 }
 
-// begin makes both counters have counted the same until a row.
+// begin makes both counters have counted the same until a row, but for what has left the engine by then and is not
+// answered.
 func (n *netCounter) begin(row []float64) {
-	row[n.column], row[n.spare], row[n.early], row[n.owed] = row[n.shown], 0, 0, 0
+	unanswered := max(sumOf(row, n.accepted)-sumOf(row, n.open), 0)
+	row[n.column], row[n.spare], row[n.early], row[n.owed] = row[n.shown], unanswered, 0, 0
 }
 
 // setBoth sets what two counters have both counted in the row of the next page.

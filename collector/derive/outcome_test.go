@@ -724,6 +724,25 @@ func TestAnswersAfterTheEnd(t *testing.T) {
 	require.InDelta(t, 1./3, got.get(t, `request_error_ratio{class="client", model_id="m"}`), 1e-9, "12 of 36 requests")
 }
 
+// TestAnswersOfWhatEndedBeforeTheExporterCame has an SGLang whose API has eight requests open when the exporter comes:
+// five have left the engine, and three run.
+func TestAnswersOfWhatEndedBeforeTheExporterCame(t *testing.T) {
+	b := newBench(t, engine.SGLang, "m")
+	at := func(running, ended, answered int) values {
+		return b.page(
+			fmt.Sprintf(`sglang:num_running_reqs{model_name="m"} %d`, running),
+			fmt.Sprintf(`sglang:num_requests_total{is_streaming="true",model_name="m"} %d`, ended),
+			fmt.Sprintf(`sglang:http_requests_active{endpoint="/v1/completions",method="POST"} %d`, 108-answered),
+			fmt.Sprintf(`sglang:http_responses_total{endpoint="/v1/completions",method="POST",status_code="200"} %d`, answered),
+		)
+	}
+	at(3, 105, 100)
+	at(3, 105, 103)
+	at(3, 105, 105)
+	got := at(0, 108, 108)
+	require.InDelta(t, 8./15, got.get(t, `requests_per_second{model_id="m"}`), 1e-9, "eight ended within three pages")
+}
+
 // TestRequestsOverSocketsEndWell uses a vLLM whose clients keep connections open over which they ask, and one whose
 // calls of the API all fail.
 func TestRequestsOverSocketsEndWell(t *testing.T) {
