@@ -195,7 +195,7 @@ func (ix *index) entriesOf(m *Model) (all []entry) {
 			continue
 		}
 		e := version.outcome.entry(version)
-		e.answered = ix.quirks.AnswersAll
+		e.answered, e.once = ix.quirks.AnswersAll, ix.allColumns(version.of.groups(engine.RequestsOnce))
 		e.asked = ix.asked(version)
 		if !slices.ContainsFunc(m.versions, version.isOtherVersion) {
 			e.version = ""

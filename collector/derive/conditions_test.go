@@ -138,29 +138,37 @@ func TestFailuresCountOverMissedPages(t *testing.T) {
 }
 
 // TestAnswersAcquit has a vLLM that answers some requests with an error, on each page. What ends in the engine with no
-// answer came by another way, or is one of several completions of a request that failed: the page does not tell.
+// answer came by another way, or is one of several completions of a request that failed: the page does not tell, unless
+// it counts those requests once each, too.
 func TestAnswersAcquit(t *testing.T) {
 	for _, c := range []struct {
 		name             string
 		ended, answers   [5]int
+		once             int
 		accused, unclear bool
 	}{
-		{"others are answered", [5]int{0, 5, 10, 15, 20}, [5]int{0, 5, 10, 15, 20}, false, false},
-		{"their answers are on the next page", [5]int{0, 5, 5, 10, 10}, [5]int{0, 0, 5, 5, 10}, false, false},
-		{"each ends eight times in the engine", [5]int{0, 8, 16, 24, 32}, [5]int{0, 1, 2, 3, 4}, false, false},
-		{"the API fails on what the engine did", [5]int{0, 3, 6, 9, 12}, [5]int{}, true, false},
-		{"others end over gRPC, or these eight times", [5]int{0, 24, 48, 72, 96}, [5]int{}, true, true},
-		{"nothing ends well", [5]int{}, [5]int{}, true, false},
+		{"others are answered", [5]int{0, 5, 10, 15, 20}, [5]int{0, 5, 10, 15, 20}, 0, false, false},
+		{"their answers are on the next page", [5]int{0, 5, 5, 10, 10}, [5]int{0, 0, 5, 5, 10}, 0, false, false},
+		{"each ends eight times in the engine", [5]int{0, 8, 16, 24, 32}, [5]int{0, 1, 2, 3, 4}, 0, false, false},
+		{"the API fails on what the engine did", [5]int{0, 3, 6, 9, 12}, [5]int{}, 0, true, false},
+		{"others end over gRPC, or these eight times", [5]int{0, 24, 48, 72, 96}, [5]int{}, 0, true, true},
+		{"nothing ends well", [5]int{}, [5]int{}, 0, true, false},
+		{"each ends eight times, as the page tells", [5]int{0, 24, 48, 72, 96}, [5]int{}, 3, true, false},
+		{"others end over gRPC, as the page tells", [5]int{0, 24, 48, 72, 96}, [5]int{}, 24, true, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t, engine.VLLM, "m")
 			for n := range 5 {
-				b.page(
+				page := []string{
 					fmt.Sprintf(`vllm:request_success_total{finished_reason="stop",model_name="m"} %d`, c.ended[n]),
 					fmt.Sprintf(`vllm:generation_tokens_total{model_name="m"} %d`, 20*c.ended[n]),
 					fmt.Sprintf(`http_requests_total{handler="/v1/completions",method="POST",status="2xx"} %d`, 1+c.answers[n]),
 					fmt.Sprintf(`http_requests_total{handler="/v1/completions",method="POST",status="5xx"} %d`, 3*n),
-				)
+				}
+				if c.once > 0 {
+					page = append(page, fmt.Sprintf(`vllm:request_params_n_count{model_name="m"} %d`, n*c.once))
+				}
+				b.page(page...)
 			}
 			accused, unclear := false, false
 			for _, f := range b.deriver.Conditions().Failing {

@@ -25,8 +25,10 @@ type entry struct {
 	// part is true for a part of models that do not count how their requests end, unclear if the failed ones may be
 	// the clients' fault.
 	part, unclear bool
-	// answered is true if each request that ended well has an answer.
+	// answered is true if each request that ended well has an answer. Once counts those that ended in the engine, each
+	// once, and is nil if nothing does.
 	answered bool
+	once     []int
 }
 
 // entryState is what happened at an entry since a request last ended well.
@@ -55,11 +57,12 @@ type entryState struct {
 	ownEnded, ownFailed pending
 	// lost are requests that ended in the engine and failed to be answered, unknown those that ended there beside
 	// failures, of which nobody knows how they were answered. Beside is true if others ended well on the newest
-	// page, and erred is how many failed on it.
+	// page, erred is how many failed on it, and once how many ended in the engine, each once.
 	lost    float64
 	unknown float64
 	beside  bool
 	erred   float64
+	once    float64
 }
 
 // watchEntries follows the outcomes of each entry from page to page, across missed pages and idle
@@ -211,6 +214,7 @@ func (d *Deriver) watchEntry(e *entry, s *entryState) (ended float64) {
 			ownFailed: s.ownFailed,
 			beside:    s.beside,
 			erred:     s.erred,
+			once:      s.once,
 			acquitted: d.refuted(s),
 			served:    w.now,
 		}
@@ -295,18 +299,21 @@ func (s *entryState) failsLately(w *Window) bool {
 // lose counts what ended in the engine and was not answered well, as far as failed answers explain that: the API
 // may fail on what the engine did well. Beside answers, it may be further completions of the same requests. What
 // neither explains is returned: it came by another way, as over gRPC, or is further completions of requests that
-// failed.
+// failed, where the page does not tell how many requests these were.
 func (s *entryState) lose(e *entry, w *Window) (elsewhere float64) {
 	erred := e.failed.growth(w)
 	if !s.beside {
 		alone := e.ended.unwitnessed(w)
+		if len(e.once) > 0 {
+			alone = min(alone, s.once)
+		}
 		lost := min(alone, s.erred+erred)
 		s.lost += lost
 		if e.ended.hasWitness() && !e.answered { // Its answers were waited for.
 			elsewhere = alone - lost
 		}
 	}
-	s.erred = erred
+	s.erred, s.once = erred, w.growth(e.once)
 	return elsewhere
 }
 

@@ -52,6 +52,8 @@ const (
 	RequestsPaused  Signal = "requests_paused"
 	RequestsLimit   Signal = "requests_limit"
 	RequestsStarted Signal = "requests_started_total"
+	// RequestsOnce counts requests that ended, each once, where each of their completions counts as a finished one.
+	RequestsOnce Signal = "requests_once_total"
 	// RequestsOpen are those that the API of the server has accepted and not yet answered.
 	RequestsOpen     Signal = "requests_open"
 	RequestsFinished Signal = "requests_finished_total"
@@ -263,7 +265,8 @@ var types = sync.OnceValue(func() map[Signal]Type {
 			EngineIterations, KVBlocksReused,
 		},
 		{Form: Single, Scope: OfEngine, Counter: true}: {
-			RequestsStarted, AnsweredWell, SocketsOpened, RequestsFinished, RequestsFailed, RequestsRejected, RequestsMigrated,
+			RequestsStarted, RequestsOnce, AnsweredWell, SocketsOpened, RequestsFinished, RequestsFailed, RequestsRejected,
+			RequestsMigrated,
 			StageRequests, StageEnded, StageErrors, StageRetries, RequestsCompleted, Preemptions, RequestsAborted,
 			RequestsUnaborted, RequestsStreamed, StreamsUnaborted, PromptTokens, GenerationTokens, CachedTokens,
 			CachedTokensByTier, PrefixHits, PrefixQueries, PromptTokensLive, GenerationTokensLive, KVBlocksMissed,

@@ -365,6 +365,9 @@ func vllmEngine() []Meaning {
 			Dims:    renamed("finished_reason", "finish_reason"),
 			Outcome: &Outcome{Usual: ClassServer, Again: "http_5xx"},
 		},
+		// A request with n completions counts here once its last one ends, and each of several prompts by itself
+		// (v1/engine/parallel_sampling.py, observe_finished_request; vllm-project/vllm#56361).
+		{Name: "request_params_n_count", Signal: RequestsOnce, Rank: vllmRank},
 		{
 			Name:    "admission_rejections_total",
 			Signal:  RequestsFailed,
