@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"net/http"
 	"slices"
 	"time"
 )
@@ -16,8 +17,9 @@ type Answers struct {
 	Unconfirmed bool
 
 	// allFacts and lastHealth are the unreconciled answers of the address, lastRound the facts of the last complete
-	// round alone.
+	// round alone, which ended at roundEnded.
 	allFacts, lastRound *Facts
+	roundEnded          time.Time
 	lastHealth          *Health
 	// agreement is whether page and answers belong to the same server, contradictions how many
 	// lists in a row have denied that since; uncompared is true until a new list is compared.
@@ -60,8 +62,19 @@ func (a *Answers) AddFacts(facts Facts, interval time.Duration) {
 	}
 	// An earlier list denies nothing: a server that shuts down unloads models without answering.
 	a.uncompared = a.uncompared || facts.Listed || facts.unexpected()
-	a.lastRound = &facts
+	a.lastRound, a.roundEnded = &facts, time.Now()
 	a.setFacts(facts.WithEarlier(previous))
+}
+
+// Nameless reports whether all requests of a round after a time were answered, and none of them as only a server would:
+// with its version, its models, or a question for credentials.
+func (a *Answers) Nameless(since time.Time) bool {
+	f := a.lastRound
+	mayBeServer := func(p Problem) bool {
+		return p.Unanswered || p.Restricted || p.Status == http.StatusUnauthorized || p.Status == http.StatusForbidden
+	}
+	return f != nil && a.roundEnded.After(since) && !answered(f) && f.EngineVersion == "" &&
+		!slices.ContainsFunc(f.Problems, mayBeServer)
 }
 
 // AddPartialFacts adds the facts of a round with requests that are still open.

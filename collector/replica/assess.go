@@ -177,6 +177,9 @@ func (r *Replica) addFailure(s *assess.Scrape, api *assess.API, failed error) {
 	s.Withheld = failure.Withheld()
 	s.Unanswered = failure.Unanswered() && !ended || badGateway || gatewayTimeout || gateway || gone
 	s.Refused = badGateway || reason == scrape.ReasonConnect && !denied || gone
+	if s.Refused && s.Again && api.Apart && r.answers.Nameless(s.Since) {
+		api.Health = engine.Health{} // A proxy may say that a server is ready which is gone, but not which one it is.
+	}
 	switch {
 	case badGateway:
 		s.Absence = "a gateway does not reach it"

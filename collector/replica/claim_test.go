@@ -511,6 +511,47 @@ func TestPageOfAPodOutlivesItsServer(t *testing.T) {
 	}
 }
 
+// TestProxyOnAnotherPortDoesNotOutliveItsServer has a vLLM at whose port nothing listens any more, while what answers
+// at its API says that it is ready: the server itself, as behind an agent that is gone, or a proxy.
+func TestProxyOnAnotherPortDoesNotOutliveItsServer(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(now *answering)
+		state  string
+	}{
+		{"the server says who it is", func(*answering) {}, "blind"},
+		{"a server that asks for credentials", func(now *answering) {
+			now.api, now.status = map[string]string{"/health": ""}, http.StatusUnauthorized
+		}, "blind"},
+		{"a proxy that knows one path", func(now *answering) { now.api = map[string]string{"/health": ""} }, "down"},
+		{"a proxy that answers all alike", func(now *answering) { now.api, now.status = nil, http.StatusOK }, "down"},
+	} {
+		t.Run(c.name, bubble(func(t *testing.T) {
+			s := step(t, answering{
+				page: "vllm:num_requests_running{engine=\"0\",model_name=\"m\"} 0\n",
+				api:  vllmAt("", "m", "0.12.0"),
+				kept: true,
+			}, func(t *target.Target, _ *Pool) {
+				t.Engine, t.MetricsURL, t.APIURL = "vllm", "http://10.0.0.1:8000/metrics", "http://10.0.0.1:9000"
+			})
+			s.due()
+			require.Equal(t, "ready", s.after(5*time.Second).State)
+			s.change(func(now *answering) {
+				now.failed = failed(scrape.ReasonConnect)
+				c.change(now)
+			})
+			var status target.Status
+			for range 24 {
+				s.due()
+				status = s.after(5 * time.Second)
+			}
+			require.Equal(t, c.state, status.State, status.StateReason)
+			require.Equal(t, c.state == "blind", status.ProbeReady, status.StateReason)
+			require.True(t, status.ProbeLive, status.StateReason)
+		}))
+	}
+}
+
 // TestServerIsNotThereBeforeItStarts has the page of an agent alone, since the vLLM in its pod loads.
 func TestServerIsNotThereBeforeItStarts(t *testing.T) {
 	const agent, server = "istio_agent_up 1\n", "vllm:num_requests_running{engine=\"0\",model_name=\"m\"} 0\n"
