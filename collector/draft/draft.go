@@ -43,7 +43,7 @@ func Kind(page []byte, server Server) (string, error) {
 	}
 	d := &draft{server: server, prefix: prefixOf(families)}
 	d.name = nameOf(d.prefix)
-	d.marks()
+	d.marks(families)
 	d.guess(families)
 	text := d.text()
 	if _, err := config.ParseKinds("draft", []byte(d.completed(text))); err != nil {
@@ -149,13 +149,13 @@ var notInName = regexp.MustCompile(`[^a-z0-9]+`)
 func nameOf(prefix string) string {
 	name := strings.Trim(notInName.ReplaceAllString(strings.ToLower(prefix), "-"), "-")
 	if name == "" {
-		return "my-server"
+		return unnamed
 	}
 	return name
 }
 
 // marks makes sure that name and prefix are allowed.
-func (d *draft) marks() {
+func (d *draft) marks(families []family) {
 	if d.server.Extends != nil {
 		return
 	}
@@ -164,12 +164,22 @@ func (d *draft) marks() {
 			return
 		}
 	}
-	d.mark, d.markWhy = "choose_a_mark_", "doubtful: no beginning of names is this server's alone; choose one, or set "+
-		"engine in the pool"
-	if d.declare() != nil {
-		d.name = "my-server"
+	such := ""
+	for _, f := range families {
+		if d.mark = f.name; d.declare() == nil {
+			such = ", such as " + f.name + " if only this kind of server has it"
+			break
+		}
+	}
+	d.mark, d.markWhy = "choose_a_mark_", "doubtful: no beginning of names is this server's alone; choose one"+such+
+		", or set engine in the pool"
+	if d.prefix == "" || d.declare() != nil {
+		d.name = unnamed
 	}
 }
+
+// unnamed is the name of a kind of which no name tells one.
+const unnamed = "my-server"
 
 // declare returns what is wrong with the draft, with further series.
 func (d *draft) declare(more ...engine.DeclaredSeries) error {

@@ -143,6 +143,43 @@ func TestADraftOfAForkIsWhatItForked(t *testing.T) {
 	}
 }
 
+// TestADraftAddsUpWhatTheRelativeAddsUp drafts a file from the page of a fork of vLLM of which requests wait in two
+// places.
+func TestADraftAddsUpWhatTheRelativeAddsUp(t *testing.T) {
+	var page strings.Builder
+	for _, name := range []string{
+		"num_requests_running", "num_requests_swapped", "num_requests_waiting", "gpu_cache_usage_perc", "kv_cache_usage_perc",
+	} {
+		page.WriteString("# TYPE acme:" + name + " gauge\nacme:" + name + " 0\n")
+	}
+	text, err := draft.Kind([]byte(page.String()), draft.Server{})
+	require.NoError(t, err)
+	for _, line := range []string{
+		"      - { name: num_requests_swapped, signal: requests_waiting } #",
+		"      - { name: num_requests_waiting, signal: requests_waiting } #",
+		"      # - { name: kv_cache_usage_perc, signal: kv_cache_utilization_ratio, combine: max } # doubtful: " +
+			"gpu_cache_usage_perc may be the same number; ",
+	} {
+		require.Contains(t, text, "\n"+line)
+	}
+}
+
+// TestADraftNamesWhatMayBeAMark drafts files from pages whose names have nothing in common, or what others have too.
+func TestADraftNamesWhatMayBeAMark(t *testing.T) {
+	const or = "# doubtful: no beginning of names is this server's alone; choose one, "
+	for page, want := range map[string]string{
+		"num_requests_running 1\nnpu_cache_usage_perc 0.5\n": "- name: my-server\n    marks: [choose_a_mark_] " + or +
+			"such as npu_cache_usage_perc if only this kind of server has it, or set engine in the pool\n",
+		"request_success_total 1\nrequest_queue_time_seconds 1\n": "- name: my-request\n    prefix: request_ " +
+			"# begins most names of the page\n    marks: [choose_a_mark_] " + or + "or set engine in the pool\n",
+	} {
+		text, err := draft.Kind([]byte(page), draft.Server{})
+		require.NoError(t, err)
+		requireValid(t, text)
+		require.Contains(t, text, want)
+	}
+}
+
 // TestADraftKnowsWhatLabelsTell guesses by the values of labels and by words, where no server has such names.
 func TestADraftKnowsWhatLabelsTell(t *testing.T) {
 	const page = `# TYPE acme_throughput counter

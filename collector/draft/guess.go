@@ -20,6 +20,8 @@ type guess struct {
 	why, doubt string
 	// exact is true if the whole name is known, and not only its end.
 	exact bool
+	// relative is what the name means to the relative, nil if it is not one of its names.
+	relative *engine.Meaning
 }
 
 // known is a name and what it means: one of a built-in kind without its prefix, or that of a signal.
@@ -124,7 +126,9 @@ func rank(g *guess) int {
 
 // add adds a guess, doubtful if another has its signal, or if no file may say so.
 func (d *draft) add(g guess) {
-	same := func(o guess) bool { return o.doubt == "" && o.series.Signal == g.series.Signal }
+	same := func(o guess) bool {
+		return o.doubt == "" && o.series.Signal == g.series.Signal && !addsUp(o.relative, g.relative)
+	}
 	if i := slices.IndexFunc(d.guesses, same); g.doubt == "" && i >= 0 {
 		g.doubt = d.guesses[i].series.Name + " may be the same number"
 	}
@@ -135,6 +139,17 @@ func (d *draft) add(g guess) {
 		}
 	}
 	d.guesses = append(d.guesses, g)
+}
+
+// addsUp reports whether the relative adds up series of two names, neither of which takes the place of the other.
+func addsUp(a, b *engine.Meaning) bool {
+	if a == nil || b == nil || a.Combine != engine.Sum || b.Combine != engine.Sum {
+		return false
+	}
+	replaced := func(m, by *engine.Meaning) bool {
+		return slices.ContainsFunc(m.Unless, func(e engine.Exception) bool { return e.Name == by.Name })
+	}
+	return a.Signal.Adds() && !replaced(a, b) && !replaced(b, a)
 }
 
 // noteLabels notes labels that may name a model or a rank.
@@ -233,7 +248,10 @@ func (d *draft) byEnd(f *family) (g guess, ok bool) {
 				g.series.Factor = &k.factor
 			}
 			g.doubt = cmp.Or(typeDoubt(f, suffix, k.meaning.Signal), labelDoubt(f, &g.series), releaseDoubt(&k))
-			if g.doubt == "" && !isRelative(k) {
+			switch {
+			case isRelative(k):
+				g.relative = &k.meaning
+			case g.doubt == "":
 				g.doubt = otherMeaning(&k)
 			}
 			return g, true
