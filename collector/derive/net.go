@@ -95,13 +95,14 @@ func (w *Window) setNet(now int64, t transition, all []*netCounter, row []float6
 	}
 }
 
-// beginBoth sets what two counters have both counted in the rows before the witness appeared.
+// beginBoth sets what two counters have both counted in the rows before the witness appeared: all that ended, as was
+// exposed, since a counter takes nothing back that its witness is late for.
 func (n *netCounter) beginBoth(w *Window) {
 	if !n.witnessed {
 		return
 	}
 	for _, row := range append(slices.Clone(w.rows), w.current) {
-		row[n.shown] = n.value(row, row)
+		row[n.shown] = sumOf(row, n.plus)
 		n.begin(row)
 	}
 }

@@ -743,6 +743,29 @@ func TestAnswersOfWhatEndedBeforeTheExporterCame(t *testing.T) {
 	require.InDelta(t, 8./15, got.get(t, `requests_per_second{model_id="m"}`), 1e-9, "eight ended within three pages")
 }
 
+// TestFirstAnswersTakeNothingBack has a vLLM whose first requests end in the engine pages before the API has sent
+// their answers, which it does not count until then.
+func TestFirstAnswersTakeNothingBack(t *testing.T) {
+	b := newBench(t, engine.VLLM, "m")
+	before := 0.0
+	for n := range 10 {
+		ended, answered := min(n, 6), min(max(n-3, 0), 6)
+		lines := []string{
+			`vllm:num_requests_running{engine="0",model_name="m"} 0`,
+			`http_requests_total{handler="/v1/models",method="GET",status="2xx"} 1`,
+			fmt.Sprintf(`vllm:request_success_total{engine="0",finished_reason="stop",model_name="m"} %d`, ended),
+		}
+		if answered > 0 {
+			const answers = `http_requests_total{handler="/v1/completions",method="POST",status="2xx"} %d`
+			lines = append(lines, fmt.Sprintf(answers, answered))
+		}
+		ok := b.page(lines...).get(t, `requests_total{class="ok", model_id="m"}`)
+		require.GreaterOrEqual(t, ok, before, "page %d", n)
+		before = ok
+	}
+	require.Equal(t, 6.0, before)
+}
+
 // TestRequestsOverSocketsEndWell uses a vLLM whose clients keep connections open over which they ask, and one whose
 // calls of the API all fail.
 func TestRequestsOverSocketsEndWell(t *testing.T) {
