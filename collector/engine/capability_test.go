@@ -444,7 +444,7 @@ func TestCapabilityReasons(t *testing.T) {
 			engine.NIM, engine.CanStall, "num_requests_running 1\nnum_request_max 1\n", nil,
 			"false, not on the page yet; families appear with the first request",
 		},
-		{engine.NIM, engine.CanTokens, "", nil, "false, the page has no names of NIM 1.x, vLLM or SGLang"},
+		{engine.NIM, engine.CanTokens, "", nil, "false, the page has no names of NIM 1.x, vLLM, SGLang or TensorRT-LLM"},
 		{
 			engine.NIM, engine.CanTokens, "num_request_max 1\n", nil,
 			"false, not on the page yet; families appear with the first request",

@@ -107,16 +107,24 @@ func (ks *Kinds) Recognize(ctx context.Context, client Client, address string, b
 
 func (ks *Kinds) recognize(ctx context.Context, q *questions, body []byte) Detection {
 	found := ks.FromPage(body)
-	for _, e := range All() {
-		if !slices.Contains(e.pagesOf, found.Kind) {
-			continue
-		}
-		if evidence := e.evidence(ctx, q); evidence != "" {
-			return Detection{Kind: e.Name, Path: e.Path, Evidence: found.Evidence + "; " + evidence}
-		}
+	if e, evidence := around(ctx, q, found.Kind); e != nil {
+		return Detection{Kind: e.Name, Path: e.Path, Evidence: found.Evidence + "; " + evidence}
 	}
 	found.Provisional = slices.ContainsFunc(q.problems, func(p Problem) bool { return p.Unanswered })
 	return found
+}
+
+// around returns the kind that shows the page of another one, with the evidence of its API, nil if there is none.
+func around(ctx context.Context, q *questions, inside Name) (e *Kind, evidence string) {
+	for _, e := range All() {
+		if !slices.Contains(e.pagesOf, inside) {
+			continue
+		}
+		if evidence := e.evidence(ctx, q); evidence != "" {
+			return e, evidence
+		}
+	}
+	return nil, ""
 }
 
 // Shows reports whether a kind may show the page of another one, as NIM shows that of the engine inside.
@@ -213,6 +221,9 @@ func (d *detection) byAPI(ctx context.Context, e *Kind) (found Detection) {
 	d.hangs = d.hangs || patience.Err() != nil
 	if evidence == "" {
 		return found
+	}
+	if other, also := around(patience, d.q, e.Name); other != nil { // It passes on the API of e, too.
+		return Detection{Kind: other.Name, Path: other.Path, Evidence: evidence + "; " + also}
 	}
 	if page, _ := pageAt(ctx, d.memo, d.q.base+e.Path); len(e.owners) == 0 || e.unmistakable || bare(e, page) {
 		return Detection{Kind: e.Name, Path: e.Path, Evidence: evidence}

@@ -51,8 +51,10 @@ type Kind struct {
 	quirks  Quirks
 
 	// What is inside. engines lists the kinds of engines whose series the server may pass on, in order
-	// of preference. trtllm is true for kinds that may contain TensorRT-LLM.
+	// of preference. passes reports whether a series of one counts, by default all do. trtllm is true for
+	// kinds that may contain TensorRT-LLM.
 	engines []Name
+	passes  func(in Name, name string) bool
 	trtllm  bool
 
 	// The API. api and grpc are the offsets of its ports from that of the page. Without gRPC, grpc
@@ -63,8 +65,9 @@ type Kind struct {
 	Ready, live string
 	// SelfTest is the server's own health check that generates, without a path if it has none.
 	SelfTest SelfTest
-	// versionPath and versionKey locate the version.
+	// versionPath and versionKey locate the version; versionless is true if the API does not tell it.
 	versionPath, versionKey string
+	versionless             bool
 	// owners lists the values of owned_by of listed models that identify the kind, as a whole: other
 	// servers extend them. It may be empty.
 	owners []string
@@ -256,6 +259,9 @@ func (k *Kind) APIPort(metrics int) int { return metrics + k.api }
 
 // GRPCPort returns the port of the gRPC API, given the port of the page; ok is false without one.
 func (k *Kind) GRPCPort(metrics int) (port int, ok bool) { return metrics + k.grpc, k.grpc != 0 }
+
+// TellsVersion reports whether servers tell their version. Of others only the configuration knows it.
+func (k *Kind) TellsVersion() bool { return !k.versionless }
 
 // SamePort reports whether page and API share a port.
 func (k *Kind) SamePort() bool { return k.api == 0 }
@@ -520,6 +526,9 @@ func (k *Kind) meaningsInside() (all []Meaning) {
 	for _, name := range k.engines {
 		in := kinds.all[slices.IndexFunc(kinds.all, func(k *Kind) bool { return k.Name == name })]
 		for _, m := range in.series {
+			if k.passes != nil && !k.passes(name, m.Name) {
+				continue
+			}
 			m.Inside = name
 			all = append(all, m)
 		}

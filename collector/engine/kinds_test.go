@@ -113,7 +113,7 @@ func TestUnknownServerGetsNoRequests(t *testing.T) {
 func TestKindsShowPagesOfOthers(t *testing.T) {
 	others := map[engine.Name][]engine.Name{
 		engine.TritonOpenAI: {engine.Triton},
-		engine.NIM:          {engine.VLLM, engine.SGLang, engine.Dynamo, engine.Triton},
+		engine.NIM:          {engine.VLLM, engine.SGLang, engine.Dynamo, engine.Triton, engine.TRTLLMServe},
 	}
 	kinds := []engine.Name{engine.Unknown}
 	for _, e := range engine.All() {
@@ -150,10 +150,11 @@ func TestEmptyPageAtPathOfOneKind(t *testing.T) {
 
 func TestGenerationsOfNIM2(t *testing.T) {
 	for page, want := range map[string]engine.Generation{
-		"vllm:num_requests_running 1\n":  "2.x with vLLM",
-		"sglang:num_running_reqs 1\n":    "2.x with SGLang",
-		"generation_tokens_total 1\n":    "1.x",
-		"process_start_time_seconds 1\n": "without engine statistics",
+		"vllm:num_requests_running 1\n":   "2.x with vLLM",
+		"sglang:num_running_reqs 1\n":     "2.x with SGLang",
+		"trtllm_num_requests_running 1\n": "2.x with TensorRT-LLM",
+		"generation_tokens_total 1\n":     "1.x",
+		"process_start_time_seconds 1\n":  "without engine statistics",
 	} {
 		got, why := engineOf(t, engine.NIM).Generation(readPage(t, engine.NIM, []byte(page)), nil)
 		require.Equal(t, want, got, page)
@@ -185,4 +186,30 @@ func TestGenerationsOfNIM2(t *testing.T) {
 	)
 	require.Equal(t, "false, this release counts tokens when a request ends [SGLang 0.5.7 or "+
 		"later]", capability(t, engine.NIM, engine.CanLiveTokens, known))
+}
+
+// TestNIMWithTensorRTLLM reads a NIM with TensorRT-LLM inside, and one of 1.x: TensorRT-LLM 1.1 had some of its names,
+// with another meaning.
+func TestNIMWithTensorRTLLM(t *testing.T) {
+	for _, c := range []struct {
+		name, page string
+		want       map[string]float64
+	}{
+		{
+			"TensorRT-LLM 1.3",
+			"trtllm_request_success_total{finished_reason=\"stop\"} 3\ntrtllm_num_requests_waiting 2\n",
+			map[string]float64{"requests_finished_total finish_reason=stop finish_reason=": 3, "requests_waiting": 2},
+		},
+		{
+			"NIM 1.x",
+			"num_request_max 8\nrequest_finish_total{finished_reason=\"stop\"} 3\nrequest_success_total 3\n" +
+				"prompt_tokens_total 7\n",
+			map[string]float64{"requests_limit": 8, "requests_finished_total finish_reason=stop": 3, "prompt_tokens_total": 7},
+		},
+	} {
+		require.Equal(t, c.want, valuesOf(t, engine.NIM, []byte(c.page)), c.name)
+	}
+	inside := readPage(t, engine.NIM, []byte("trtllm_generation_tokens_total 1\ntrtllm_kv_cache_utilization 0\n"))
+	require.Equal(t, "false, its TensorRT-LLM counts tokens when a request ends",
+		capability(t, engine.NIM, engine.CanLiveTokens, &engine.Knowledge{Page: inside}))
 }

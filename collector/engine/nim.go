@@ -9,8 +9,10 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// NIM is NIM for LLMs: 1.x has its own names, 2.x those of vLLM or SGLang (docs of 2.0.0 to
-// 2.1.4), and one made of Dynamo those of its frontend (ai-dynamo/dynamo#2432).
+// NIM is NIM for LLMs: 1.x has its own names, 2.x those of the engine inside, vLLM, SGLang or TensorRT-LLM
+// (docs of 2.0.0 to 2.1.6; 2.0.11 to 2.0.13 name the third), and one made of Dynamo those of its frontend
+// (ai-dynamo/dynamo#2432). What its proxy passes on of TensorRT-LLM no document says and nobody saw: names
+// with the prefix of 1.3 count.
 const NIM Name = "nim"
 
 // The version is NIM's own, not TensorRT-LLM's.
@@ -24,6 +26,7 @@ func nim() *Kind {
 		quirks:  Quirks{CountersAppear: true},
 
 		engines: nimEngines(),
+		passes:  nimPasses,
 		trtllm:  true,
 
 		Ready:       "/v1/health/ready",
@@ -51,7 +54,13 @@ const nimVersionPath, nimVersionKey = "/v1/version", "release"
 
 // nimEngines returns what may be inside. NIMs that embed or rank text, and other kinds of models, show the
 // page of a Triton (their documents of 2.4, "Observability").
-func nimEngines() []Name { return []Name{VLLM, SGLang, Dynamo, Triton} }
+func nimEngines() []Name { return []Name{VLLM, SGLang, Dynamo, Triton, TRTLLMServe} }
+
+// nimPasses reports whether a series of an engine inside counts. The first names of trtllm-serve are those of
+// NIM 1.x, which means something else by some of them.
+func nimPasses(in Name, name string) bool {
+	return in != TRTLLMServe || strings.HasPrefix(name, servePrefix)
+}
 
 // nimFirst is the generation with NIM's own names.
 const nimFirst Generation = "1.x"
@@ -98,12 +107,14 @@ func nimGeneration(p *Page, _ *Facts) (Generation, string) {
 		return "with Dynamo", "the page has the names of a frontend of Dynamo"
 	case p.HasPrefix("nv_inference_"):
 		return "with Triton", "the page has the names of Triton"
+	case p.HasPrefix(servePrefix):
+		return "2.x with TensorRT-LLM", "the page has the names of trtllm-serve"
 	case slices.ContainsFunc(nimMeanings(), func(m Meaning) bool {
 		return p.HasName(m.Name) || p.HasName(m.Name+"_bucket")
 	}):
 		return nimFirst, "the page has the names of NIM 1.x"
 	}
-	return "without engine statistics", "the page has no names of NIM 1.x, vLLM or SGLang"
+	return "without engine statistics", "the page has no names of NIM 1.x, vLLM, SGLang or TensorRT-LLM"
 }
 
 // nimMeanings returns the meanings of 1.x. Unlike in trtllm-serve, tokens and the time per output
@@ -137,12 +148,17 @@ func nimJudge(name string, k *Knowledge) (c target.Check, ok bool) {
 		counters := p.seriesOf("and", RequestsFinished, RequestsFailed)
 		return yes(counters + "; what never reached the engine is not counted"), true
 	}
-	if in := k.Page.Inside(); in != nil && in.Name == Dynamo {
+	in := k.Page.Inside()
+	switch {
+	case in == nil:
+	case in.Name == Dynamo:
 		c = in.capability(name, k)
 		if !c.OK && strings.HasPrefix(c.Cure, cureScrape) {
 			c.Cure = "" // Nothing but NIM's page leaves the container.
 		}
 		return c, true
+	case in.Name == TRTLLMServe && name == CanLiveTokens:
+		return no("its TensorRT-LLM counts tokens when a request ends", ""), true
 	}
 	return c, false
 }

@@ -116,6 +116,11 @@ func TestDetectServers(t *testing.T) {
 		{"NIM 1.x, page only", serving("/v1/metrics", nimPage), "/v1/metrics", engine.NIM},
 		{"NIM 2 with vLLM", api(nimAPI, serving("/v1/metrics", vllmNow)), "/v1/metrics", engine.NIM},
 		{"NIM 2 with SGLang", api(nimAPI, serving("/v1/metrics", sglangNow)), "/v1/metrics", engine.NIM},
+		{"NIM 2 with TensorRT-LLM", api(nimAPI, serving("/v1/metrics", serveNow)), "/v1/metrics", engine.NIM},
+		{
+			"NIM 2 whose TensorRT-LLM answers as itself",
+			api(serveAPI, nimAPI, lists("tensorrt_llm"), serving("/v1/metrics", serveNow)), "/v1/metrics", engine.NIM,
+		},
 		{"NIM 2 without statistics", api(nimAPI, serving("/v1/metrics", silent)), "/v1/metrics", engine.NIM},
 		{"NIM 2 without a page", nimAPI, "/v1/metrics", engine.NIM},
 		{
