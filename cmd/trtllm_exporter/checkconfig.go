@@ -136,6 +136,9 @@ func warnings(file string, text []byte, f *config.File) []string {
 		for _, text := range slices.Concat(collector.CheckStaticTargets(pool), misspelledLabels(pool)) {
 			all = append(all, fmt.Sprintf("%s: pools[%d].%s", file, i, text))
 		}
+		if text := withoutVersion(pool); text != "" {
+			all = append(all, fmt.Sprintf("%s: pools[%d].%s", file, i, text))
+		}
 		if dropsState(pool) {
 			all = append(all, fmt.Sprintf("%s: pools[%d].metric_relabel_configs drop %s, so that no alert and no dashboard "+
 				"knows its replicas; let llm_server_.* and trtllm_exporter_.* pass", file, i, stateFamily))
@@ -155,6 +158,21 @@ func warnings(file string, text []byte, f *config.File) []string {
 		}
 	}
 	return all
+}
+
+// withoutVersion finds a series of a kinds_file that releases decide about, although nothing tells the version of the
+// pool's servers.
+func withoutVersion(pool *config.Pool) string {
+	k, ok := pool.Kinds.Named(pool.Engine)
+	if !ok || pool.EngineVersion != "" {
+		return ""
+	}
+	for _, m := range k.DeclaredSeries() {
+		if doubt := releaseDoubt(k, &m); doubt != "" {
+			return fmt.Sprintf("engine: %s of the kinds_file means %s in %s, and has %s", m.Name, m.Signal, m.Releases, doubt)
+		}
+	}
+	return ""
 }
 
 // misspelledLabels finds labels of static targets that differ from one that names them, or controls how they are

@@ -37,8 +37,11 @@ func checkKinds(w io.Writer, file string, text []byte, page string) error {
 func describeKinds(p *textTable, declared []*engine.Kind) {
 	for _, k := range declared {
 		p.line("  " + aboutKind(k))
+		if len(k.DeclaredSeries()) == 0 {
+			p.line("    no series is listed: its page is passed on, and nothing is derived from it")
+		}
 		for _, m := range k.DeclaredSeries() {
-			p.row("    "+selectorOf(&m), typeOf(&m), string(m.Signal), detailsOf(&m))
+			p.row("    "+selectorOf(&m), typeOf(&m), string(m.Signal), joined(detailsOf(&m), releaseDoubt(k, &m)))
 		}
 	}
 }
@@ -108,6 +111,24 @@ func detailsOf(m *engine.Meaning) string {
 		parts = append(parts, doubt)
 	}
 	return strings.Join(parts, "; ")
+}
+
+// joined joins what is to be said of a series.
+func joined(parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), "; ")
+}
+
+// releaseDoubt says that releases decide about a series, and nothing tells which one a server is; empty if something
+// does, or all releases are meant.
+func releaseDoubt(k *engine.Kind, m *engine.Meaning) string {
+	switch {
+	case m.Releases.All() || k.TellsVersion():
+		return ""
+	case k.Declared:
+		return "no value while the version is unknown: set paths.version, or engine_version in the pool"
+	}
+	return fmt.Sprintf("no value while the version is unknown, which a %s does not tell: set engine_version in the pool",
+		k.Name)
 }
 
 // describeMatches says what a file's series match on a page.

@@ -46,11 +46,10 @@ func (o *onPage) matches(m *engine.Meaning) string {
 		of = strings.Join(models, ", ")
 	}
 	unit := cmp.Or(o.tooLarge(m, lines), unitDoubt(m))
-	parts := slices.DeleteFunc([]string{
-		count(len(lines), "line") + " on the page, of " + of,
-		unlabeled(m, lines), classesOf(m, lines), o.addedUp(m, lines), unit,
-	}, func(part string) bool { return part == "" })
-	return strings.Join(parts, "; ") + o.mistyped(m)
+	return joined(
+		count(len(lines), "line")+" on the page, of "+of,
+		unlabeled(m, lines), classesOf(m, lines), o.addedUp(m, lines), unit, releaseDoubt(o.kind, m),
+	) + o.mistyped(m)
 }
 
 // missing explains why no line of the page has a meaning.

@@ -63,6 +63,11 @@ func TestFilesOfKindsOnPages(t *testing.T) {
 			"nothing on the page means this, as it lacks acme_newer",
 		},
 		{
+			"releases of a server that does not tell its version", "{ name: waits, signal: requests_waiting, from: 0.6 }",
+			"acme_waits 5\n", "1 line on the page, of no model; no value while the version is unknown: set paths.version, " +
+				"or engine_version in the pool",
+		},
+		{
 			"another type", "{ name: waits, signal: requests_waiting }", "# TYPE acme_waits counter\nacme_waits 5\n",
 			"1 line on the page, of no model; but the page declares a counter",
 		},
@@ -79,4 +84,41 @@ func TestFilesOfKindsOnPages(t *testing.T) {
 			require.True(t, strings.HasSuffix(line, "  "+c.want), "want %s\ngot %s", c.want, line)
 		})
 	}
+}
+
+// TestReleasesNeedAVersion says in the check of a configuration, or of a file of kinds, that releases decide about a
+// series of servers whose version nothing tells.
+func TestReleasesNeedAVersion(t *testing.T) {
+	const acme, triton = "acme_waits of the kinds_file means requests_waiting in releases from 0.6, and has no value " +
+		"while the version is unknown: set paths.version, or engine_version in the pool",
+		"no value while the version is unknown, which a triton-openai does not tell: set engine_version in the pool"
+	for _, c := range []struct{ name, kind, pool, want string }{
+		{"a kind of its own", "name: acme", "engine: acme", acme},
+		{"a kind that tells its version", "name: acme, paths: { version: /version }", "engine: acme", ""},
+		{"a pool that says it", "name: acme", "engine: acme, engine_version: 0.7.0", ""},
+		{"a built-in kind that does not tell its version", "extends: triton-openai", "engine: triton-openai", triton},
+		{"a built-in kind that does", "extends: triton", "engine: triton", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			kinds := "kinds: [ { " + c.kind + ", prefix: acme_, series: [ { name: waits, signal: requests_waiting, from: 0.6 } ] } ]"
+			file := "kinds_file: kinds.yml\npools: [ { pool_id: p, " + c.pool + ", static_configs: [ { targets: [ \"a:1\" ] } ] } ]"
+			require.NoError(t, os.WriteFile("kinds.yml", []byte(kinds), 0o600))
+			require.NoError(t, os.WriteFile("c.yml", []byte(file), 0o600))
+			var out, problems bytes.Buffer
+			require.Equal(t, exitOK, run([]string{"check-config", "c.yml"}, &out, &problems), problems.String())
+			said := strings.Join(strings.Fields(out.String()), " ")
+			require.Equal(t, c.want != "", strings.Contains(said, "warning:"), said)
+			require.Contains(t, said, c.want)
+		})
+	}
+}
+
+// TestAFileWithoutSeriesDerivesNothing says so of a kind that may be valid all the same.
+func TestAFileWithoutSeriesDerivesNothing(t *testing.T) {
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.WriteFile("kinds.yml", []byte("kinds: [ { name: acme, prefix: acme_ } ]"), 0o600))
+	var out, problems bytes.Buffer
+	require.Equal(t, exitOK, run([]string{"check-config", "kinds.yml"}, &out, &problems), problems.String())
+	require.Contains(t, out.String(), "no series is listed: its page is passed on, and nothing is derived from it")
 }

@@ -165,7 +165,7 @@ func DeclaresKinds(text []byte) bool {
 	for i := 0; i < len(doc.Content[0].Content); i += 2 {
 		keys[doc.Content[0].Content[i].Value] = true
 	}
-	return (keys["kinds"] || keys["series"] || keys["extends"]) && !keys["pools"]
+	return (keys["kinds"] || keys["kind"] || keys["series"] || keys["extends"]) && !keys["pools"]
 }
 
 // Contents returns the text of a document and of the files with kinds that it names, nil if one of them
@@ -201,12 +201,15 @@ func Contents(name string) []byte {
 	return text
 }
 
+// derivedPrefix begins the names of families, which mean what signals without it do.
+const derivedPrefix = "llm_server_"
+
 // meant returns what an unknown word is most likely a typo of, as an end of a sentence.
 func meant(err error) string {
 	var word string
 	var known []string
 	if unknown, ok := errors.AsType[*engine.UnknownWordError](err); ok {
-		word, known = unknown.Word, unknown.Known
+		word, known = strings.TrimPrefix(unknown.Word, derivedPrefix), unknown.Known
 	}
 	if unknown, ok := errors.AsType[*exposition.UnknownGroupError](err); ok {
 		word, known = unknown.Name, exposition.EveryGroup().Names()

@@ -69,6 +69,19 @@ func TestMistakesInKindsFiles(t *testing.T) {
 				`docs/kinds.md lists the words; did you mean "requests_running"?`},
 		},
 		{
+			name: "a family for its signal", replace: "signal: requests_running", with: "signal: llm_server_requests_running",
+			want: []string{`kinds.yml: line 5: kinds[0].series[0].signal: "llm_server_requests_running" is unknown; ` +
+				`docs/kinds.md lists the words; did you mean "requests_running"?`},
+		},
+		{
+			name: "a key of something else", replace: "name: running", with: "metric: running",
+			want: []string{
+				`kinds.yml: line 5: unknown key "metric" in kinds[0].series[0]; docs/kinds.md lists the keys`,
+				"kinds.yml: line 5: kinds[0].series[0].name: is required: a name on the page, without the prefix; " +
+					"of a histogram without _bucket",
+			},
+		},
+		{
 			name: "the name of a built-in kind", replace: "name: acme", with: "name: triton",
 			want: []string{`kinds.yml: line 2: kinds[0].name: "triton" is a built-in kind; choose another name, or ` +
 				`set extends: triton to add series to it`},
@@ -166,6 +179,7 @@ func TestDocumentsThatDeclareKinds(t *testing.T) {
 		acme + acme:                       true, // Its mistake is that the key stands twice.
 		"name: acme\nseries: []\n":        true, // It lacks the list of kinds.
 		"extends: triton\nprefix: my_\n":  true,
+		"kind:\n  - name: acme\n":         true, // Of one kind there is a list, too.
 		acme + pools:                      false,
 		pools:                             false,
 		"":                                false,

@@ -59,9 +59,17 @@ func (c *checker) hint(key, path string, keys *keySet) string {
 		return "; it belongs in " + strings.Join(parents[:min(2, len(parents))], " or ")
 	}
 	if len(keys.order) > maxKeys {
-		return "; docs/configuration.md lists the keys"
+		return "; " + c.documented() + " lists the keys"
 	}
 	return "; known keys: " + knownKeys(keys)
+}
+
+// documented returns the document that lists the keys.
+func (c *checker) documented() string {
+	if c.root == reflect.TypeFor[kindsDocument]() {
+		return "docs/kinds.md"
+	}
+	return "docs/configuration.md"
 }
 
 // nearestHint asks for the candidate that word is most likely a typo of; it is empty if there is none.

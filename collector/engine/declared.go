@@ -145,6 +145,7 @@ func (d *Declaration) own() *Kind {
 		modelLabels: d.ModelLabels,
 		versionPath: d.Paths.Version,
 		versionKey:  cmp.Or(d.Paths.VersionKey, versionKey),
+		versionless: d.Paths.Version == "",
 		healthNote:  "the API answers",
 
 		judge: declaredJudge,

@@ -81,9 +81,7 @@ func (d *Declaration) mistakes() (m mistakes) {
 	for i := range d.Series {
 		key := fmt.Sprintf("series[%d]", i)
 		own := d.Series[i].mistakes()
-		if rest, twice := strings.CutPrefix(d.Series[i].Name, d.Prefix); twice && d.Prefix != "" {
-			own.addIf(true, "name", "%q has the prefix, which is added to it; write %q", d.Series[i].Name, rest)
-		}
+		own = append(own, d.prefixedTwice(&d.Series[i])...)
 		m.addAll(key, own)
 		for _, problem := range problems[i] {
 			m.addIf(len(own) == 0, key, "%s %s", meanings[i].Name, problem)
@@ -92,6 +90,22 @@ func (d *Declaration) mistakes() (m mistakes) {
 			m.addIf(len(own) == 0, key, "%s counts series that the line of %s counts already; choose them apart, or "+
 				"remove one", meanings[i].Name, above)
 		}
+	}
+	return m
+}
+
+// prefixedTwice returns names that have the prefix already.
+func (d *Declaration) prefixedTwice(s *DeclaredSeries) (m mistakes) {
+	check := func(key, name string) {
+		rest, twice := strings.CutPrefix(name, d.Prefix)
+		m.addIf(twice && d.Prefix != "", key, "%q has the prefix, which is added to it; write %q", name, rest)
+	}
+	check("name", s.Name)
+	for i, name := range s.Unless {
+		check(fmt.Sprintf("unless[%d]", i), name)
+	}
+	for i, name := range s.With {
+		check(fmt.Sprintf("with[%d]", i), name)
 	}
 	return m
 }
@@ -294,7 +308,8 @@ func (s *DeclaredSeries) mistakes() (m mistakes) {
 
 // factorMistakes returns what is wrong with the factor: counts have no unit.
 func (s *DeclaredSeries) factorMistakes() (m mistakes) {
-	m.addIf(s.shift() < 0, "factor", "%g is none of 1, 0.1, 0.01 and so on to 1e-9", s.factor())
+	m.addIf(s.shift() < 0, "factor", "%g is none of 1, 0.1, 0.01 and so on to 1e-9; series in larger units, such as "+
+		"minutes or MiB, cannot be read, so leave them out", s.factor())
 	m.addIf(s.shift() > 0 && s.Signal.unit() == "", "factor", "series of signal %s count, and have no unit; leave it out",
 		s.Signal)
 	return m
@@ -358,6 +373,10 @@ func (s *DeclaredSeries) labelMistakes() (m mistakes) {
 		if len(known) == 0 {
 			m.addIf(true, "labels", "series of signal %s have no labels of their own; leave them out", s.Signal)
 			return m
+		}
+		if slices.Contains(known, s.Labels[ours]) && !slices.Contains(known, ours) {
+			m.addIf(true, "labels", "%q is our name and %q theirs; write { %s: %s }", s.Labels[ours], ours, s.Labels[ours], ours)
+			continue
 		}
 		m.addUnless(known, "labels."+ours, ours)
 	}

@@ -179,6 +179,18 @@ func TestMistakesInDeclarations(t *testing.T) {
 			`kinds[0].series[2].name: "acme_waiting" has the prefix, which is added to it; write "waiting"`,
 		},
 		{
+			"the prefix in a name that takes its place",
+			addSeries(engine.DeclaredSeries{Name: "x", Signal: engine.RequestsWaiting, Unless: []string{"acme_y"}}),
+			`kinds[0].series[2].unless[0]: "acme_y" has the prefix, which is added to it; write "y"`,
+		},
+		{
+			"a label of ours in the place of theirs",
+			addSeries(engine.DeclaredSeries{
+				Name: "x", Signal: engine.RequestsFinished, Labels: map[string]string{"why": "finish_reason"},
+			}),
+			`kinds[0].series[2].labels: "finish_reason" is our name and "why" theirs; write { finish_reason: why }`,
+		},
+		{
 			"a range without a release",
 			addSeries(engine.DeclaredSeries{Name: "x", Signal: engine.RequestsWaiting, From: "1.10", Before: "1.9"}),
 			"kinds[0].series[2].before: no release is from 1.10 on and before 1.9",

@@ -53,6 +53,7 @@ func dynamo() *Kind {
 		engines: []Name{Triton, SGLang, VLLM, TRTLLMServe},
 		trtllm:  true,
 
+		versionless:  true,
 		owners:       dynamoOwners(),
 		identify:     dynamoIdentify,
 		unmistakable: true,

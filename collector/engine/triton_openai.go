@@ -16,6 +16,7 @@ func tritonOpenAI() *Kind {
 	k.Name = TritonOpenAI
 	k.pagesOf = []Name{Triton}
 	k.Ready = "/health/ready"
+	k.versionless = true
 	k.owners = []string{"Triton Inference Server"}
 	k.stream = Stream{Usage: true}
 	k.mayBeEmpty = true
