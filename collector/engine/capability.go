@@ -124,7 +124,7 @@ func (k *Knowledge) check(e *Kind, name string) target.Check {
 	case CanCancel:
 		c = k.cancel(e, noStream)
 	case CanHealth:
-		c = k.health(e.healthNote)
+		c = k.health(e)
 	case CanStall:
 		c = k.stall(e.capability(name, k), noStream)
 	default:
@@ -172,11 +172,14 @@ func (k *Knowledge) stall(visible target.Check, noStream string) target.Check {
 		"look the same; " + confirmHint + " settles it")
 }
 
-// health judges whether the API answers about health; note qualifies a good answer.
-func (k *Knowledge) health(note string) target.Check {
+// health judges whether the API answers about health.
+func (k *Knowledge) health(e *Kind) target.Check {
+	if e.Declared && e.Ready == "" {
+		return no("the file of its kind does not say where its API tells its health (paths.health)", "")
+	}
 	switch k.Health.API {
 	case APIReady, APINotReady:
-		return yes(cmp.Or(note, "the API reports whether it is ready"))
+		return yes(cmp.Or(e.healthNote, "the API reports whether it is ready"))
 	case APIRefused:
 		return no(
 			"nothing listens on the API's address",

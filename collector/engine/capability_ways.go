@@ -115,6 +115,9 @@ func (k *Kind) capability(name string, known *Knowledge) target.Check {
 			return c
 		}
 	}
+	if c, ok := k.otherRelease(name, known); ok {
+		return c
+	}
 	if name == CanConfig {
 		return known.config(k.config(known))
 	}

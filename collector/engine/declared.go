@@ -366,8 +366,7 @@ func declaredAsk(ctx context.Context, k *Kind, client Client, address string, _ 
 	}
 }
 
-// declaredJudge judges what the series alone do not tell: outcomes, and releases of which the file says
-// nothing.
+// declaredJudge judges what the series alone do not tell: outcomes.
 func declaredJudge(name string, known *Knowledge) (c target.Check, ok bool) {
 	p := known.Page
 	if p == nil {
@@ -376,11 +375,28 @@ func declaredJudge(name string, known *Knowledge) (c target.Check, ok bool) {
 	if name == CanOutcomes && declaredFailures(p) {
 		return yes(p.seriesOf("and", RequestsFinished, RequestsFailed) + ", as the file of its kind says"), true
 	}
+	return c, false
+}
+
+// otherRelease judges a capability by series of a file that mean it in other releases, or in any if the version is
+// unknown. It is false if others show it.
+func (k *Kind) otherRelease(name string, known *Knowledge) (c target.Check, ok bool) {
+	readings := known.Page.get().readings
+	holds := func(s Signal) bool {
+		return slices.ContainsFunc(readings, func(r reading) bool {
+			return r.meaning.Signal == s && r.meaning.Holds(known.Version)
+		})
+	}
 	for _, w := range waysTo(name) {
-		for _, r := range p.readings {
-			releases := r.meaning.Releases
-			if slices.Contains(w, r.meaning.Signal) && !releases.Hold(known.Version) {
-				return no(r.meaning.Name+" means this in "+releases.String()+", and the version of the server is "+
+		if !slices.ContainsFunc(w, func(s Signal) bool { return !holds(s) }) {
+			return c, false
+		}
+	}
+	for _, w := range waysTo(name) {
+		for _, r := range readings {
+			m := &r.meaning.Meaning
+			if slices.Contains(w, m.Signal) && (k.Declared || m.Added) && !m.Holds(known.Version) {
+				return no(m.Name+" means this in "+m.Releases.String()+", and the version of the server is "+
 					cmp.Or(known.Version, "unknown"), "engine_version in the pool, if the server does not tell it"), true
 			}
 		}

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"bytes"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
 // acme declares a small kind.
@@ -440,6 +442,39 @@ func TestReleasesOfASeries(t *testing.T) {
 				"server is 1.1", c.Reason)
 		}
 	}
+}
+
+// TestReleasesOfAddedSeries says what a file adds to a built-in kind only where the release is known to have it.
+func TestReleasesOfAddedSeries(t *testing.T) {
+	added := engine.Declaration{
+		Extends: "triton-openai", Prefix: "acme_",
+		Series: []engine.DeclaredSeries{{Name: "kv", Signal: engine.KVUtilization, From: "2.40"}},
+	}
+	kinds, err := engine.Declare([]engine.Declaration{added})
+	require.NoError(t, err)
+	kind, _ := kinds.Named("triton-openai")
+	const page = "nv_inference_count{model=\"m\",version=\"1\"} 1\nacme_kv{model=\"m\"} 0.4\n"
+	for version, want := range map[string]target.Check{
+		"2.41": target.Passed(engine.CanKVCache, "acme_kv, as a kinds_file says"),
+		"": target.Failed(engine.CanKVCache, "acme_kv means this in releases from 2.40, and the version of the server is "+
+			"unknown", "engine_version in the pool, if the server does not tell it"),
+	} {
+		known := &engine.Knowledge{Page: pageOfKind(t, kind, page), Version: version}
+		all := engine.Capabilities(kind, known)
+		at := slices.IndexFunc(all, func(c target.Check) bool { return c.Name == engine.CanKVCache })
+		require.Equal(t, want, all[at], "version %q", version)
+	}
+}
+
+// TestAKindWithoutAPathOfHealth says that its file names none, instead of looking for its API elsewhere.
+func TestAKindWithoutAPathOfHealth(t *testing.T) {
+	kinds, err := engine.Declare([]engine.Declaration{acme(func(d *engine.Declaration) { d.Paths.Health = "" })})
+	require.NoError(t, err)
+	kind, _ := kinds.Named("acme")
+	all := engine.Capabilities(kind, &engine.Knowledge{Page: pageOfKind(t, kind, "acme_running 1\n")})
+	at := slices.IndexFunc(all, func(c target.Check) bool { return c.Name == engine.CanHealth })
+	const why = "the file of its kind does not say where its API tells its health (paths.health)"
+	require.Equal(t, target.Failed(engine.CanHealth, why, ""), all[at])
 }
 
 func pageOfKind(t *testing.T, kind *engine.Kind, body string) *engine.Page {
