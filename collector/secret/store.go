@@ -213,8 +213,9 @@ func (s *Store) find(text []byte, minLength int) [][2]int {
 
 // index finds secrets in texts. A nil index knows none.
 type index struct {
-	// marks replaces each secret in a folded text by as many bytes that none has: a first one, and others.
-	marks *strings.Replacer
+	// long and short replace secrets in a folded text by as many bytes that none has: a first one, and others. Long has
+	// those of minInData and more: a short one that overlaps them must not take their beginning.
+	long, short *strings.Replacer
 }
 
 // marked matches what stands for a secret.
@@ -222,24 +223,37 @@ var marked = regexp.MustCompile("\x01\x00*")
 
 // newIndex returns an index of secrets, of which the longest counts where several stand.
 func newIndex(all []known) *index {
-	var texts, pairs []string
+	var texts, long, short []string
 	for _, k := range all {
 		texts = append(texts, k.spelled...)
 	}
 	slices.SortStableFunc(texts, func(a, b string) int { return len(b) - len(a) })
 	for _, text := range texts {
-		pairs = append(pairs, text, "\x01"+strings.Repeat("\x00", len(text)-1))
+		to := &long
+		if len(text) < minInData {
+			to = &short
+		}
+		*to = append(*to, text, "\x01"+strings.Repeat("\x00", len(text)-1))
 	}
-	return &index{strings.NewReplacer(pairs...)}
+	return &index{strings.NewReplacer(long...), strings.NewReplacer(short...)}
 }
 
 // find returns where secrets stand in a text.
-func (x *index) find(text []byte, minLength int) (found [][2]int) {
+func (x *index) find(text []byte, minLength int) [][2]int {
 	if x == nil {
 		return nil
 	}
 	folded := fold(text)
-	with := x.marks.Replace(folded)
+	found := places(text, folded, x.long)
+	if minLength < minInData {
+		found = append(found, places(text, folded, x.short)...)
+	}
+	return found
+}
+
+// places returns where secrets stand in a text, which is also given folded.
+func places(text []byte, folded string, marks *strings.Replacer) (found [][2]int) {
+	with := marks.Replace(folded)
 	if with == folded {
 		return nil // As nearly always.
 	}
@@ -250,9 +264,7 @@ func (x *index) find(text []byte, minLength int) (found [][2]int) {
 		}
 	}
 	for _, place := range marked.FindAllStringIndex(with, -1) {
-		if place[1]-place[0] >= minLength {
-			found = append(found, [2]int{at[place[0]], at[place[1]-1] + 1})
-		}
+		found = append(found, [2]int{at[place[0]], at[place[1]-1] + 1})
 	}
 	return found
 }

@@ -81,6 +81,15 @@ func TestStartOfTextHasNoStartOfSecret(t *testing.T) {
 	require.Equal(t, "no", s.HideStart([]byte("no"), 3))
 }
 
+// TestShortSecretDoesNotTakeTheStartOfALongOne has a short secret, which stays in data, before a long one.
+func TestShortSecretDoesNotTakeTheStartOfALongOne(t *testing.T) {
+	var s secret.Store
+	s.Add("user", "sergeant-pepper")
+	require.Equal(t, "u<secret>", s.HideInData("usergeant-pepper"))
+	require.Equal(t, "<secret>", s.Hide("usergeant-pepper"))
+	require.True(t, s.In([]byte("name{label=\"usergeant-pepper\"} 1\n")))
+}
+
 func TestNumbersInAnswersStay(t *testing.T) {
 	s := storeOf("1234567890")
 	require.Equal(t,
