@@ -66,8 +66,10 @@ type sglang struct {
 	booked
 	inside                            bool // Inside a worker of Dynamo, without API.
 	asked, aborted, prefills, decodes uint64
-	responses                         map[string]uint64 // By labels.
-	waited                            *histogram
+	// unanswered have left the engine.
+	unanswered int
+	responses  map[string]uint64 // By labels.
+	waited     *histogram
 }
 
 func newSGLang(w *world) *sglang {
@@ -141,11 +143,11 @@ func (s *sglang) iterated(it *iteration) {
 func (s *sglang) total(t *Totals) {
 	ended := t.OK + t.Canceled
 	s.booked.total(s.w, t, ended)
-	s.asked, s.aborted, s.decodes = t.Begun, t.Canceled, t.Steps
+	s.asked, s.aborted, s.decodes, s.unanswered = t.Begun, t.Canceled, t.Steps, t.Unanswered
 	s.waited.observeN(t.Queue.Seconds(), t.OK)
 	s.respond("/metrics", http.MethodGet, http.StatusOK, 1)
 	s.respond("/health", http.MethodGet, http.StatusServiceUnavailable, 3)
-	for status, n := range map[int]uint64{200: ended, 400: t.Client, 500: t.Failed, 503: t.Overload} {
+	for status, n := range map[int]uint64{200: ended - uint64(t.Unanswered), 400: t.Client, 500: t.Failed, 503: t.Overload} {
 		s.respond(chatPath, http.MethodPost, status, n)
 	}
 }
@@ -249,7 +251,7 @@ func (s *sglang) writeHTTP(p *page) {
 		p.one("counter", "sglang:http_requests_total", "Total number of HTTP requests by endpoint and method",
 			labels, float64(s.asked))
 		p.one("gauge", "sglang:http_requests_active", "Number of currently active HTTP requests",
-			labels, float64(s.w.inFlight()))
+			labels, float64(s.w.inFlight()+s.unanswered))
 	}
 }
 

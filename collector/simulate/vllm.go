@@ -79,7 +79,7 @@ func (s *vllmServer) finished(r *request) {
 // queue is limited, half of the rejected requests are streams, which have begun with a 200. A request
 // for models, and as many for unknown paths as clients' errors, are counted beside.
 func (s *vllmServer) total(t *Totals) {
-	well, badly, ended := t.OK+t.Canceled, t.Failed, t.OK
+	well, badly, ended := t.OK+t.Canceled-uint64(t.Unanswered), t.Failed, t.OK
 	if s.limits() {
 		s.rejected = t.Overload
 		well, badly = well+t.Overload/2, badly+t.Overload-t.Overload/2

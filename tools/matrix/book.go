@@ -19,8 +19,8 @@ type Book struct {
 	// Steps counts iterations of the engine, Tokens generated tokens, Preempted requests that it set aside.
 	Steps, Tokens, Preempted int
 	// Running and Waiting are in flight by the engine's last report; Arrived counts requests that
-	// arrived since.
-	Running, Waiting, Arrived int
+	// arrived since. Unanswered have ended well in the engine, and the API has not sent their answers yet.
+	Running, Waiting, Arrived, Unanswered int
 	// Blocks is how many blocks of the KV cache each running request holds, 0 for the usual number.
 	Blocks int
 	// Gone counts requests that were in flight and left without an end: no counter of begun
@@ -93,13 +93,15 @@ const (
 type Outcome struct {
 	Scrape assess.Scrape
 	API    engine.Health
+	// Apart is true if that API has another address than the page, where a proxy may answer.
+	Apart bool
 }
 
 // usual returns the outcome for a server that serves: a page, and an API that is ready.
 func usual() *Outcome {
 	return &Outcome{
-		assess.Scrape{OK: true},
-		engine.Health{API: engine.APIReady, Live: true, LiveKnown: true, Detail: "the API says so"},
+		Scrape: assess.Scrape{OK: true},
+		API:    engine.Health{API: engine.APIReady, Live: true, LiveKnown: true, Detail: "the API says so"},
 	}
 }
 
@@ -216,7 +218,10 @@ func Scenarios() []Scenario {
 		pages: 1,
 		each:  requests(engine.ClassServer, 1),
 	}, phase{pages: 1, each: requests(engine.ClassServer, 2)}
-	mute := &Outcome{assess.Scrape{OK: true}, engine.Health{API: engine.APIFailed, Detail: "the API did not answer"}}
+	mute := &Outcome{
+		Scrape: assess.Scrape{OK: true},
+		API:    engine.Health{API: engine.APIFailed, Detail: "the API did not answer"},
+	}
 	refused, silent := assess.Scrape{
 		Unanswered: true,
 		Refused:    true,
@@ -228,7 +233,7 @@ func Scenarios() []Scenario {
 	starting, draining := notReady, notReady
 	starting.Starting, draining.Draining = true, true
 	seeing := func(scrape assess.Scrape, api engine.Health) phase {
-		return phase{pages: 8, outcome: &Outcome{scrape, api}}
+		return phase{pages: 8, outcome: &Outcome{Scrape: scrape, API: api}}
 	}
 	all := []Scenario{
 		{Name: "healthy", phases: []phase{{pages: 8, each: well}}, Healthy: true},

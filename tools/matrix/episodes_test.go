@@ -32,10 +32,16 @@ func episodes() []episode {
 	paused.API.Paused, paused.API.Detail = true, "it is paused"
 	notReady.API.API, notReady.API.FromServer, notReady.API.Detail = engine.APINotReady, true, "the API answers Service Unavailable"
 	noPage.Scrape = assess.Scrape{Error: "http_status (500)"}
+	proxied := usual()
+	proxied.API, proxied.Apart = engine.Health{API: engine.APINotReady, Detail: "a proxy answers 503"}, true
+	late := well
+	late.Unanswered = 8
 	return []episode{
 		{name: "works", healthy: true, each: well},
 		{name: "is idle", healthy: true},
 		{name: "answers one long request", healthy: true, each: Book{Running: 1, Steps: 50, Tokens: 50}},
+		{name: "answers later than its engine ends", healthy: true, each: late},
+		{name: "has a proxy at another port that says that it is not ready", healthy: true, each: well, outcome: proxied},
 		{name: "refuses a bad client", healthy: true, each: failed},
 		{name: "refuses a bad client, others are served", healthy: true, each: mixed},
 		{name: "shows clients that left", healthy: true, each: Book{Running: 3, Waiting: 1}},

@@ -328,7 +328,7 @@ func (r *run) seen(p *Page, read *engine.Page, all []Series) Result {
 		Window:     window,
 		Previous:   r.previous,
 		Scrape:     outcome.Scrape,
-		API:        assess.API{Health: r.health, SamePort: r.engine.SamePort()},
+		API:        assess.API{Health: r.health, SamePort: r.engine.SamePort(), Apart: outcome.Apart},
 		Routes:     s.Routes,
 	}
 	e.Found(r.findings)

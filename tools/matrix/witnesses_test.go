@@ -38,13 +38,17 @@ func Troubles() []Trouble {
 	paused := says(func(o *Outcome) { o.API.Paused, o.API.Detail = true, "it is paused" })
 	noPage := says(func(o *Outcome) { o.Scrape = assess.Scrape{Error: "http_status (500)"} })
 	refused := &Outcome{
-		assess.Scrape{Unanswered: true, Refused: true, Error: "connect"},
-		engine.Health{API: engine.APIRefused, Detail: "the API refuses connections"},
+		Scrape: assess.Scrape{Unanswered: true, Refused: true, Error: "connect"},
+		API:    engine.Health{API: engine.APIRefused, Detail: "the API refuses connections"},
 	}
 	silent := &Outcome{
-		assess.Scrape{Unanswered: true, Error: "timeout"},
-		engine.Health{API: engine.APIFailed, Detail: "the API does not answer"},
+		Scrape: assess.Scrape{Unanswered: true, Error: "timeout"},
+		API:    engine.Health{API: engine.APIFailed, Detail: "the API does not answer"},
 	}
+	proxied := says(func(o *Outcome) {
+		o.API = engine.Health{API: engine.APINotReady, Detail: "the API answers Service Unavailable"}
+		o.Apart = true
+	})
 	during := func(p phase) []phase {
 		p.pages = lasts
 		return []phase{p}
@@ -85,7 +89,20 @@ func Troubles() []Trouble {
 			phases: during(phase{each: hung, own: Hangs, outcome: notReady}),
 			alone:  true,
 		},
+		{
+			Name:   "it hangs, and a proxy at another port says that it is not ready",
+			phases: during(phase{each: hung, own: Hangs, outcome: proxied}),
+			alone:  true,
+		},
+		{
+			Name:   "gauges are stale, and a proxy at another port says that it is not ready",
+			Well:   true,
+			phases: during(phase{each: hung, outcome: proxied}),
+			alone:  true,
+		},
+		{Name: "its engine ends requests before they are answered", Well: true, phases: ahead(lasts), alone: true},
 		{Name: "the page does not come", Well: true, phases: during(phase{outcome: noPage})},
+		{Name: "the page lacks the server now and then", Well: true, phases: missing(lasts, noPage)},
 		{Name: "neither page nor API answers", phases: during(phase{outcome: silent, own: Hangs}), alone: true},
 		{Name: "connections are refused", phases: during(phase{outcome: refused, own: Fails}), alone: true},
 	}
@@ -96,6 +113,32 @@ func again(pages int) (all []phase) {
 	for n := range pages {
 		each := Book{Running: 2, Waiting: 4, Steps: 5, Preempted: 1, Blocks: 40 + 20*(n%3)}
 		all = append(all, phase{pages: 1, each: each, own: Hangs})
+	}
+	return all
+}
+
+// ahead returns pages of a server whose engine ends requests together, and whose API sends their answers little by
+// little.
+func ahead(pages int) (all []phase) {
+	for n := range pages {
+		each := Book{Unanswered: 9 - 3*(n%4)}
+		if n%4 == 0 {
+			each = requests(engine.ClassOK, 12)
+			each.Running, each.Unanswered = 0, 9
+		}
+		all = append(all, phase{pages: 1, each: each})
+	}
+	return all
+}
+
+// missing returns pages one in three of which says nothing about the server, as that of an agent alone.
+func missing(pages int, alone *Outcome) (all []phase) {
+	for n := range pages {
+		p := phase{pages: 1}
+		if n%3 == 1 {
+			p.outcome = alone
+		}
+		all = append(all, p)
 	}
 	return all
 }
