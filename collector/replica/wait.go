@@ -48,13 +48,16 @@ type apiWait struct {
 }
 
 // waitForAPI asks the server's API about its health and, if identity is true, about its identity,
-// and returns the wait for its answers. It ends early when the next scrape is due.
+// and returns the wait for its answers. It ends early when the next scrape is due. What answers at another address than
+// a page that was refused is asked who it is in any case: it may be a proxy.
 func (r *Replica) waitForAPI(ctx context.Context, page *scrape.Fetched, identity bool) *apiWait {
 	start := page.Start
 	if identity {
 		if !r.status.LastSuccess.IsZero() {
 			r.answers.Distrust()
 		}
+	}
+	if identity || r.api().Apart() {
 		r.jobs.identity.ensure(ctx, start, r.queryIdentity)
 	}
 	r.jobs.health.ensure(ctx, start, r.queryHealth)
