@@ -153,10 +153,9 @@ e2e-browser: ## Open the status pages in a browser, at two widths and in both th
 	CHROMIUM='$(CHROMIUM)' BROWSER_TESTS=1 $(GO) test $(VET) -count=1 -run '^TestPagesInBrowser$$' -timeout 10m ./collector/web
 
 e2e-live: build $(TOOLS)/prometheus $(TOOLS)/alertmanager ## Break a simulated fleet until alerts reach a webhook.
-	TRTLLM_EXPORTER_BIN=$(EXPORTER) PROMETHEUS=$(TOOLS)/prometheus ALERTMANAGER=$(TOOLS)/alertmanager \
-		$(GO) test $(VET) -tags e2e_live -count=1 -run '^TestFaultsReachReceiver$$' -timeout 10m ./alerts/live/
+	TRTLLM_EXPORTER=$(EXPORTER) $(GO) test $(VET) -tags e2e_live -count=1 -run '^TestFaultsReachReceiver$$' -timeout 10m ./alerts/live/
 
-LIVE = TRTLLM_EXPORTER_BIN=$(EXPORTER) PROMETHEUS=$(TOOLS)/prometheus ALERTMANAGER=$(TOOLS)/alertmanager $(GO) test -tags e2e_live -count=1 -v
+LIVE = TRTLLM_EXPORTER=$(EXPORTER) $(GO) test -tags e2e_live -count=1 -v
 
 panel-truth: build $(TOOLS)/prometheus $(TOOLS)/alertmanager ## Compare panels with the truth of simulated servers, and list empty panels.
 	$(LIVE) -run '^(TestPanelsMatchTruth|TestEmptyPanelsHaveReasons)$$' -timeout 20m ./alerts/live/

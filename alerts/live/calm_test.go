@@ -3,6 +3,7 @@
 package live
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -92,7 +93,7 @@ func (s *stack) requireNoAlerts(t *testing.T, length time.Duration, events ...ev
 	seen := func(state string) []string {
 		var all []string
 		for _, a := range s.query(t, `count_over_time(ALERTS{alertstate="`+state+`"}[`+window+`])`) {
-			all = append(all, a["alertname"]+" of "+a["pool_id"]+" "+a["replica_id"])
+			all = append(all, fmt.Sprint(a.Metric["alertname"], " of ", a.Metric["pool_id"], " ", a.Metric["replica_id"]))
 		}
 		slices.Sort(all)
 		return slices.Compact(all)

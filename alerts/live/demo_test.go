@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
 )
 
@@ -19,20 +20,20 @@ func TestDemoFiresItsAlerts(t *testing.T) {
 	})
 	const round = 32 * time.Minute
 	pause(t, round)
-	fired := make(map[string]bool)
+	fired := make(map[model.LabelValue]bool)
 	for _, a := range s.query(t, `count_over_time(ALERTS{alertstate="firing"}[`+round.String()+`])`) {
-		fired[a["alertname"]] = true
-		t.Logf("%s of %s %s fired", a["alertname"], a["pool_id"], a["replica_id"])
+		fired[a.Metric["alertname"]] = true
+		t.Logf("%s fired", a.Metric)
 	}
 	var missing []string
-	for fault, alert := range map[string]string{
+	for fault, alert := range map[string]model.LabelValue{
 		"an executor freezes, and later every request fails": "LLMReplicaBroken",
 		"a process is killed again and again":                "LLMReplicaRestarts",
 		"a pool gets more requests than it can serve":        "LLMPoolSaturated",
 		"a replica runs another version":                     "LLMExpectationMismatch",
 	} {
 		if !fired[alert] {
-			missing = append(missing, fault+": no "+alert)
+			missing = append(missing, fault+": no "+string(alert))
 		}
 	}
 	require.Empty(t, missing)

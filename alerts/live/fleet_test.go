@@ -153,19 +153,12 @@ func healthyAndRolled() simulate.FleetSpec {
 	return f.FleetSpec
 }
 
-// tritons returns a fleet of pools p0, p1 and so on with that many Tritons.
-func tritons(replicas ...int) simulate.FleetSpec {
+// alike returns a fleet of pools p0, p1 and so on with that many servers of a kind.
+func alike(kind simulate.Kind, replicas ...int) simulate.FleetSpec {
 	f := fleetOf{seed: 300}
 	for i, n := range replicas {
-		f.add(fmt.Sprint("p", i), several(n, server(simulate.KindTriton))...)
+		f.add(fmt.Sprint("p", i), several(n, server(kind))...)
 	}
-	return f.FleetSpec
-}
-
-// tiers returns a fleet of two Dynamo deployments in one pool.
-func tiers() simulate.FleetSpec {
-	f := fleetOf{seed: 400}
-	f.add("dynamo", several(2, server(simulate.KindDynamo))...)
 	return f.FleetSpec
 }
 

@@ -31,7 +31,7 @@ func (s *stack) one(t *testing.T, query string) float64 {
 	t.Helper()
 	found := s.query(t, query)
 	require.Len(t, found, 1, query)
-	return number(t, found[0]["value"])
+	return float64(found[0].Value)
 }
 
 // requireKinds requires that rules, autoscaling and dashboards treat a pool with several
@@ -49,7 +49,7 @@ func (s *stack) requireKinds(t *testing.T) {
 	} {
 		series := "(llm_server_" + family + selector + ")"
 		require.Equal(t, replicas, s.one(t, "count(count by (replica_id) "+series+")"), "replicas with %s", family)
-		require.Equal(t, "mistral", s.query(t, "group by (model_id) "+series)[0]["model_id"], family)
+		require.EqualValues(t, "mistral", s.query(t, "group by (model_id) "+series)[0].Metric["model_id"], family)
 	}
 	for _, rule := range []string{
 		"pool_model:llm_server_generation_tokens:rate",
@@ -71,7 +71,7 @@ func (s *stack) requireKinds(t *testing.T) {
 	require.GreaterOrEqual(t, s.one(t, "pool:llm_server_queue:sum"+selector), 0.0)
 
 	for _, skew := range s.query(t, "llm_server_pool_skew"+selector) {
-		require.Equal(t, "0", skew["value"], "%s: different kinds of servers are not compared", skew["fact"])
+		require.Zero(t, skew.Value, "%s: different kinds of servers are not compared", skew.Metric)
 	}
 	require.Empty(t, s.query(t, `ALERTS{pool_id="`+kindsPool+`"}`))
 	s.panelsOfKinds(t)
@@ -134,13 +134,12 @@ func number(t *testing.T, text string) float64 {
 // over returns the values of a query over the last seconds, by their only label.
 func (s *stack) over(t *testing.T, query string, length time.Duration) map[string][]float64 {
 	t.Helper()
-	now := time.Now()
 	found := make(map[string][]float64)
-	for _, r := range s.queryRange(t, query, now.Add(-length), now, 2*time.Second) {
-		require.Len(t, r.labels, 1, query)
-		for _, label := range r.labels {
-			for _, p := range r.points {
-				found[label] = append(found[label], p.value)
+	for _, r := range s.queryRange(t, query, length, time.Now(), 2*time.Second) {
+		require.Len(t, r.Metric, 1, query)
+		for _, label := range r.Metric {
+			for _, p := range r.Values {
+				found[string(label)] = append(found[string(label)], float64(p.Value))
 			}
 		}
 	}

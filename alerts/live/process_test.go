@@ -4,11 +4,9 @@ package live
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
-	"os"
 	"os/exec"
 	"syscall"
 	"testing"
@@ -18,17 +16,6 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
 )
-
-// program returns the path of a program built by `make e2e`.
-func program(t *testing.T, variable string) string {
-	t.Helper()
-	path := os.Getenv(variable)
-	if path == "" {
-		require.NotEqual(t, "true", os.Getenv("CI"), "%s is not set", variable)
-		t.Skipf("%s is not set: `make e2e` sets it", variable)
-	}
-	return path
-}
 
 // process is a program that can be restarted.
 type process struct {
@@ -98,14 +85,6 @@ func fetch(ctx context.Context, url string) ([]byte, error) {
 		err = errors.New(resp.Status + ": " + string(body))
 	}
 	return body, err
-}
-
-// fetchJSON decodes JSON from an address.
-func fetchJSON(t *testing.T, url string, into any) {
-	t.Helper()
-	body, err := fetch(t.Context(), url)
-	require.NoError(t, err, url)
-	require.NoError(t, json.Unmarshal(body, into), url)
 }
 
 // await waits until check finds nothing wrong.

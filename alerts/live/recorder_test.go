@@ -155,22 +155,15 @@ func (w window) rate(value func(simulate.Truth) uint64) float64 {
 	return sum
 }
 
-// level returns the mean of a number that rises and falls, by replica.
-func (w window) level(value func(simulate.Truth) float64) []float64 {
-	var levels []float64
-	for _, around := range w.around {
-		sum := 0.0
-		for _, truth := range around {
-			sum += value(truth)
-		}
-		levels = append(levels, sum/float64(len(around)))
-	}
-	return levels
-}
-
-// sum returns the sum of the levels of all replicas.
+// sum returns the sum over the replicas of the mean of a number that rises and falls.
 func (w window) sum(value func(simulate.Truth) float64) float64 {
-	return average(w.level(value)) * float64(len(w.around))
+	sum := 0.0
+	for _, around := range w.around {
+		for _, truth := range around {
+			sum += value(truth) / float64(len(around))
+		}
+	}
+	return sum
 }
 
 // highest returns the mean of the highest value among the replicas.

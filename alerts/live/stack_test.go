@@ -5,18 +5,20 @@ package live
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/api"
+	v1 "github.com/prometheus/client_golang/api/prometheus/v1"
+	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/alerts"
@@ -84,6 +86,8 @@ type stack struct {
 	fleet                              *simulate.Fleet
 	exporter, prometheus, alertmanager string
 	hook                               *webhook
+	// api is that of Prometheus.
+	api v1.API
 	// process holds the exporters, the first at the address above, and Prometheus.
 	process struct {
 		exporters  []*process
@@ -119,8 +123,8 @@ type setting struct {
 // startStack starts all parts with the shipped configurations.
 func startStack(t *testing.T, set setting) *stack {
 	t.Helper()
-	binary := program(t, "TRTLLM_EXPORTER_BIN")
-	prometheus, alertmanager := program(t, "PROMETHEUS"), program(t, "ALERTMANAGER")
+	binary := fixture.Program(t, "trtllm_exporter")
+	prometheus, alertmanager := fixture.Program(t, "prometheus"), fixture.Program(t, "alertmanager")
 	fleet, err := simulate.StartFleet(t.Context(), set.fleet)
 	require.NoError(t, err)
 	t.Cleanup(fleet.Close)
@@ -130,6 +134,13 @@ func startStack(t *testing.T, set setting) *stack {
 		alertmanager: fixture.FreeAddress(t, "127.0.0.1"),
 		hook:         &webhook{},
 	}
+	// Prometheus is stopped at times, and then answers on no connection that was open.
+	client, err := api.NewClient(api.Config{
+		Address:      "http://" + s.prometheus,
+		RoundTripper: &http.Transport{DisableKeepAlives: true},
+	})
+	require.NoError(t, err)
+	s.api = v1.NewAPI(client)
 	hook := httptest.NewServer(s.hook)
 	t.Cleanup(hook.Close)
 
@@ -264,103 +275,64 @@ func (s *stack) awaitReady(t *testing.T, replicas int, limit time.Duration) {
 	t.Helper()
 	await(t, limit, func() string {
 		found := s.query(t, `sum(llm_server_state{state="ready"})`)
-		if len(found) == 1 && found[0]["value"] == strconv.Itoa(replicas) {
+		if len(found) == 1 && int(found[0].Value) == replicas {
 			return ""
 		}
 		return fmt.Sprintf("ready replicas: wanted %d, got %v", replicas, found)
 	})
 }
 
-// ranged is a series with its values over time.
-type ranged struct {
-	labels map[string]string
-	points []point
-}
-
-// point is one value.
-type point struct {
-	at    time.Time
-	value float64
-}
-
-// queryRange queries Prometheus for values over time.
-func (s *stack) queryRange(t *testing.T, expr string, start, end time.Time, step time.Duration) []ranged {
+// query queries Prometheus for current values, without those that are not a number.
+func (s *stack) query(t *testing.T, expr string) model.Vector {
 	t.Helper()
-	var answer struct {
-		Data struct {
-			Result []struct {
-				Metric map[string]string `json:"metric"`
-				Values [][2]any          `json:"values"`
-			} `json:"result"`
-		} `json:"data"`
-	}
-	fetchJSON(t, fmt.Sprintf("http://%s/api/v1/query_range?query=%s&start=%d&end=%d&step=%s", s.prometheus,
-		url.QueryEscape(expr), start.Unix(), end.Unix(), step), &answer)
-	found := make([]ranged, len(answer.Data.Result))
-	for i, r := range answer.Data.Result {
-		found[i].labels = r.Metric
-		for _, v := range r.Values {
-			seconds, isNumber := v[0].(float64)
-			require.True(t, isNumber, expr)
-			found[i].points = append(found[i].points, point{time.Unix(int64(seconds), 0), number(t, fmt.Sprint(v[1]))})
+	found, _, _, err := s.api.Query(t.Context(), expr, time.Time{})
+	require.NoError(t, err, expr)
+	require.IsType(t, model.Vector{}, found, expr)
+	notNumber := func(x *model.Sample) bool { return math.IsNaN(float64(x.Value)) }
+	return slices.DeleteFunc(found.(model.Vector), notNumber)
+}
+
+// queryRange queries Prometheus for values over time, at whole seconds.
+func (s *stack) queryRange(
+	t *testing.T, expr string, length time.Duration, end time.Time, step time.Duration,
+) model.Matrix {
+	t.Helper()
+	end = end.Truncate(time.Second)
+	found, _, _, err := s.api.QueryRange(t.Context(), expr, v1.Range{Start: end.Add(-length), End: end, Step: step})
+	require.NoError(t, err, expr)
+	require.IsType(t, model.Matrix{}, found, expr)
+	return found.(model.Matrix)
+}
+
+// rules returns the queries of the recording rules in Prometheus by name, and which rules it could not evaluate.
+func (s *stack) rules(t *testing.T) (recorded map[string]string, unhealthy []string) {
+	t.Helper()
+	found, err := s.api.Rules(t.Context(), nil)
+	require.NoError(t, err)
+	recorded = make(map[string]string)
+	note := func(name string, health v1.RuleHealth, failure string) {
+		if health != v1.RuleHealthGood {
+			unhealthy = append(unhealthy, fmt.Sprintf("%s is %s: %s", name, health, failure))
 		}
 	}
-	return found
-}
-
-// query queries Prometheus for current values.
-func (s *stack) query(t *testing.T, expr string) []map[string]string {
-	t.Helper()
-	var answer struct {
-		Data struct {
-			Result []struct {
-				Metric map[string]string `json:"metric"`
-				Value  []any             `json:"value"`
-			} `json:"result"`
-		} `json:"data"`
-	}
-	fetchJSON(t, "http://"+s.prometheus+"/api/v1/query?query="+url.QueryEscape(expr), &answer)
-	var found []map[string]string
-	for _, r := range answer.Data.Result {
-		if len(r.Value) == 2 && r.Value[1] != "NaN" {
-			r.Metric["value"] = fmt.Sprint(r.Value[1])
-			found = append(found, r.Metric)
+	for _, g := range found.Groups {
+		for _, r := range g.Rules {
+			switch r := r.(type) {
+			case v1.RecordingRule:
+				recorded[r.Name] += " " + r.Query
+				note(r.Name, r.Health, r.LastError)
+			case v1.AlertingRule:
+				note(r.Name, r.Health, r.LastError)
+			}
 		}
 	}
-	return found
-}
-
-// rule is a rule as Prometheus has loaded it.
-type rule struct {
-	Name   string `json:"name"`
-	Query  string `json:"query"`
-	Type   string `json:"type"`
-	Health string `json:"health"`
-	Error  string `json:"lastError"`
-}
-
-// rules returns all rules of Prometheus.
-func (s *stack) rules(t *testing.T) (all []rule) {
-	t.Helper()
-	var answer struct {
-		Data struct {
-			Groups []struct {
-				Rules []rule `json:"rules"`
-			} `json:"groups"`
-		} `json:"data"`
-	}
-	fetchJSON(t, "http://"+s.prometheus+"/api/v1/rules", &answer)
-	for _, g := range answer.Data.Groups {
-		all = append(all, g.Rules...)
-	}
-	require.NotEmpty(t, all)
-	return all
+	require.NotEmpty(t, recorded)
+	return recorded, unhealthy
 }
 
 // requireHealthyRules requires that Prometheus could evaluate every rule.
 func (s *stack) requireHealthyRules(t *testing.T) {
 	t.Helper()
-	for _, r := range s.rules(t) {
-		require.Equal(t, "ok", r.Health, "%s: %s", r.Name, r.Error)
-	}
+	_, unhealthy := s.rules(t)
+	require.Empty(t, unhealthy)
 }

@@ -5,15 +5,16 @@ package live
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"maps"
 	"math"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
@@ -26,10 +27,6 @@ const (
 	watchedFor = 120 * time.Second
 	step       = 5 * time.Second
 )
-
-// allowed returns the allowed relative error of a panel's mean, by the worst grade that it
-// reads. A percentile may be off by a bucket.
-func allowed() map[string]float64 { return map[string]float64{"": 0, "A": 0.03, "B": 0.1, "C": 0.35} }
 
 // TestPanelsMatchTruth compares the panels of the dashboards, with data of a real
 // Prometheus, with what really happened in the simulated servers, for several topologies of
@@ -65,13 +62,14 @@ func requirePanelsMatchTruth(t *testing.T, set setting, panels *regexp.Regexp) {
 	for _, r := range truths.replicas {
 		latencies[r] = r.Latencies()
 	}
+	rules, _ := s.rules(t)
 	p := &panelReader{
 		stack:      s,
 		end:        end,
 		queries:    make(map[string]string),
 		bounds:     make(map[string][]float64),
 		spans:      make(map[string]map[string]span),
-		rules:      s.recorded(t),
+		rules:      rules,
 		vocabulary: vocabulary.New(),
 	}
 	for _, q := range panelQueries(over.String(), watchedFor.String(), "") {
@@ -128,8 +126,8 @@ func (p *panelReader) evaluated(t *testing.T, panel string) map[time.Time]time.T
 	t.Helper()
 	times := make(map[time.Time]time.Time)
 	if record := recordName.FindString(p.queries[panel]); record != "" {
-		for _, x := range p.queryRange(t, "max(timestamp("+record+"))", p.end.Add(-watchedFor), p.end, step)[0].points {
-			times[x.at] = seconds(x.value)
+		for _, x := range p.queryRange(t, "max(timestamp("+record+"))", watchedFor, p.end, step)[0].Values {
+			times[x.Timestamp.Time()] = seconds(x.Value)
 		}
 	}
 	return times
@@ -161,13 +159,13 @@ func (p *panelReader) times(t *testing.T, query string) map[string]time.Time {
 	t.Helper()
 	all := make(map[string]time.Time)
 	for _, s := range p.query(t, "avg by (replica_id) ("+query+")") {
-		all[s["replica_id"]] = seconds(number(t, s["value"]))
+		all[string(s.Metric["replica_id"])] = seconds(s.Value)
 	}
 	return all
 }
 
 // seconds returns the time of a Unix timestamp.
-func seconds(v float64) time.Time { return time.UnixMilli(int64(v * 1000)) }
+func seconds(v model.SampleValue) time.Time { return time.UnixMilli(int64(v * 1000)) }
 
 // read returns the points of a value.
 func (p *panelReader) read(t *testing.T, v shown) map[time.Time]float64 {
@@ -176,14 +174,14 @@ func (p *panelReader) read(t *testing.T, v shown) map[time.Time]float64 {
 	require.NotEmpty(t, expr, "no query %s", v.panel)
 	points := make(map[time.Time]float64)
 	found := 0
-	for _, r := range p.queryRange(t, expr, p.end.Add(-watchedFor), p.end, step) {
-		if !has(r.labels, v.series) {
+	for _, r := range p.queryRange(t, expr, watchedFor, p.end, step) {
+		if !has(r.Metric, v.series) {
 			continue
 		}
 		found++
-		for _, x := range r.points {
-			if !math.IsNaN(x.value) {
-				points[x.at] = x.value
+		for _, x := range r.Values {
+			if value := float64(x.Value); !math.IsNaN(value) {
+				points[x.Timestamp.Time()] = value
 			}
 		}
 	}
@@ -192,33 +190,35 @@ func (p *panelReader) read(t *testing.T, v shown) map[time.Time]float64 {
 }
 
 // has reports whether a series has pairs of labels.
-func has(series map[string]string, labels []string) bool {
+func has[K, V ~string](series map[K]V, labels []string) bool {
 	for i := 0; i+1 < len(labels); i += 2 {
-		if series[labels[i]] != labels[i+1] {
+		if series[K(labels[i])] != V(labels[i+1]) {
 			return false
 		}
 	}
 	return true
 }
 
-// compare compares the points of a value with the truth at the same moments.
+// compare compares the points of a value with the truth at the same moments. A percentile may be off by a bucket, a
+// mean by a share that depends on the worst grade that the panel reads.
 func (p *panelReader) compare(t *testing.T, v shown, got, truth map[time.Time]float64) (line string, right bool) {
 	t.Helper()
+	a, b := average(maps.Values(got)), average(maps.Values(truth))
 	if v.percentile {
 		bounds := p.boundsOf(t, v)
 		off := 0.0
 		for now, value := range got {
-			a, _ := slices.BinarySearch(bounds, value)
-			b, _ := slices.BinarySearch(bounds, truth[now])
-			off += math.Abs(float64(a-b)) / float64(len(got))
+			shown, _ := slices.BinarySearch(bounds, value)
+			real, _ := slices.BinarySearch(bounds, truth[now])
+			off += math.Abs(float64(shown-real)) / float64(len(got))
 		}
 		return fmt.Sprintf("%s %s: %.4g, truth %.4g, %.2f buckets",
-			v.panel, strings.Join(v.series, " "), averageOf(got), averageOf(truth), off), off <= 1
+			v.panel, strings.Join(v.series, " "), a, b, off), off <= 1
 	}
 	grade := p.grade(v.panel)
-	a, b := averageOf(got), averageOf(truth)
 	off := math.Abs(a - b)
-	limit := max(allowed()[grade]*math.Abs(b), v.within)
+	allowed := map[string]float64{"": 0, "A": 0.03, "B": 0.1, "C": 0.35}[grade]
+	limit := max(allowed*math.Abs(b), v.within)
 	if grade == "B" {
 		limit += 3 * standardError(got, truth)
 	}
@@ -229,7 +229,7 @@ func (p *panelReader) compare(t *testing.T, v shown, got, truth map[time.Time]fl
 // standardError returns the standard error of the mean difference, because scrapes sample
 // gauges.
 func standardError(got, truth map[time.Time]float64) float64 {
-	mean, sum := averageOf(got)-averageOf(truth), 0.0
+	mean, sum := average(maps.Values(got))-average(maps.Values(truth)), 0.0
 	for now, value := range got {
 		d := value - truth[now] - mean
 		sum += d * d
@@ -237,18 +237,14 @@ func standardError(got, truth map[time.Time]float64) float64 {
 	return math.Sqrt(sum) / float64(len(got))
 }
 
-// averageOf returns the mean of all points.
-func averageOf(points map[time.Time]float64) float64 {
-	return average(slices.Collect(maps.Values(points)))
-}
-
 // average returns the mean of numbers.
-func average(numbers []float64) float64 {
-	sum := 0.0
-	for _, v := range numbers {
+func average(numbers iter.Seq[float64]) float64 {
+	sum, count := 0.0, 0.0
+	for v := range numbers {
 		sum += v
+		count++
 	}
-	return sum / float64(len(numbers))
+	return sum / count
 }
 
 // recordName matches recording rules in a query, metricName also metrics.
@@ -282,24 +278,9 @@ func (p *panelReader) boundsOf(t *testing.T, v shown) []float64 {
 	selector := family + `{pool_id="` + v.pool + `"}`
 	if p.bounds[selector] == nil {
 		for _, s := range p.query(t, "group by (le) ("+selector+")") {
-			bound, err := strconv.ParseFloat(s["le"], 64)
-			require.NoError(t, err)
-			p.bounds[selector] = append(p.bounds[selector], bound)
+			p.bounds[selector] = append(p.bounds[selector], number(t, string(s.Metric["le"])))
 		}
 		slices.Sort(p.bounds[selector])
 	}
 	return p.bounds[selector]
-}
-
-// recorded returns the expressions of recording rules by name.
-func (s *stack) recorded(t *testing.T) map[string]string {
-	t.Helper()
-	rules := make(map[string]string)
-	for _, r := range s.rules(t) {
-		if r.Type == "recording" {
-			rules[r.Name] += " " + r.Query
-		}
-	}
-	require.NotEmpty(t, rules)
-	return rules
 }

@@ -3,6 +3,7 @@
 package live
 
 import (
+	"slices"
 	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
@@ -27,19 +28,17 @@ type shown struct {
 	within float64
 }
 
-func finished(t simulate.Truth) uint64 { return t.Finished }
-func failed(t simulate.Truth) uint64   { return t.Failed }
-func ended(t simulate.Truth) uint64    { return t.Finished + t.Failed }
-func answered(t simulate.Truth) uint64 { return t.GenerationTokens + t.FailedGenerationTokens }
-func asked(t simulate.Truth) uint64    { return t.PromptTokens + t.FailedPromptTokens }
-func queued(t simulate.Truth) float64  { return float64(t.Queued) }
-func running(t simulate.Truth) float64 { return float64(t.Running) }
-func used(t simulate.Truth) float64    { return float64(t.KVUsed) }
-func inUse(t simulate.Truth) float64   { return float64(t.KVUsed) / float64(t.KVBlocks) }
-func free(t simulate.Truth) float64    { return float64(t.KVBlocks - t.KVUsed) }
-func e2e(l simulate.Latency) time.Duration {
-	return l.E2E
-}
+func finished(t simulate.Truth) uint64      { return t.Finished }
+func failed(t simulate.Truth) uint64        { return t.Failed }
+func ended(t simulate.Truth) uint64         { return t.Finished + t.Failed }
+func answered(t simulate.Truth) uint64      { return t.GenerationTokens + t.FailedGenerationTokens }
+func asked(t simulate.Truth) uint64         { return t.PromptTokens + t.FailedPromptTokens }
+func queued(t simulate.Truth) float64       { return float64(t.Queued) }
+func running(t simulate.Truth) float64      { return float64(t.Running) }
+func used(t simulate.Truth) float64         { return float64(t.KVUsed) }
+func inUse(t simulate.Truth) float64        { return float64(t.KVUsed) / float64(t.KVBlocks) }
+func free(t simulate.Truth) float64         { return float64(t.KVBlocks - t.KVUsed) }
+func e2e(l simulate.Latency) time.Duration  { return l.E2E }
 func ttft(l simulate.Latency) time.Duration { return l.TTFT }
 func tpot(l simulate.Latency) time.Duration { return l.TPOT }
 
@@ -95,11 +94,29 @@ func panelValues() []shown {
 	return append(all, valuesOfTriton()...)
 }
 
-// valuesOfPool returns the values that every kind of server has.
-func valuesOfPool(pool string) []shown {
-	v := func(panel string, want func(window) float64, series ...string) shown {
+// maker returns a value of a panel, of which some labels are known already.
+type maker func(panel string, want func(window) float64, series ...string) shown
+
+// ofPool makes values of a pool.
+func ofPool(pool string) maker {
+	return func(panel string, want func(window) float64, series ...string) shown {
 		return shown{panel: panel, pool: pool, want: want, series: append([]string{"pool_id", pool}, series...)}
 	}
+}
+
+// ofReplica makes values on the dashboard Replica.
+func ofReplica(pool, name string) maker {
+	return func(panel string, want func(window) float64, series ...string) shown {
+		return shown{
+			panel: "trtllm-replica / " + panel, pool: pool, replica: name, want: want,
+			series: append([]string{"replica_id", name}, series...),
+		}
+	}
+}
+
+// valuesOfPool returns the values that every kind of server has.
+func valuesOfPool(pool string) []shown {
+	v := ofPool(pool)
 	all := []shown{
 		v("trtllm-fleet / Pools / A", exactly(2)),
 		v("trtllm-fleet / Pools / B", exactly(1)),
@@ -127,13 +144,8 @@ func valuesOfPool(pool string) []shown {
 	kv := v("trtllm-fleet / Pools / G", func(w window) float64 { return w.highest(inUse) })
 	kv.within = 0.02
 	if pool != poolVLLM { // It does not expose free blocks.
-		levels = append(
-			levels,
-			v(
-				"trtllm-capacity / Free KV cache tokens / A",
-				func(w window) float64 { return tokensPerBlock * w.sum(free) },
-			),
-		)
+		tokens := func(w window) float64 { return tokensPerBlock * w.sum(free) }
+		levels = append(levels, v("trtllm-capacity / Free KV cache tokens / A", tokens))
 	}
 	return append(all, append(levels, kv)...)
 }
@@ -153,12 +165,7 @@ func latenciesOfPool(pool string) []shown {
 				want: func(w window) float64 { return quantile(p.q, chosen(w), of) },
 			})
 		}
-		mean := shown{
-			panel:  panel + "D",
-			pool:   pool,
-			series: series,
-			want:   func(w window) float64 { return average(durations(chosen(w), of)) },
-		}
+		mean := ofPool(pool)(panel+"D", func(w window) float64 { return average(slices.Values(durations(chosen(w), of))) })
 		if pool == poolTriton { // The truth is the executor's, without pre- and postprocessing.
 			mean.within = 0.003
 		}
@@ -179,15 +186,7 @@ func latenciesOfPool(pool string) []shown {
 
 // valuesOfReplica returns the values on the dashboard Replica.
 func valuesOfReplica(pool, name string) []shown {
-	v := func(panel string, want func(window) float64, series ...string) shown {
-		return shown{
-			panel:   "trtllm-replica / " + panel,
-			pool:    pool,
-			replica: name,
-			want:    want,
-			series:  append([]string{"replica_id", name}, series...),
-		}
-	}
+	v := ofReplica(pool, name)
 	all := []shown{
 		v("Generated tokens / A", rateOf(generated(pool))),
 		v("Completed requests / A", rateOf(finished), "class", "ok"),
@@ -202,34 +201,17 @@ func valuesOfReplica(pool, name string) []shown {
 
 // valuesOfTriton returns the values that only Triton or its pool exposes.
 func valuesOfTriton() []shown {
-	const name = poolTriton + "-1"
 	share := func(w window) float64 { return w.count(failed) / w.count(ended) }
-	v := func(panel string, want func(window) float64, series ...string) shown {
-		return shown{
-			panel:   panel,
-			pool:    poolTriton,
-			replica: name,
-			want:    want,
-			series:  append([]string{"replica_id", name}, series...),
-		}
-	}
-	pool := func(panel string, want func(window) float64, series ...string) shown {
-		return shown{
-			panel:  panel,
-			pool:   poolTriton,
-			want:   want,
-			series: append([]string{"pool_id", poolTriton}, series...),
-		}
-	}
+	pool, v := ofPool(poolTriton), ofReplica(poolTriton, poolTriton+"-1")
 	return []shown{
 		pool("trtllm-fleet / Pools / M", share),
 		pool("trtllm-fleet / Failed requests / A", share),
 		pool("trtllm-latency / Failed request ratio / A", share),
 		pool("trtllm-latency / Completed requests by class / A", rateOf(failed), "class", "server"),
 		pool("trtllm-versions / Replicas by version / A", exactly(2), "engine_version", "2.64.0"),
-		v("trtllm-replica / Iterations / A", rateOf(func(t simulate.Truth) uint64 { return t.Iterations })),
-		v("trtllm-replica / KV cache blocks / A", sumOf(used), "state", "used"),
-		v("trtllm-replica / KV cache blocks / A", sumOf(free), "state", "free"),
-		v("trtllm-replica / Requests by model / A", rateOf(ended), "model", "tensorrt_llm"),
+		v("Iterations / A", rateOf(func(t simulate.Truth) uint64 { return t.Iterations })),
+		v("KV cache blocks / A", sumOf(used), "state", "used"),
+		v("KV cache blocks / A", sumOf(free), "state", "free"),
+		v("Requests by model / A", rateOf(ended), "model", "tensorrt_llm"),
 	}
 }
