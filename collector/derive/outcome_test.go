@@ -743,27 +743,53 @@ func TestAnswersOfWhatEndedBeforeTheExporterCame(t *testing.T) {
 	require.InDelta(t, 8./15, got.get(t, `requests_per_second{model_id="m"}`), 1e-9, "eight ended within three pages")
 }
 
-// TestFirstAnswersTakeNothingBack has a vLLM whose first requests end in the engine pages before the API has sent
+// TestFirstAnswersTakeNothingBack has servers whose first requests end in the engine pages before the API has sent
 // their answers, which it does not count until then.
 func TestFirstAnswersTakeNothingBack(t *testing.T) {
-	b := newBench(t, engine.VLLM, "m")
-	before := 0.0
-	for n := range 10 {
-		ended, answered := min(n, 6), min(max(n-3, 0), 6)
-		lines := []string{
-			`vllm:num_requests_running{engine="0",model_name="m"} 0`,
-			`http_requests_total{handler="/v1/models",method="GET",status="2xx"} 1`,
-			fmt.Sprintf(`vllm:request_success_total{engine="0",finished_reason="stop",model_name="m"} %d`, ended),
+	for _, c := range []struct {
+		name          string
+		kind          engine.Name
+		other         []string
+		ended, answer string
+		want          float64
+	}{
+		{
+			"vLLM", engine.VLLM,
+			[]string{`http_requests_total{handler="/v1/models",method="GET",status="2xx"} 1`},
+			`vllm:request_success_total{engine="0",finished_reason="stop",model_name="m"} %d`,
+			`http_requests_total{handler="/v1/completions",method="POST",status="2xx"} %d`, 6,
+		},
+		{
+			"SGLang", engine.SGLang,
+			[]string{`sglang:http_responses_total{endpoint="/v1/models",method="GET",status_code="200"} 1`},
+			`sglang:num_requests_total{is_streaming="true",model_name="m"} %d`,
+			`sglang:http_responses_total{endpoint="/v1/completions",method="POST",status_code="200"} %d`, 6,
+		},
+		{
+			"SGLang with an aborted request", engine.SGLang,
+			[]string{
+				`sglang:http_responses_total{endpoint="/v1/models",method="GET",status_code="200"} 1`,
+				`sglang:num_aborted_requests_total{model_name="m"} 1`,
+			},
+			`sglang:num_requests_total{is_streaming="true",model_name="m"} %d`,
+			`sglang:http_responses_total{endpoint="/v1/completions",method="POST",status_code="200"} %d`, 5,
+		},
+	} {
+		b := newBench(t, c.kind, "m")
+		before := 0.0
+		for n := range 10 {
+			ended, answered := min(n, 6), min(max(n-3, 0), 6)
+			lines := append(slices.Clone(c.other), fmt.Sprintf(c.ended, ended))
+			if answered > 0 {
+				lines = append(lines, fmt.Sprintf(c.answer, answered))
+			}
+			if ok, shown := b.page(lines...)[`requests_total{class="ok", model_id="m"}`]; shown {
+				require.GreaterOrEqual(t, ok, before, "%s, page %d", c.name, n)
+				before = ok
+			}
 		}
-		if answered > 0 {
-			const answers = `http_requests_total{handler="/v1/completions",method="POST",status="2xx"} %d`
-			lines = append(lines, fmt.Sprintf(answers, answered))
-		}
-		ok := b.page(lines...).get(t, `requests_total{class="ok", model_id="m"}`)
-		require.GreaterOrEqual(t, ok, before, "page %d", n)
-		before = ok
+		require.Equal(t, c.want, before, c.name)
 	}
-	require.Equal(t, 6.0, before)
 }
 
 // TestRequestsOverSocketsEndWell uses a vLLM whose clients keep connections open over which they ask, and one whose
