@@ -2,6 +2,7 @@ package derive_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -111,5 +112,46 @@ func TestSumsOfRanksBeginAgain(t *testing.T) {
 			got = b.page(v.page(both, both)...)
 		}
 		require.Equal(t, c.want, got.get(t, `generation_tokens_total{model_id="m"}`), c.name)
+	}
+}
+
+// TestSumsOfRanksByChance has pages on which each rank but the first may be missing, and of which one begins again. The
+// sum is what the pages have shown of each.
+func TestSumsOfRanksByChance(t *testing.T) {
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(7, seed))
+		b, counts, shown, before := newBench(t, engine.VLLM, "m"), make([]int, 4), make([]int, 4), 0
+		for rank := range counts {
+			counts[rank] = r.IntN(1000)
+		}
+		again, at := 1+r.IntN(3), r.IntN(20)
+		for n := range 20 {
+			page := []string{`http_requests_total{handler="/v1/completions",method="POST",status="2xx"} 1`}
+			if n == at {
+				counts[again] = 0
+			}
+			for rank := range counts {
+				counts[rank] += r.IntN(50)
+				if rank > 0 && r.IntN(3) == 0 {
+					continue
+				}
+				if counts[rank] < shown[rank] {
+					before += shown[rank]
+				}
+				shown[rank] = counts[rank]
+				page = append(page, fmt.Sprintf(`vllm:generation_tokens_total{engine="%d",model_name="m"} %d`, rank, counts[rank]))
+			}
+			want := before
+			for _, n := range shown {
+				want += n
+			}
+			got, exposed := b.page(page...)[`generation_tokens_total{model_id="m"}`]
+			if b.deriver.Processes() > 0 {
+				break // A rank that is missing on the page after it began again looks like one of another process.
+			}
+			if exposed {
+				require.InDelta(t, float64(want), got, 0, "seed %d, page %d", seed, n)
+			}
+		}
 	}
 }
