@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/secret"
 )
 
 // Limits of an answer, a line of it, and an error, in bytes. A frame with all options is below 2
@@ -114,8 +113,7 @@ func notStreamed(text string) *failure {
 
 // start returns the start of a body, without secrets.
 func (a *attempt) start(body io.Reader) string {
-	text, _ := io.ReadAll(io.LimitReader(body, maxError+secret.MaxLength))
-	return a.open.Secrets().HideStart(text, maxError)
+	return a.open.Secrets().ReadStart(body, maxError)
 }
 
 func (a *attempt) awaitNext() {

@@ -87,7 +87,7 @@ func addressOf(u *url.URL) (netip.AddrPort, bool) {
 // lanePage converts the answer of a lane to a page, which shares its memory.
 func lanePage(answer lane.Answer, rawURL string, secrets *secret.Store) (Page, error) {
 	_, query, _ := strings.Cut(rawURL, "?")
-	secrets = knowing(secrets, query)
+	secrets = secrets.WithQuery(query)
 	contentType := secrets.Hide(answer.ContentType) // Before a part of it is shown, in lower case.
 	if failure := checkContentType(contentType); failure != nil {
 		return Page{}, failure

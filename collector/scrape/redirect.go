@@ -18,7 +18,7 @@ const maxHops, maxDrained = 3, 2048
 // scheme, host and port only: neither credentials nor requests ever go to another
 // server. The caller closes the body of the response, and hides the secrets of the scope in a failure.
 func (c *Client) send(s *scope, rt http.RoundTripper, req *http.Request) (*http.Response, *Error) {
-	s.secrets = knowing(s.secrets, req.URL.RawQuery)
+	s.secrets = s.secrets.WithQuery(req.URL.RawQuery)
 	for hop := 0; ; hop++ {
 		if c.proxied {
 			if err := c.guard.checkHost(req.URL.Hostname()); err != nil {

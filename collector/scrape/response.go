@@ -1,14 +1,11 @@
 package scrape
 
 import (
-	"io"
 	"net/http"
 	"regexp"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/trtllm-exporter/trtllm_exporter/collector/secret"
 )
 
 // maxQuoted is how many bytes of a body an error message quotes, maxInspected in how many a title is
@@ -56,9 +53,7 @@ func quoteBody(s *scope, resp *http.Response) string {
 	if encodingOf(resp) != "" {
 		return "(compressed)"
 	}
-	// The status is the failure; any part of the body will do.
-	begins, _ := io.ReadAll(io.LimitReader(resp.Body, maxInspected+secret.MaxLength))
-	text := s.secrets.HideStart(begins, maxInspected)
+	text := s.secrets.ReadStart(resp.Body, maxInspected)
 	if title := titleOf.FindStringSubmatch(text); title != nil {
 		return "titled " + strconv.Quote(title[1])
 	}

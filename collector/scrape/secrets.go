@@ -7,15 +7,6 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/secret"
 )
 
-// knowing returns what must not be shown of the response to a request with a query: all secrets of the
-// process, and those of the query.
-func knowing(secrets *secret.Store, query string) *secret.Store {
-	if query == "" {
-		return secrets
-	}
-	return secrets.With(secret.OfQuery(query)...)
-}
-
 // clean hides the secrets in the header of a response, before a part of it is cut or put into lower case.
 // Location stays, because it may be followed.
 func clean(header http.Header, secrets *secret.Store) {

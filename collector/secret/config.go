@@ -103,16 +103,16 @@ func (w *walker) address(text string) {
 	if password, ok := u.User.Password(); ok {
 		w.texts = append(w.texts, password, u.User.Username()+":"+password)
 	}
-	w.texts = append(w.texts, OfQuery(u.RawQuery)...)
+	w.texts = append(w.texts, ofQuery(u.RawQuery)...)
 }
 
 // wordCharacters are the characters of words that pages contain anyway, such as the values of name[] and
 // format in a query.
 const wordCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_:.-/"
 
-// OfQuery lists the parameters of a query with their values, and the values alone unless they look like
+// ofQuery lists the parameters of a query with their values, and the values alone unless they look like
 // words.
-func OfQuery(query string) []string {
+func ofQuery(query string) []string {
 	all := strings.Split(query, "&")
 	values, _ := url.ParseQuery(query) // An invalid part is skipped.
 	for name, list := range values {
@@ -147,7 +147,7 @@ func (f Files) Read() {
 		if yaml.Unmarshal(text, &document) == nil {
 			w.walk(reflect.ValueOf(document), false)
 		}
-		if len(text) <= MaxLength {
+		if len(text) <= maxLength {
 			w.texts = append(w.texts, strings.TrimSpace(string(text)))
 		}
 		f.store.Note(w.texts...)

@@ -23,8 +23,8 @@ const (
 	// minInText is the minimum length of secrets that are hidden in messages, minInData that of secrets
 	// in labels, names and answers, which contain more short words.
 	minInText, minInData = 4, 8
-	// MaxLength is how much of a secret is known: no header is longer.
-	MaxLength = 8 << 10
+	// maxLength is how much of a secret is known: no header is longer.
+	maxLength = 8 << 10
 	// maxNoted is how many of the secrets that were sent are known, the latest. A server of tokens may
 	// issue a new one for each request.
 	maxNoted = 1 << 10
@@ -78,7 +78,7 @@ func (s *Store) learn(list *[]known, texts []string) {
 		for _, part := range parts(text) {
 			same := func(k known) bool { return k.text == part }
 			if len(part) >= minInText && !slices.ContainsFunc(s.configured, same) && !slices.ContainsFunc(*list, same) {
-				*list = append(*list, known{part, spellings(part[:min(len(part), MaxLength)])})
+				*list = append(*list, known{part, spellings(part[:min(len(part), maxLength)])})
 			}
 		}
 	}
@@ -101,20 +101,23 @@ func parts(text string) []string {
 	return all
 }
 
-// With returns a store that knows further secrets, which count for one request only.
-func (s *Store) With(texts ...string) *Store {
+// WithQuery returns a store that also knows what is secret in a query, for one request.
+func (s *Store) WithQuery(query string) *Store {
+	if query == "" {
+		return s
+	}
 	with := &Store{parent: s}
-	with.Add(texts...)
+	with.Add(ofQuery(query)...)
 	return with
 }
 
 // Hide replaces the secrets in a message.
 func (s *Store) Hide(text string) string { return s.hide(text, minInText) }
 
-// HideStart replaces the secrets in the start of what follows, of a size, or longer by the secret that stands at
-// its end. Who cuts what others wrote reads MaxLength more of it: the start of a secret cannot be told from
-// another text.
-func (s *Store) HideStart(text []byte, size int) string {
+// ReadStart reads as much as may be shown of what a server sends, and replaces the secrets in it. It looks further,
+// since the start of a secret cannot be told from another text. A failure only ends the text.
+func (s *Store) ReadStart(from io.Reader, size int) string {
+	text, _ := io.ReadAll(io.LimitReader(from, int64(size+maxLength)))
 	return string(mark(text, min(size, len(text)), s.find(text, minInText)))
 }
 
@@ -213,8 +216,14 @@ func (s *Store) find(text []byte, minLength int) [][2]int {
 
 // index finds secrets in texts. A nil index knows none.
 type index struct {
-	// long and short replace secrets in a folded text by as many bytes that none has: a first one, and others. Long has
-	// those of minInData and more: a short one that overlaps them must not take their beginning.
+	// marks has what replaces secrets in a folded text. It is made when it is first used, since many secrets may be
+	// learned before.
+	marks func() *marks
+}
+
+// marks replace secrets by as many bytes that none has: a first one, and others. Long has those of minInData and more:
+// a short one that overlaps them must not take their beginning.
+type marks struct {
 	long, short *strings.Replacer
 }
 
@@ -223,19 +232,21 @@ var marked = regexp.MustCompile("\x01\x00*")
 
 // newIndex returns an index of secrets, of which the longest counts where several stand.
 func newIndex(all []known) *index {
-	var texts, long, short []string
-	for _, k := range all {
-		texts = append(texts, k.spelled...)
-	}
-	slices.SortStableFunc(texts, func(a, b string) int { return len(b) - len(a) })
-	for _, text := range texts {
-		to := &long
-		if len(text) < minInData {
-			to = &short
+	return &index{sync.OnceValue(func() *marks {
+		var texts, long, short []string
+		for _, k := range all {
+			texts = append(texts, k.spelled...)
 		}
-		*to = append(*to, text, "\x01"+strings.Repeat("\x00", len(text)-1))
-	}
-	return &index{strings.NewReplacer(long...), strings.NewReplacer(short...)}
+		slices.SortStableFunc(texts, func(a, b string) int { return len(b) - len(a) })
+		for _, text := range texts {
+			to := &long
+			if len(text) < minInData {
+				to = &short
+			}
+			*to = append(*to, text, "\x01"+strings.Repeat("\x00", len(text)-1))
+		}
+		return &marks{strings.NewReplacer(long...), strings.NewReplacer(short...)}
+	})}
 }
 
 // find returns where secrets stand in a text.
@@ -244,9 +255,10 @@ func (x *index) find(text []byte, minLength int) [][2]int {
 		return nil
 	}
 	folded := fold(text)
-	found := places(text, folded, x.long)
+	all := x.marks()
+	found := places(text, folded, all.long)
 	if minLength < minInData {
-		found = append(found, places(text, folded, x.short)...)
+		found = append(found, places(text, folded, all.short)...)
 	}
 	return found
 }

@@ -66,19 +66,19 @@ func TestNothingIsHiddenWithoutSecrets(t *testing.T) {
 	var none *secret.Store
 	require.Equal(t, "any text", none.Hide("any text"))
 	require.False(t, none.In([]byte("any text")), "without secrets no text has one")
-	require.Equal(t, "any text", new(secret.Store).With().Hide("any text"))
-	require.Equal(t, "any <secret>", none.With("texts").Hide("any texts"))
+	require.Equal(t, "any text", new(secret.Store).WithQuery("").Hide("any text"))
+	require.Equal(t, "any <secret>", none.WithQuery("texts").Hide("any texts"))
 }
 
 func TestStartOfTextHasNoStartOfSecret(t *testing.T) {
 	s := storeOf("hunter2hunter2")
 	for size := range 40 {
-		begins := s.HideStart([]byte("no %68unter2hunter2, no hunter2hunter2, no "), size)
+		begins := s.ReadStart(strings.NewReader("no %68unter2hunter2, no hunter2hunter2, no "), size)
 		require.NotContains(t, strings.ReplaceAll(begins, "%68", "h"), "hun")
 	}
-	require.Equal(t, "no <secret>", s.HideStart([]byte("no hunter2hunter2, no hunter2hunter2"), 4))
-	require.Equal(t, "no ", s.HideStart([]byte("no hunter2hunter2"), 3))
-	require.Equal(t, "no", s.HideStart([]byte("no"), 3))
+	require.Equal(t, "no <secret>", s.ReadStart(strings.NewReader("no hunter2hunter2, no hunter2hunter2"), 4))
+	require.Equal(t, "no ", s.ReadStart(strings.NewReader("no hunter2hunter2"), 3))
+	require.Equal(t, "no", s.ReadStart(strings.NewReader("no"), 3))
 }
 
 // TestShortSecretDoesNotTakeTheStartOfALongOne has a short secret, which stays in data, before a long one.
