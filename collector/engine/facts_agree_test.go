@@ -9,6 +9,9 @@ import (
 )
 
 func TestAPIBelongsToPage(t *testing.T) {
+	listed := func(models ...engine.ModelFacts) engine.Facts {
+		return engine.Facts{Confirmed: true, Listed: true, Models: models}
+	}
 	const triton = "nv_inference_request_success{model=\"m\"} 1\n"
 	const vllm, serve, dynamo = "vllm:num_requests_running{model_name=\"", "trtllm_request_success_total{model_name=\"", "dynamo_frontend_requests_total{model=\""
 	for _, c := range []struct {
@@ -21,13 +24,11 @@ func TestAPIBelongsToPage(t *testing.T) {
 		{"nothing was answered", engine.VLLM, vllm + "m\"} 0\n", engine.Facts{}, engine.Unsure},
 		{
 			"a page without models", engine.VLLM, "python_info 1\n",
-			engine.Facts{Confirmed: true, Listed: true, Models: named("m")},
-			engine.Unsure,
+			listed(named("m")...), engine.Unsure,
 		},
 		{
 			"one of two models is on the page", engine.VLLM, vllm + "m\"} 0\n",
-			engine.Facts{Confirmed: true, Listed: true, Models: named("m", "adapter")},
-			engine.Yes,
+			listed(named("m", "adapter")...), engine.Yes,
 		},
 		{
 			"the same model of an unknown server", engine.VLLM, vllm + "m\"} 0\n",
@@ -36,51 +37,32 @@ func TestAPIBelongsToPage(t *testing.T) {
 		},
 		{
 			"other models", engine.VLLM, vllm + "m\"} 0\n",
-			engine.Facts{Confirmed: true, Listed: true, Models: named("n")},
-			engine.No,
+			listed(named("n")...), engine.No,
 		},
 		{
 			"the last part of a path", engine.TRTLLMServe, serve + "/models/Llama-3\"} 0\n",
-			engine.Facts{Confirmed: true, Listed: true, Models: named("Llama-3")},
-			engine.Yes,
+			listed(named("Llama-3")...), engine.Yes,
 		},
 		{
 			"the last part of a name of two", engine.VLLM, vllm + "a/llama\"} 0\n",
-			engine.Facts{Confirmed: true, Listed: true, Models: named("b/llama")},
-			engine.No,
+			listed(named("b/llama")...), engine.No,
 		},
 		{
 			"the page names the path of a model that is served under another name",
 			engine.VLLM, vllm + "Qwen/Qwen3-0.6B\"} 0\n",
-			engine.Facts{
-				Confirmed: true,
-				Listed:    true,
-				Models:    []engine.ModelFacts{{Name: "mine", Root: "Qwen/Qwen3-0.6B"}},
-			},
-			engine.Yes,
+			listed(engine.ModelFacts{Name: "mine", Root: "Qwen/Qwen3-0.6B"}), engine.Yes,
 		},
 		{
 			"the page names the last part of that path", engine.VLLM, vllm + "llama\"} 0\n",
-			engine.Facts{
-				Confirmed: true,
-				Listed:    true,
-				Models:    []engine.ModelFacts{{Name: "mine", Root: "/mnt/models/llama"}},
-			},
-			engine.Yes,
+			listed(engine.ModelFacts{Name: "mine", Root: "/mnt/models/llama"}), engine.Yes,
 		},
 		{
 			"the page names the model that an adapter extends", engine.VLLM, vllm + "base\"} 0\n",
-			engine.Facts{
-				Confirmed: true,
-				Listed:    true,
-				Models:    []engine.ModelFacts{{Name: "adapter", Root: "/adapters/a"}, {Name: "mine", Root: "base"}},
-			},
-			engine.Yes,
+			listed(engine.ModelFacts{Name: "adapter", Root: "/adapters/a"}, engine.ModelFacts{Name: "mine", Root: "base"}), engine.Yes,
 		},
 		{
 			"neither name nor path is on the page", engine.VLLM, vllm + "m\"} 0\n",
-			engine.Facts{Confirmed: true, Listed: true, Models: []engine.ModelFacts{{Name: "n", Root: "/models/n"}}},
-			engine.No,
+			listed(engine.ModelFacts{Name: "n", Root: "/models/n"}), engine.No,
 		},
 		{
 			"an unknown server with the path of the page's model",
@@ -90,59 +72,45 @@ func TestAPIBelongsToPage(t *testing.T) {
 		},
 		{
 			"a page without names of models", engine.TRTLLMServe, serve + "undefined\"} 0\n",
-			engine.Facts{Confirmed: true, Listed: true, Models: named("m")},
-			engine.Unsure,
+			listed(named("m")...), engine.Unsure,
 		},
 		{
 			"lower case on the page, and invented names", engine.Dynamo,
 			dynamo + "qwen/qwen3\"} 0\n" + dynamo + "unknown_model\"} 0\n" + dynamo + "x\"} 0\n",
-			engine.Facts{Confirmed: true, Listed: true, Models: named("Qwen/Qwen3")},
-			engine.Yes,
+			listed(named("Qwen/Qwen3")...), engine.Yes,
 		},
 		{
 			"only requests for unknown models", engine.Dynamo, dynamo + "unknown_model\"} 0\n",
-			engine.Facts{Confirmed: true, Listed: true, Models: named("m")},
-			engine.Unsure,
+			listed(named("m")...), engine.Unsure,
 		},
 		{
 			"a Triton without models", engine.Triton, "nv_gpu_utilization{gpu_uuid=\"a\"} 0\n",
-			engine.Facts{Confirmed: true, Listed: true},
-			engine.Yes,
+			listed(), engine.Yes,
 		},
 		{
 			"a Triton with its model", engine.Triton, triton,
-			engine.Facts{Confirmed: true, Listed: true, Models: named("m")},
-			engine.Yes,
+			listed(named("m")...), engine.Yes,
 		},
 		{
 			"another Triton", engine.Triton, triton,
-			engine.Facts{Confirmed: true, Listed: true, Models: named("n")},
-			engine.No,
+			listed(named("n")...), engine.No,
 		},
 		{
 			"a Triton that loads a model", engine.Triton, triton,
-			engine.Facts{Confirmed: true, Listed: true, Models: named("m", "n")},
-			engine.Unsure,
+			listed(named("m", "n")...), engine.Unsure,
 		},
 		{
 			"a Triton that unloads its model", engine.Triton, triton,
-			engine.Facts{Confirmed: true, Listed: true},
-			engine.No,
+			listed(), engine.No,
 		},
 		{
 			"a Triton without request counts", engine.Triton, "nv_gpu_utilization{gpu_uuid=\"a\"} 0\n",
-			engine.Facts{Confirmed: true, Listed: true, Models: named("m")},
-			engine.Unsure,
+			listed(named("m")...), engine.Unsure,
 		},
 		{
 			"a Triton that lists a model missing on its page", engine.Triton,
 			"nv_inference_request_failure{model=\"m\"} 0\n",
-			engine.Facts{
-				Confirmed: true,
-				Listed:    true,
-				Models:    []engine.ModelFacts{{Name: "m", State: engine.ModelUnavailable}},
-			},
-			engine.Yes,
+			listed(engine.ModelFacts{Name: "m", State: engine.ModelUnavailable}), engine.Yes,
 		},
 	} {
 		require.Equal(

@@ -154,70 +154,40 @@ func TestRefusedPageWaitsForAPI(t *testing.T) {
 }
 
 func TestPageStartsToBeRefused(t *testing.T) {
-	ready := &engine.Health{API: engine.APIReady}
+	ready, up := &engine.Health{API: engine.APIReady}, target.Scraping{Health: target.HealthUp}
 	for _, c := range []struct {
 		name   string
 		failed error
-		was    target.Status
+		was    target.Scraping
 		health *engine.Health
 		begins bool
 	}{
-		{"a page", nil, target.Status{Scraping: target.Scraping{Health: target.HealthUp}}, ready, false},
-		{
-			"the port closed", failed(scrape.ReasonConnect),
-			target.Status{Scraping: target.Scraping{Health: target.HealthUp}},
-			ready, true,
-		},
-		{
-			"the connection ended", failed(scrape.ReasonReset),
-			target.Status{Scraping: target.Scraping{Health: target.HealthUp}},
-			ready, true,
-		},
-		{
-			"another failure", failed(scrape.ReasonTimeout),
-			target.Status{Scraping: target.Scraping{Health: target.HealthUp}},
-			ready, false,
-		},
+		{"a page", nil, up, ready, false},
+		{"the port closed", failed(scrape.ReasonConnect), up, ready, true},
+		{"the connection ended", failed(scrape.ReasonReset), up, ready, true},
+		{"another failure", failed(scrape.ReasonTimeout), up, ready, false},
 		{
 			"it was refused before", failed(scrape.ReasonConnect),
-			target.Status{Scraping: target.Scraping{Health: target.HealthDown, LastReason: "connect"}},
+			target.Scraping{Health: target.HealthDown, LastReason: "connect"},
 			ready, false,
 		},
 		{
 			"it failed otherwise before", failed(scrape.ReasonConnect),
-			target.Status{Scraping: target.Scraping{Health: target.HealthDown, LastReason: "reset"}},
+			target.Scraping{Health: target.HealthDown, LastReason: "reset"},
 			ready, true,
 		},
 		{
 			"its first scrape", failed(scrape.ReasonConnect),
-			target.Status{Scraping: target.Scraping{Health: target.HealthUnknown}},
+			target.Scraping{Health: target.HealthUnknown},
 			ready, true,
 		},
-		{
-			"an API without a request", failed(scrape.ReasonConnect),
-			target.Status{Scraping: target.Scraping{Health: target.HealthUp}},
-			nil, false,
-		},
-		{
-			"an API that refused before", failed(scrape.ReasonConnect),
-			target.Status{Scraping: target.Scraping{Health: target.HealthUp}},
-			&engine.Health{API: engine.APIRefused},
-			false,
-		},
-		{
-			"an API without valid answers", failed(scrape.ReasonConnect),
-			target.Status{Scraping: target.Scraping{Health: target.HealthUp}},
-			&engine.Health{}, false,
-		},
-		{
-			"an API that returned an error", failed(scrape.ReasonConnect),
-			target.Status{Scraping: target.Scraping{Health: target.HealthUp}},
-			&engine.Health{API: engine.APIFailed},
-			true,
-		},
+		{"an API without a request", failed(scrape.ReasonConnect), up, nil, false},
+		{"an API that refused before", failed(scrape.ReasonConnect), up, &engine.Health{API: engine.APIRefused}, false},
+		{"an API without valid answers", failed(scrape.ReasonConnect), up, &engine.Health{}, false},
+		{"an API that returned an error", failed(scrape.ReasonConnect), up, &engine.Health{API: engine.APIFailed}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := &Replica{status: c.was, answers: engine.Answers{Health: c.health}}
+			r := &Replica{status: target.Status{Scraping: c.was}, answers: engine.Answers{Health: c.health}}
 			require.Equal(t, c.begins, r.newlyRefused(c.failed))
 		})
 	}
