@@ -81,26 +81,29 @@ func Judge(e *Evidence) Verdict {
 		Probes:     probes,
 		Witnesses:  w,
 	}
-	if state == Ready && e.Mismatch == "" {
+	switch {
+	case e.Mismatch != "": // What is judged by the wrong kind's names comes after it.
+		reason := v.Reason
+		v.Reason = e.Mismatch + ": " + cureEngine
+		v.add(remark{wrong: reason})
+	case state == Ready:
 		v.Reason += e.unknown()
 	}
-	if e.Mismatch != "" {
-		// What is judged by the wrong kind's names comes after it.
-		v.Reason = e.Mismatch + ": " + cureEngine + "; " + v.Reason
-		if v.Severity == OK {
-			v.Severity = Look
-		}
-	}
 	for _, problem := range e.remarks(state, w, r) {
-		if problem.wrong == "" {
-			continue
-		}
-		v.Reason = strings.TrimSuffix(v.Reason, ".") + "; " + problem.wrong
-		if v.Severity == OK {
-			v.Severity, v.Runbook = Look, problem.runbook
-		}
+		v.add(problem)
 	}
 	return v
+}
+
+// add adds a problem, which needs attention even if the replica serves.
+func (v *Verdict) add(problem remark) {
+	if problem.wrong == "" {
+		return
+	}
+	v.Reason = strings.TrimSuffix(v.Reason, ".") + "; " + problem.wrong
+	if v.Severity == OK {
+		v.Severity, v.Runbook = Look, problem.runbook
+	}
 }
 
 // probes returns the answers of the probes. What was said before does not outlive what the server
