@@ -13,8 +13,9 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// readContent reads the labels of the watched series of a shape.
-func readContent(e *Kind, shape *exposition.Shape, ranks Ranks) *content {
+// readContent reads the labels of the watched series of a shape. Labels are those of the page's own kind, also of
+// series of an engine inside.
+func readContent(kind *Kind, shape *exposition.Shape, ranks Ranks) *content {
 	c := &content{
 		loaded:   make(map[string]bool),
 		versions: make(map[[2]string]bool),
@@ -22,25 +23,27 @@ func readContent(e *Kind, shape *exposition.Shape, ranks Ranks) *content {
 		signals:  make(map[Signal]bool),
 		buckets:  make(map[string]string), valued: make(map[Signal][]int), counts: make(map[[2]string][]int),
 	}
-	index, noModel, modelOf := IndexOf(e), e.noModel, e.modelOf // Labels are those of the server's own page.
+	index, counting := IndexOf(kind), kind
 	all := make([]labels.Labels, shape.Watched())
 	for i := range all {
 		all[i] = shape.WatchedLabels(i)
 	}
-	if c.inside = e.engineInside(all); c.inside != nil {
-		e = c.inside
+	if c.inside = kind.engineInside(all); c.inside != nil {
+		counting = c.inside
 	}
-	c.readModels(modelOf, index, all, noModel)
+	c.readModels(kind, index, all)
 	c.rankSet = readRanks(index, all)
 	c.resolve(ranks)
-	duplicates := newDuplicates(modelOf, index, all)
+	duplicates := newDuplicates(kind, index, all)
 	bounds := make(map[string][]string)
 	for i, lset := range all {
-		name, modelName := lset.Get(model.MetricNameLabel), modelOf(lset)
-		if e.stage != "" && lset.Has(e.stage) {
+		name, modelName := lset.Get(model.MetricNameLabel), kind.modelOf(lset)
+		if counting.stage != "" && lset.Has(counting.stage) {
 			c.staged = true
 		} else {
-			c.readSeries(e, duplicates.remove(meaningsWith(index[name], c.inside), i), i, modelName, noModel, lset)
+			nameless := modelName != "" && modelName == kind.noModel
+			meanings := duplicates.remove(meaningsWith(index[name], c.inside), i)
+			c.readSeries(counting, meanings, i, modelName, nameless, lset)
 		}
 		if c.gone(modelName, lset) {
 			continue
@@ -60,13 +63,11 @@ func readContent(e *Kind, shape *exposition.Shape, ranks Ranks) *content {
 }
 
 // readModels finds the models that the page names, and which of them are loaded.
-func (c *content) readModels(
-	modelOf func(labels.Labels) string, index Index, all []labels.Labels, noModel string,
-) {
+func (c *content) readModels(kind *Kind, index Index, all []labels.Labels) {
 	byName := make(map[string]bool)
 	for _, lset := range all {
-		name := modelOf(lset)
-		if name == "" || name == noModel {
+		name := kind.modelOf(lset)
+		if name == "" || name == kind.noModel {
 			continue
 		}
 		byName[name] = true
@@ -104,14 +105,15 @@ func (c *content) servesVersion(name string, lset labels.Labels) bool {
 // versionLabel names the version of a model that a series belongs to.
 const versionLabel = "version"
 
-// readSeries adds a series with each meaning. Requests for unknown models are only failures.
-func (c *content) readSeries(e *Kind, meanings []Indexed, series int, name, noModel string, lset labels.Labels) {
+// readSeries adds a series with each meaning. Requests for unknown models, which are nameless, are only failures.
+func (c *content) readSeries(
+	e *Kind, meanings []Indexed, series int, name string, nameless bool, lset labels.Labels,
+) {
 	for i := range meanings {
 		m := &meanings[i]
 		if !m.selects(lset) || !c.allows(&m.Meaning, lset) {
 			continue
 		}
-		nameless := name != "" && name == noModel
 		if !nameless || m.Signal == RequestsFailed {
 			unloaded := e.Quirks(nil).SeriesOutliveModels && name != "" &&
 				(!c.loaded[name] || !c.servesVersion(name, lset))
@@ -231,8 +233,8 @@ func sorted[V any](set map[string]V) []string { return slices.Sorted(maps.Keys(s
 
 // duplicates finds series that repeat another one, with an older name or another rank.
 type duplicates struct {
-	series  []labels.Labels
-	modelOf func(labels.Labels) string
+	series []labels.Labels
+	kind   *Kind
 	// models holds the models of the series of each name, "" for none. Series that have no meaning
 	// for their labels replace none.
 	models map[string]map[string]bool
@@ -240,10 +242,10 @@ type duplicates struct {
 	original map[string]int
 }
 
-func newDuplicates(modelOf func(labels.Labels) string, index Index, series []labels.Labels) *duplicates {
+func newDuplicates(kind *Kind, index Index, series []labels.Labels) *duplicates {
 	d := &duplicates{
 		series:   series,
-		modelOf:  modelOf,
+		kind:     kind,
 		models:   make(map[string]map[string]bool),
 		original: make(map[string]int),
 	}
@@ -253,7 +255,7 @@ func newDuplicates(modelOf func(labels.Labels) string, index Index, series []lab
 			d.models[name] = make(map[string]bool)
 		}
 		if index.reads(name, series[i]) {
-			d.models[name][modelOf(series[i])] = true
+			d.models[name][kind.modelOf(series[i])] = true
 		}
 		for _, m := range index[name] {
 			if len(m.Copies) == 0 {
@@ -283,7 +285,7 @@ func (d *duplicates) without(i int, names []string) string {
 // remove removes the meanings of a series that another series already has.
 func (d *duplicates) remove(meanings []Indexed, i int) []Indexed {
 	repeated := func(m Indexed) bool {
-		return slices.ContainsFunc(m.Unless, func(e Exception) bool { return d.shown(&e, d.modelOf(d.series[i])) }) ||
+		return slices.ContainsFunc(m.Unless, func(e Exception) bool { return d.shown(&e, d.kind.modelOf(d.series[i])) }) ||
 			len(m.Copies) > 0 && d.original[d.without(i, m.Copies)] != i
 	}
 	if !slices.ContainsFunc(meanings, repeated) {
