@@ -212,18 +212,22 @@ func (v everything) series(t *testing.T) map[string][]labels.Labels {
 	return once.(func() map[string][]labels.Labels)()
 }
 
-// derive reads seven pages, since some rules compare pages, and returns the series that
-// have a value by the name of their family.
-func (v everything) derive(t *testing.T) map[string][]labels.Labels {
-	t.Helper()
-	d := NewDeriver(Options{
+// deriver returns what derives its series, and what parses its pages.
+func (v everything) deriver() (*Deriver, *exposition.Cache) {
+	return NewDeriver(Options{
 		Window:     time.Minute,
 		Interval:   5 * time.Second,
 		Engine:     v.e,
 		Naming:     v.naming,
 		Objectives: promised(),
-	})
-	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(v.e)})
+	}), exposition.NewCache(exposition.Options{Watch: engine.Watch(v.e)})
+}
+
+// derive reads seven pages, since some rules compare pages, and returns the series that
+// have a value by the name of their family.
+func (v everything) derive(t *testing.T) map[string][]labels.Labels {
+	t.Helper()
+	d, cache := v.deriver()
 	var out *exposition.Block
 	for n := range 7 {
 		raw, err := cache.Parse(v.page(n), "", nil)

@@ -31,14 +31,7 @@ func TestRulesDependOnShape(t *testing.T) {
 // followRules reads the pages of a history and runs each rule on the last one.
 func followRules(t *testing.T, rng *rand.Rand, v everything) {
 	t.Helper()
-	d := NewDeriver(Options{
-		Window:     time.Minute,
-		Interval:   5 * time.Second,
-		Engine:     v.e,
-		Naming:     v.naming,
-		Objectives: promised(),
-	})
-	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(v.e)})
+	d, cache := v.deriver()
 	write := somePages(rng, v)
 	for i := range 6 {
 		raw, err := cache.Parse(write(i), "", nil)
