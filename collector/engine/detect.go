@@ -11,6 +11,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
 )
 
 // Detection is what was detected at an address.
@@ -55,6 +58,15 @@ func (m *mark) on(body []byte) bool {
 		!m.anywhere && beginsLine(body, m.text) ||
 		m.declared && beginsLine(body, "# TYPE "+m.text)
 	return shown && (m.also == nil || m.also(body))
+}
+
+// onSeries reports whether a series has the mark: the beginning of its name, or its name with a label.
+func (m *mark) onSeries(lset labels.Labels) bool {
+	name, label, labeled := strings.Cut(strings.TrimSuffix(m.text, "="), "{")
+	if labeled {
+		return lset.Get(model.MetricNameLabel) == name && lset.Has(label)
+	}
+	return strings.HasPrefix(lset.Get(model.MetricNameLabel), name)
 }
 
 // beginsLine reports whether any line begins with a text.

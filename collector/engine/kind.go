@@ -5,10 +5,8 @@ import (
 	"context"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 
-	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
@@ -51,10 +49,10 @@ type Kind struct {
 	quirks  Quirks
 
 	// What is inside. engines lists the kinds of engines whose series the server may pass on, in order
-	// of preference. passes reports whether a series of one counts, by default all do. trtllm is true for
-	// kinds that may contain TensorRT-LLM.
+	// of preference. narrow limits the meaning of a series of one, by default nothing does. trtllm is true
+	// for kinds that may contain TensorRT-LLM.
 	engines []Name
-	passes  func(in Name, name string) bool
+	narrow  func(m *Meaning)
 	trtllm  bool
 
 	// The API. api and grpc are the offsets of its ports from that of the page. Without gRPC, grpc
@@ -511,9 +509,8 @@ func (k *Kind) engineInside(series []labels.Labels) *Kind {
 	for _, name := range k.engines {
 		in, ok := ByName(string(name))
 		if ok && slices.ContainsFunc(series, func(lset labels.Labels) bool {
-			name := lset.Get(model.MetricNameLabel)
-			begins := func(m mark) bool { return strings.HasPrefix(name, m.text) }
-			return slices.ContainsFunc(in.marks, begins) && !slices.ContainsFunc(k.marks, begins)
+			has := func(m mark) bool { return m.onSeries(lset) }
+			return slices.ContainsFunc(in.marks, has) && !slices.ContainsFunc(k.marks, has)
 		}) {
 			return in
 		}
@@ -526,10 +523,9 @@ func (k *Kind) meaningsInside() (all []Meaning) {
 	for _, name := range k.engines {
 		in := kinds.all[slices.IndexFunc(kinds.all, func(k *Kind) bool { return k.Name == name })]
 		for _, m := range in.series {
-			if k.passes != nil && !k.passes(name, m.Name) {
-				continue
+			if m.Inside = name; k.narrow != nil {
+				k.narrow(&m)
 			}
-			m.Inside = name
 			all = append(all, m)
 		}
 	}

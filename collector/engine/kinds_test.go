@@ -188,28 +188,45 @@ func TestGenerationsOfNIM2(t *testing.T) {
 		"later]", capability(t, engine.NIM, engine.CanLiveTokens, known))
 }
 
-// TestNIMWithTensorRTLLM reads a NIM with TensorRT-LLM inside, and one of 1.x: TensorRT-LLM 1.1 had some of its names,
-// with another meaning.
+// TestNIMWithTensorRTLLM reads NIMs with TensorRT-LLM inside, and one of 1.x: TensorRT-LLM 1.1 had some of its names,
+// with another meaning, which a label tells apart.
 func TestNIMWithTensorRTLLM(t *testing.T) {
+	times := func(name, labels string) string {
+		return name + "_sum" + labels + " 4\n" + name + "_count" + labels + " 2\n"
+	}
 	for _, c := range []struct {
 		name, page string
 		want       map[string]float64
 	}{
 		{
 			"TensorRT-LLM 1.3",
-			"trtllm_request_success_total{finished_reason=\"stop\"} 3\ntrtllm_num_requests_waiting 2\n",
+			"trtllm_request_success_total{engine_type=\"pytorch\",finished_reason=\"stop\"} 3\n" +
+				"trtllm_num_requests_waiting{engine_type=\"pytorch\"} 2\n",
 			map[string]float64{"requests_finished_total finish_reason=stop finish_reason=": 3, "requests_waiting": 2},
+		},
+		{
+			"TensorRT-LLM 1.1",
+			"request_success_total{engine_type=\"pytorch\",finished_reason=\"stop\"} 3\n" +
+				times("time_per_output_token_seconds", "{engine_type=\"pytorch\"}"),
+			map[string]float64{
+				"requests_finished_total finish_reason=stop finish_reason=": 3,
+				"time_per_output_token_seconds_sum":                         4,
+				"time_per_output_token_seconds_count":                       2,
+			},
 		},
 		{
 			"NIM 1.x",
 			"num_request_max 8\nrequest_finish_total{finished_reason=\"stop\"} 3\nrequest_success_total 3\n" +
-				"prompt_tokens_total 7\n",
-			map[string]float64{"requests_limit": 8, "requests_finished_total finish_reason=stop": 3, "prompt_tokens_total": 7},
+				times("time_per_output_token_seconds", ""),
+			map[string]float64{
+				"requests_limit": 8, "requests_finished_total finish_reason=stop": 3,
+				"inter_token_latency_seconds_sum": 4, "inter_token_latency_seconds_count": 2,
+			},
 		},
 	} {
 		require.Equal(t, c.want, valuesOf(t, engine.NIM, []byte(c.page)), c.name)
 	}
-	inside := readPage(t, engine.NIM, []byte("trtllm_generation_tokens_total 1\ntrtllm_kv_cache_utilization 0\n"))
+	inside := readPage(t, engine.NIM, []byte("trtllm_generation_tokens_total{engine_type=\"pytorch\"} 1\n"))
 	require.Equal(t, "false, its TensorRT-LLM counts tokens when a request ends",
 		capability(t, engine.NIM, engine.CanLiveTokens, &engine.Knowledge{Page: inside}))
 }

@@ -11,8 +11,7 @@ import (
 
 // NIM is NIM for LLMs: 1.x has its own names, 2.x those of the engine inside, vLLM, SGLang or TensorRT-LLM
 // (docs of 2.0.0 to 2.1.6; 2.0.11 to 2.0.13 name the third), and one made of Dynamo those of its frontend
-// (ai-dynamo/dynamo#2432). What its proxy passes on of TensorRT-LLM no document says and nobody saw: names
-// with the prefix of 1.3 count.
+// (ai-dynamo/dynamo#2432). What the proxy passes on of TensorRT-LLM no document says and nobody saw.
 const NIM Name = "nim"
 
 // The version is NIM's own, not TensorRT-LLM's.
@@ -26,7 +25,7 @@ func nim() *Kind {
 		quirks:  Quirks{CountersAppear: true},
 
 		engines: nimEngines(),
-		passes:  nimPasses,
+		narrow:  nimNarrow,
 		trtllm:  true,
 
 		Ready:       "/v1/health/ready",
@@ -56,10 +55,15 @@ const nimVersionPath, nimVersionKey = "/v1/version", "release"
 // page of a Triton (their documents of 2.4, "Observability").
 func nimEngines() []Name { return []Name{VLLM, SGLang, Dynamo, Triton, TRTLLMServe} }
 
-// nimPasses reports whether a series of an engine inside counts. The first names of trtllm-serve are those of
-// NIM 1.x, which means something else by some of them.
-func nimPasses(in Name, name string) bool {
-	return in != TRTLLMServe || strings.HasPrefix(name, servePrefix)
+// nimServe is the label of all series of TensorRT-LLM, some of which were named like those of NIM 1.x at first, and
+// mean something else (tensorrt_llm/metrics/collector.py).
+const nimServe = "engine_type"
+
+// nimNarrow limits what the series of trtllm-serve mean to its own.
+func nimNarrow(m *Meaning) {
+	if m.Inside == TRTLLMServe {
+		m.Where = slices.Concat(m.Where, present(nimServe))
+	}
 }
 
 // nimFirst is the generation with NIM's own names.
@@ -107,7 +111,7 @@ func nimGeneration(p *Page, _ *Facts) (Generation, string) {
 		return "with Dynamo", "the page has the names of a frontend of Dynamo"
 	case p.HasPrefix("nv_inference_"):
 		return "with Triton", "the page has the names of Triton"
-	case p.HasPrefix(servePrefix):
+	case p.Inside() != nil && p.Inside().Name == TRTLLMServe:
 		return "2.x with TensorRT-LLM", "the page has the names of trtllm-serve"
 	case slices.ContainsFunc(nimMeanings(), func(m Meaning) bool {
 		return p.HasName(m.Name) || p.HasName(m.Name+"_bucket")
@@ -120,7 +124,7 @@ func nimGeneration(p *Page, _ *Facts) (Generation, string) {
 // nimMeanings returns the meanings of 1.x. Unlike in trtllm-serve, tokens and the time per output
 // token change with each token.
 func nimMeanings() []Meaning {
-	return []Meaning{
+	all := []Meaning{
 		{Name: "num_requests_running", Signal: RequestsRunning},
 		{Name: "num_requests_waiting", Signal: RequestsWaiting},
 		{Name: "num_request_max", Signal: RequestsLimit},
@@ -140,6 +144,10 @@ func nimMeanings() []Meaning {
 		{Name: "request_prompt_tokens", Signal: RequestPromptTokens},
 		{Name: "request_generation_tokens", Signal: RequestOutputTokens},
 	}
+	for i := range all {
+		all[i].Where = absent(nimServe)
+	}
+	return all
 }
 
 // nimJudge judges 1.x: it counts what finished and what failed.

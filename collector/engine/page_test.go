@@ -46,7 +46,7 @@ func TestWatchedSamples(t *testing.T) {
 				"dynamo_frontend_model_ready",
 			"dynamo_x dynamo_frontend_x_sum dynamo_component_x_count nv_inference_request_x",
 		},
-		{engine.NIM, "num_request_max request_finish_total", "num_scheduled_requests vllm:x"},
+		{engine.NIM, "num_request_max request_finish_total", "nv_x vllm:x"},
 		{engine.Unknown, "vllm:x dynamo_frontend_x", "vllm:x_sum nv_inference_request_success request_success_total"},
 	} {
 		watch := engine.Watch(engineOf(t, c.kind))
