@@ -625,6 +625,18 @@ func unseen() []scenario {
 			f.exporter("a", up).pool("p", 2, ready.becomes(30, "down"))
 			f.exporter("b", up).pool("p", 2, ready.becomes(0, "down"))
 		}, pages: map[string]int{"LLMPoolDown": 32}, tickets: []string{"LLMExporterUnhealthy"}},
+		{name: "an exporter of a pair is down that has a single replica", build: func(f *fleet) {
+			f.exporter("a", from(0, 0, up)).pool("p", 1, ready)
+			f.exporter("b", up).pool("p", 1, ready)
+		}, tickets: []string{"LLMExporterUnhealthy"}},
+		{name: "an exporter of a pair is down, and later their single replica crashes", build: func(f *fleet) {
+			f.exporter("a", from(0, 0, up)).pool("p", 1, ready)
+			f.exporter("b", up).pool("p", 1, ready.becomes(15, "down"))
+		}, pages: map[string]int{"LLMPoolDown": 18}, tickets: []string{"LLMExporterUnhealthy"}},
+		{name: "both exporters of a pair are down that have a single replica", build: func(f *fleet) {
+			f.exporter("a", from(0, 0, up)).pool("p", 1, ready)
+			f.exporter("b", from(0, 0, up)).pool("p", 1, ready)
+		}, pages: map[string]int{"LLMExporterDown": 4}, tickets: []string{"LLMExporterUnhealthy"}},
 		{name: "two pools of an exporter crash half an hour apart", build: func(f *fleet) {
 			e := f.exporter("e", up)
 			e.pool("p", 1, ready.becomes(0, "down"))
