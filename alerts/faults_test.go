@@ -169,6 +169,7 @@ func faults() []fault {
 			"discovery fails", "LLMDiscovery",
 			[]signal{ofPool(own+"discovery_failures_total", 0, 0.1, "mechanism", "dns").counts()},
 		},
+		{"relabeling drops pool_id", "LLMExporterUnhealthy", []signal{{name: own + "targets", good: absent, bad: 4}}},
 		{"a reload fails", "LLMExporterReloadFailed", []signal{{name: own + "config_last_reload_successful", good: 1}}},
 		{"a page is large", "LLMExporterPageLarge", []signal{{name: own + "page_bytes", good: 1e6, bad: 1.3e7}}},
 	}
