@@ -363,6 +363,19 @@ func rollouts() []scenario {
 				e.write("llm_server_model_unloaded", s.labels("model_id", "a", "model", "a"), from(0, 1, always(absent)))
 			}
 		}},
+		{name: "a model is unloaded on purpose from one of three replicas", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			for i, s := range e.pool("p", 3, ready) {
+				there := always(1)
+				if i == 0 {
+					there = from(0, 0, up)
+					e.write("llm_server_model_unloaded", s.labels("model_id", "a", "model", "a"), from(0, 1, always(absent)))
+				}
+				e.write("llm_server_model_state", s.labels("model_id", "a", "model", "a", "state", "ready"), there)
+				e.write("llm_server_model_state", s.labels("model_id", "a", "model", "a", "state", "unavailable"),
+					func(step int) float64 { return 1 - there(step) })
+			}
+		}},
 		{name: "the replicas of a pool crash in turn, each every three quarters of an hour", requests: true, build: func(f *fleet) {
 			e := f.exporter("e", up)
 			for _, s := range e.pool("p", 3, ready) {
