@@ -475,9 +475,9 @@ func (e *Evidence) servesNevertheless(a Accusation) bool {
 	return e.ServesNevertheless && a != NothingMoves && e.Processes == 0
 }
 
-// closed reports whether the API of a server of two ports refuses connections, ends whether that of
-// one says that it is no longer live.
-func (e *Evidence) closed() bool { return !e.API.SamePort && e.API.Closed() }
+// closed reports whether an API that has a port of its own refuses connections, ends whether that of a server of two
+// ports says that it is no longer live.
+func (e *Evidence) closed() bool { return (!e.API.SamePort || e.API.Apart) && e.API.Closed() }
 
 func (e *Evidence) ends() bool { return !e.API.SamePort && e.API.Ends() }
 

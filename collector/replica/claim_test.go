@@ -552,6 +552,36 @@ func TestProxyOnAnotherPortDoesNotOutliveItsServer(t *testing.T) {
 	}
 }
 
+// TestOldPageOfAnAgentDoesNotOutliveItsServer has an agent that shows the last page of its vLLM for minutes. Nothing
+// listens at the API any more; or only a proxy there is gone, and requests end that came since.
+func TestOldPageOfAnAgentDoesNotOutliveItsServer(t *testing.T) {
+	for serves, state := range map[bool]string{false: "draining", true: "ready"} {
+		t.Run(state, bubble(func(t *testing.T) {
+			page := func(n int) string {
+				return fmt.Sprintf("vllm:num_requests_running{engine=\"0\",model_name=\"m\"} 0\n"+
+					"vllm:request_success_total{engine=\"0\",finished_reason=\"stop\",model_name=\"m\"} %d\n", n)
+			}
+			s := step(t, answering{page: page(0), api: vllmAt("", "m", "0.12.0"), kept: true}, func(t *target.Target, _ *Pool) {
+				t.Engine, t.MetricsURL, t.APIURL = "auto", "http://10.0.0.1:15020/metrics", "http://10.0.0.1:8000"
+			})
+			s.due()
+			require.Equal(t, "ready", s.after(5*time.Second).State)
+			s.change(func(now *answering) { now.refused = true })
+			var status target.Status
+			for n := range 6 {
+				if serves {
+					s.change(func(now *answering) { now.page = page(3 * n) })
+				}
+				s.due()
+				status = s.after(5 * time.Second)
+			}
+			require.Equal(t, state, status.State, status.StateReason)
+			require.Equal(t, serves, status.ProbeReady, status.StateReason)
+			require.True(t, status.ProbeLive, status.StateReason)
+		}))
+	}
+}
+
 // TestServerIsNotThereBeforeItStarts has the page of an agent alone, since the vLLM in its pod loads.
 func TestServerIsNotThereBeforeItStarts(t *testing.T) {
 	const agent, server = "istio_agent_up 1\n", "vllm:num_requests_running{engine=\"0\",model_name=\"m\"} 0\n"
