@@ -32,6 +32,8 @@ type Evidence struct {
 	// AnswersNevertheless is true for a server that answers requests although what it lists says that it serves
 	// nothing.
 	AnswersNevertheless bool
+	// Moves is true if the newest page shows progress of requests of others.
+	Moves bool
 	// UnroutedModels are those that it can send requests for nowhere.
 	UnroutedModels []string
 	// Unserved explains why a ready server serves none of its models; empty if it may serve one.
@@ -476,8 +478,10 @@ func (e *Evidence) servesNevertheless(a Accusation) bool {
 }
 
 // closed reports whether an API that has a port of its own refuses connections, ends whether that of a server of two
-// ports says that it is no longer live.
-func (e *Evidence) closed() bool { return (!e.API.SamePort || e.API.Apart) && e.API.Closed() }
+// ports says that it is no longer live. A server of one port that works was asked over a way that is closed.
+func (e *Evidence) closed() bool {
+	return (!e.API.SamePort || e.API.Apart && !e.Moves) && e.API.Closed()
+}
 
 func (e *Evidence) ends() bool { return !e.API.SamePort && e.API.Ends() }
 

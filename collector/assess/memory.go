@@ -55,6 +55,9 @@ type Memory struct {
 	// page after it did, too: those requests came since.
 	answered                       float64
 	answering, disputed, overruled bool
+	// work is what the pages had shown of requests of others by the newest one, which shows more if moving is true.
+	work   baseline
+	moving bool
 }
 
 // inquiry is what a question is about, and whether the server's own health check was asked.
@@ -207,6 +210,8 @@ func (m *Memory) Page(requested time.Time, c *derive.Conditions) {
 	m.refused, m.replaced = false, false
 	m.answered, m.answering = c.Answered, c.Answered > m.answered
 	m.overruled = m.overruled || m.disputed && m.answering
+	m.moving = m.work.set && (c.Movements > m.work.movements || c.Served > m.work.served)
+	m.work = baseline{set: true, served: c.Served, movements: c.Movements}
 	m.denial.page(requested, c)
 	m.newest, m.stepless = passageOf(c), c.Stepless
 	m.passing.page(requested, m.newest)
@@ -403,7 +408,7 @@ func (m *Memory) Recall(e *Evidence) {
 	e.Replaced = m.replaced && e.API.SamePort && !e.API.Apart
 	e.API.NotReadySince = m.notReadySince
 	e.ServesNevertheless = e.Now.Sub(m.denial.refuted) <= e.Window
-	e.AnswersNevertheless = m.answering || m.overruled
+	e.AnswersNevertheless, e.Moves = m.answering || m.overruled, m.moving
 	if m.denied != nil && e.API.Silent() {
 		e.API.Health, e.API.SilentSince = *m.denied, m.deniedAt
 		e.API.Detail += ", and has not said anything since"
