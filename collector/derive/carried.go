@@ -13,9 +13,10 @@ import (
 // on, as those of one data-parallel rank, or of a server whose page an agent merges with others. Without it the sum
 // would fall, which to its reader is a reset of all of them.
 type carried struct {
-	// page and block are the newest page, if it may be needed.
+	// page and block are the newest page, if it may be needed, which has the shape.
 	page  *engine.Page
 	block *exposition.Block
+	shape *exposition.Shape
 	// added is what is added to a series on the page, gone what one had counted that may come back.
 	added map[columnName]carry
 	gone  map[columnName]float64
@@ -40,7 +41,7 @@ type summand struct {
 // counter is lower than before.
 func (c *carried) next(ix *index, page *engine.Page, block *exposition.Block, goesOn, fell bool) {
 	before, pageBefore := c.block, c.page
-	c.page, c.block, c.moved = page, block, nil
+	c.page, c.block, c.shape, c.moved = page, block, block.Shape(), nil
 	switch {
 	case !goesOn:
 		c.added, c.gone = nil, nil
@@ -148,7 +149,9 @@ func (c *carried) leave(gone map[columnName]float64) (sum float64) {
 		if c.gone == nil {
 			c.gone = make(map[columnName]float64)
 		}
-		c.gone[name] = v
+		if len(c.gone) < maxAppeared {
+			c.gone[name] = v
+		}
 	}
 	return sum
 }
@@ -176,10 +179,10 @@ func (c *carried) move(sum []summand, by float64) {
 	c.moved[to.name] += by / math.Pow10(to.shift)
 }
 
-// raise returns the newest page with what is added, nil if that is nothing.
+// raise returns a page with what is added, nil if that is nothing.
 func (c *carried) raise(page *exposition.Block) *exposition.Block {
-	if len(c.added) == 0 {
-		return nil
+	if len(c.added) == 0 || page.Shape() != c.shape {
+		return nil // Or it is older than the newest one, from a cache.
 	}
 	values := make(map[exposition.ValueIndex]float64, len(c.added))
 	for a := range maps.Values(c.added) {

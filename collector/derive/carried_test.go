@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -112,6 +113,29 @@ func TestSumsOfRanksBeginAgain(t *testing.T) {
 			got = b.page(v.page(both, both)...)
 		}
 		require.Equal(t, c.want, got.get(t, `generation_tokens_total{model_id="m"}`), c.name)
+	}
+}
+
+// TestSumsOfRanksOnOldPages has a cache that answers with an older page now and then, of fewer ranks or of all.
+func TestSumsOfRanksOnOldPages(t *testing.T) {
+	for _, shown := range [][]string{{"0", "1"}, {"0"}} {
+		b, v := newBench(t, engine.VLLM, "m"), rankedVLLM{"0": 20, "1": 40}
+		both := []string{"0", "1"}
+		var old []string
+		for n := range 12 {
+			switch page := v.page(both, both); {
+			case n == 4:
+				old = v.page(nil, shown)
+				fallthrough
+			default:
+				b.page(page...)
+			case n == 6 || n == 9:
+				b.age = 15 * time.Second
+				b.page(old...)
+			}
+		}
+		got := b.page(v.page(both, both)...)
+		require.Equal(t, 600.+13*20, got.get(t, `generation_tokens_total{model_id="m"}`), "%s", shown)
 	}
 }
 

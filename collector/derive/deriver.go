@@ -121,8 +121,10 @@ func (d *Deriver) Observe(seen Sighting) {
 	if page != d.page || page.Ranks() != d.ranks || d.dropped != (Dropped{}) && page.Uses() != d.uses {
 		d.reindex(page, block, seen.changes.vouched)
 	}
-	d.carried.next(d.index, page, block, seen.transition == continues, len(seen.changes.fell) > 0)
-	d.window.raise(d.index.names, d.carried.moved)
+	if d.window.isNew(seen.now) {
+		d.carried.next(d.index, page, block, seen.transition == continues, len(seen.changes.fell) > 0)
+		d.window.raise(d.index.names, d.carried.moved)
+	}
 	d.raised = d.carried.raise(block)
 	d.index.readRow(cmp.Or(d.raised, block), d.row, d.opts.Stats)
 	d.window.setBatched(d.index.batched, d.row)

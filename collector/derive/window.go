@@ -130,7 +130,7 @@ func (w *Window) startAtZero(columns []int) {
 // the last.
 func (w *Window) push(asked, now, age int64, row []float64, t transition) bool {
 	first, arrived := len(w.rows) == 0, now+age
-	isNew, contiguous := first || now > w.now, !first && arrived-w.arrived <= w.gap
+	isNew, contiguous := w.isNew(now), !first && arrived-w.arrived <= w.gap
 	if isNew || contiguous {
 		w.arrived = max(w.arrived, arrived)
 	}
@@ -163,6 +163,9 @@ func (w *Window) push(asked, now, age int64, row []float64, t transition) bool {
 	w.store(asked)
 	return true
 }
+
+// isNew reports whether a page of a time is newer than all before.
+func (w *Window) isNew(now int64) bool { return len(w.rows) == 0 || now > w.now }
 
 // step advances one column to the next page, and reports whether a counter decreased.
 func (w *Window) step(i int, v float64, now int64, contiguous bool) (decreased bool) {
