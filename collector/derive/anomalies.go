@@ -131,17 +131,7 @@ type check struct {
 
 // addChecks adds the checks that the page shows enough for.
 func (ix *index) addChecks() {
-	byName := make(map[string]*check)
-	for _, g := range ix.replica.groups(engine.ModelRequestSeconds) {
-		if times := ix.timesCheck(g); times != nil {
-			byName[g.name] = &check{
-				name:   checkKinds()[decoupledDurations].name,
-				labels: withLabels(g.model.labels, "model", g.name),
-				model:  g.model,
-				times:  times,
-			}
-		}
-	}
+	byName := ix.timesChecks()
 	for _, name := range sorted(byName) {
 		ix.checks = append(ix.checks, byName[name])
 	}
@@ -170,6 +160,22 @@ func (ix *index) addChecks() {
 	for _, m := range ix.building.instances {
 		m.checks[decoupledDurations] = byName[m.name]
 	}
+}
+
+// timesChecks returns the checks of the times of models, by the name of the model.
+func (ix *index) timesChecks() map[string]*check {
+	byName := make(map[string]*check)
+	for _, g := range ix.replica.groups(engine.ModelRequestSeconds) {
+		if times := ix.timesCheck(g); times != nil {
+			byName[g.name] = &check{
+				name:   checkKinds()[decoupledDurations].name,
+				labels: withLabels(g.model.labels, "model", g.name),
+				model:  g.model,
+				times:  times,
+			}
+		}
+	}
+	return byName
 }
 
 // frozen detects --metrics-config counter_latencies=false, with which all counters of Triton's
