@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 )
 
 // validateFiles checks that configured files can be read, and rejects references to secret
@@ -57,14 +59,11 @@ func validateFilesBelow(n *yaml.Node, path, key string) error {
 	return errors.Join(errs...)
 }
 
-// maxSecretFile is the size of the largest file with certificates or a secret.
-const maxSecretFile = 8 << 20
-
 // errNoEnd is the error of what must not be read to its end.
 var errNoEnd = errors.New("is a pipe or device, which may have no end; name a file")
 
 // checkFile checks the file of a key. A file with credentials is read for each request, within the time of the
-// request and up to the size above; any other is read once, to its end.
+// request and up to [scrape.MaxSecretFile]; any other is read once, to its end.
 func checkFile(path, key, name string) error {
 	info, err := os.Stat(name)
 	switch {
@@ -73,9 +72,9 @@ func checkFile(path, key, name string) error {
 		return fmt.Errorf("%s: %s: %w; correct the name or create the file", path, name, err)
 	case info.IsDir():
 		return fmt.Errorf("%s: %s is a folder; name a file", path, name)
-	case info.Size() > maxSecretFile:
+	case info.Size() > scrape.MaxSecretFile:
 		return fmt.Errorf("%s: %s has %d bytes, and at most %d are read; name the right file", path, name,
-			info.Size(), maxSecretFile)
+			info.Size(), scrape.MaxSecretFile)
 	case !info.Mode().IsRegular() && slices.Contains([]string{"ca_file", "cert_file", "key_file", "kubeconfig_file"}, key):
 		return fmt.Errorf("%s: %s %w", path, name, errNoEnd)
 	case !info.Mode().IsRegular():

@@ -177,8 +177,8 @@ func secretReader(text promconfig.Secret, file string) promconfig.SecretReader {
 	return nil
 }
 
-// maxSecretFile is the size of the largest file with certificates or a secret.
-const maxSecretFile = 8 << 20
+// MaxSecretFile is the size of the largest file with certificates or a secret.
+const MaxSecretFile = 8 << 20
 
 // fileSecret reads a secret from a file each time. It waits no longer than a request for what may never
 // come, such as the end of a pipe.
@@ -196,11 +196,11 @@ func (name fileSecret) Fetch(ctx context.Context) (string, error) {
 		deadline = time.Now().Add(handshakeTimeout)
 	}
 	_ = f.SetReadDeadline(deadline) // Files always have something to read, or their end.
-	text, err := io.ReadAll(io.LimitReader(f, maxSecretFile+1))
+	text, err := io.ReadAll(io.LimitReader(f, MaxSecretFile+1))
 	switch {
 	case err != nil:
 		return "", err
-	case len(text) > maxSecretFile:
+	case len(text) > MaxSecretFile:
 		return "", &fs.PathError{Op: "read", Path: string(name), Err: errors.New("it is too large for a secret")}
 	}
 	return strings.TrimSpace(string(text)), nil
