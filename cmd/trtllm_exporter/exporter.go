@@ -50,7 +50,39 @@ func newExporter(
 	if err != nil {
 		return nil, err
 	}
-	registry, reloads := prometheus.NewRegistry(), newReloadMetrics()
+	if limit := limitMemory(); limit > 0 {
+		logger.Info("Memory limit taken from the control group", "bytes", limit)
+	}
+	reloads := newReloadMetrics()
+	e := &exporter{
+		logger:   logger,
+		load:     load,
+		store:    snapshot.NewStore(),
+		reloads:  reloads,
+		registry: ownRegistry(reloads),
+	}
+	e.collector, err = collector.New(collector.Options{
+		Store:      e.store,
+		Logger:     logger,
+		Registerer: e.registry,
+		Secrets:    secrets,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if e.server, err = web.New(ctx, e.serves(opts)); err != nil {
+		return nil, err
+	}
+	if err := e.apply(initial); err != nil {
+		e.server.Close()
+		return nil, err
+	}
+	return e, nil
+}
+
+// ownRegistry returns the registry of the exporter's metrics about itself.
+func ownRegistry(reloads *reloadMetrics) *prometheus.Registry {
+	registry := prometheus.NewRegistry()
 	registry.MustRegister(
 		reloads.total,
 		reloads.successful,
@@ -59,20 +91,12 @@ func newExporter(
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		versioncollector.NewCollector(program),
 	)
-	if limit := limitMemory(); limit > 0 {
-		logger.Info("Memory limit taken from the control group", "bytes", limit)
-	}
-	e := &exporter{logger: logger, load: load, store: snapshot.NewStore(), reloads: reloads, registry: registry}
-	e.collector, err = collector.New(collector.Options{
-		Store:      e.store,
-		Logger:     logger,
-		Registerer: registry,
-		Secrets:    secrets,
-	})
-	if err != nil {
-		return nil, err
-	}
-	opts.Registry, opts.Store, opts.Logger, opts.Version = registry, e.store, logger, version.Version
+	return registry
+}
+
+// serves returns the options of the server with what it shows.
+func (e *exporter) serves(opts web.Options) web.Options {
+	opts.Registry, opts.Store, opts.Logger, opts.Version = e.registry, e.store, e.logger, version.Version
 	opts.MaxConnections = collector.MaxReaders()
 	opts.Readiness, opts.Searches, opts.Ready = e.collector.Readiness, e.collector.Searches, e.collector.Ready
 	opts.Configuration = web.Configuration{
@@ -81,15 +105,7 @@ func newExporter(
 		Pools:      e.pools,
 		Reload:     e.reload,
 	}
-	e.server, err = web.New(ctx, opts)
-	if err != nil {
-		return nil, err
-	}
-	if err := e.apply(initial); err != nil {
-		e.server.Close()
-		return nil, err
-	}
-	return e, nil
+	return opts
 }
 
 // run scrapes and serves until ctx is done. Scraping stops last, so that no page lacks a replica.
