@@ -244,18 +244,10 @@ func (r *recording) stretch(ctx context.Context) error {
 		})
 		return nil
 	}
-	// It gets the signals that end ctx, and ends itself.
-	cmd := exec.CommandContext(context.WithoutCancel(ctx), r.command[0], r.command[1:]...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, r.out.stdout, r.out.stderr
-	if r.json {
-		cmd.Stdout = r.out.stderr
-	}
-	if err := cmd.Start(); err != nil {
+	process, done, err := r.startCommand(ctx)
+	if err != nil {
 		return notRun(err)
 	}
-	done := make(chan error, 1)
-	go func() { done <- cmd.Wait() }()
-	var err error
 	ended := func() bool {
 		r.reader.Read()
 		select {
@@ -267,11 +259,26 @@ func (r *recording) stretch(ctx context.Context) error {
 	}
 	r.until(ctx, forever, ended)
 	if ctx.Err() != nil {
-		if left := r.passSignals(ctx, cmd.Process, ended); left != nil {
+		if left := r.passSignals(ctx, process, ended); left != nil {
 			return left
 		}
 	}
 	return codeOf(r.command[0], err)
+}
+
+// startCommand starts the command, which gets the signals that end ctx, and ends itself. Done gets its error.
+func (r *recording) startCommand(ctx context.Context) (process *os.Process, done <-chan error, err error) {
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), r.command[0], r.command[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, r.out.stdout, r.out.stderr
+	if r.json {
+		cmd.Stdout = r.out.stderr
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, nil, err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	return cmd.Process, ended, nil
 }
 
 // passSignals passes on the signal that ended ctx, and waits for the command. A second one no longer waits: many
