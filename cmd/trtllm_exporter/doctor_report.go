@@ -111,27 +111,19 @@ func (r *report) conclusion() error {
 	return exitError{errors.New(text), r.ExitCode}
 }
 
+// conclude finds out which commands to run next.
 func (r *report) conclude(f *doctorFlags) {
 	if len(f.urls) == 0 {
 		r.Next = []string{f.nextOfFile(r)}
 		return
 	}
-	var urls, failing, flags []string
-	elsewhere := false
+	var urls []string
 	for i := range r.Servers {
-		s := &r.Servers[i]
-		urls = append(urls, s.Target.MetricsURL)
-		if s.pageless {
-			failing, elsewhere = append(failing, s.nextURL()), elsewhere || s.nextURL() != s.Target.MetricsURL
-			if f.file == "" && s.Problem != nil && s.Problem.Flags != "" && !slices.Contains(flags, s.Problem.Flags) {
-				flags = append(flags, s.Problem.Flags)
-			}
-		}
+		urls = append(urls, r.Servers[i].Target.MetricsURL)
 	}
 	switch {
-	case len(failing) > 0:
-		r.Next = []string{f.command(append(flags, failing...))}
-		r.repeats = len(flags) == 0 && !elsewhere
+	case r.pageless > 0:
+		r.tryAgain(f)
 	case f.file != "":
 		r.Next = []string{program + " --config.file " + f.file}
 	case (f.access.given() || len(f.kindsFiles) > 0) && len(urls) == 1:
@@ -148,6 +140,25 @@ func (r *report) conclude(f *doctorFlags) {
 	if r.missing > 0 && r.pageless == 0 {
 		r.Next = append(r.Next, f.command(urls))
 	}
+}
+
+// tryAgain has those servers examined that have no page, with the flags and at the addresses that may help.
+func (r *report) tryAgain(f *doctorFlags) {
+	var urls, flags []string
+	r.repeats = true
+	for i := range r.Servers {
+		s := &r.Servers[i]
+		if !s.pageless {
+			continue
+		}
+		urls = append(urls, s.nextURL())
+		if f.file == "" && s.Problem != nil && s.Problem.Flags != "" && !slices.Contains(flags, s.Problem.Flags) {
+			flags = append(flags, s.Problem.Flags)
+		}
+		r.repeats = r.repeats && s.nextURL() == s.Target.MetricsURL
+	}
+	r.repeats = r.repeats && len(flags) == 0
+	r.Next = []string{f.command(append(flags, urls...))}
 }
 
 // nextOfFile returns the command that examines the first server with a problem, or else the
