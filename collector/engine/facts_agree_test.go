@@ -58,7 +58,8 @@ func TestAPIBelongsToPage(t *testing.T) {
 		},
 		{
 			"the page names the model that an adapter extends", engine.VLLM, vllm + "base\"} 0\n",
-			listed(engine.ModelFacts{Name: "adapter", Root: "/adapters/a"}, engine.ModelFacts{Name: "mine", Root: "base"}), engine.Yes,
+			listed(engine.ModelFacts{Name: "adapter", Root: "/adapters/a"}, engine.ModelFacts{Name: "mine", Root: "base"}),
+			engine.Yes,
 		},
 		{
 			"neither name nor path is on the page", engine.VLLM, vllm + "m\"} 0\n",
