@@ -104,7 +104,7 @@ func (s *stack) panelsOfKinds(t *testing.T) {
 // are data.
 func (s *stack) requireHistogram(t *testing.T, q *panelQuery) bool {
 	t.Helper()
-	buckets := s.over(t, q.expr, 30*time.Second)
+	buckets := s.recent(t, q.expr, 30*time.Second)
 	bounds := slices.SortedFunc(maps.Keys(buckets), func(a, b string) int {
 		return cmp.Compare(number(t, a), number(t, b))
 	})
@@ -131,8 +131,8 @@ func number(t *testing.T, text string) float64 {
 	return v
 }
 
-// over returns the values of a query over the last seconds, by their only label.
-func (s *stack) over(t *testing.T, query string, length time.Duration) map[string][]float64 {
+// recent returns the values of a query over the last seconds, by their only label.
+func (s *stack) recent(t *testing.T, query string, length time.Duration) map[string][]float64 {
 	t.Helper()
 	found := make(map[string][]float64)
 	for _, r := range s.queryRange(t, query, length, time.Now(), 2*time.Second) {

@@ -46,7 +46,7 @@ func TestPanelsMatchTruth(t *testing.T) {
 	}
 }
 
-// panelsOfCore matches the panels that need group core alone.
+// everyPanel matches all panels, panelsOfCore those that need group core alone.
 var everyPanel, panelsOfCore = regexp.MustCompile(""), regexp.MustCompile(`^trtllm-(fleet|latency|capacity) /`)
 
 func requirePanelsMatchTruth(t *testing.T, set setting, panels *regexp.Regexp) {
@@ -62,30 +62,16 @@ func requirePanelsMatchTruth(t *testing.T, set setting, panels *regexp.Regexp) {
 	for _, r := range truths.replicas {
 		latencies[r] = r.Latencies()
 	}
-	rules, _ := s.rules(t)
-	p := &panelReader{
-		stack:      s,
-		end:        end,
-		queries:    make(map[string]string),
-		bounds:     make(map[string][]float64),
-		spans:      make(map[string]map[string]span),
-		rules:      rules,
-		vocabulary: vocabulary.New(),
-	}
-	for _, q := range panelQueries(over.String(), watchedFor.String(), "") {
-		p.queries[q.name] = q.expr
-	}
+	p := s.panelReader(t, end)
 	compared, wrong := 0, 0
 	for _, v := range panelValues() {
 		if !panels.MatchString(v.panel) {
 			continue
 		}
 		compared++
-		got := p.read(t, v)
+		got := p.read(t, v.panel, v.series)
 		if v.first != "" {
-			below := v
-			below.panel = v.first
-			maps.Copy(got, p.read(t, below))
+			maps.Copy(got, p.read(t, v.first, v.series))
 		}
 		if len(got) == 0 {
 			t.Errorf("%s %v has no value", v.panel, v.series)
@@ -118,6 +104,25 @@ type panelReader struct {
 	// spans holds the times of the pages that a query reads, by query and replica.
 	spans      map[string]map[string]span
 	vocabulary vocabulary.Vocabulary
+}
+
+// panelReader returns a reader of the panels as they were at a time.
+func (s *stack) panelReader(t *testing.T, end time.Time) *panelReader {
+	t.Helper()
+	rules, _ := s.rules(t)
+	p := &panelReader{
+		stack:      s,
+		end:        end,
+		queries:    make(map[string]string),
+		bounds:     make(map[string][]float64),
+		spans:      make(map[string]map[string]span),
+		rules:      rules,
+		vocabulary: vocabulary.New(),
+	}
+	for _, q := range panelQueries(over.String(), watchedFor.String(), "") {
+		p.queries[q.name] = q.expr
+	}
+	return p
 }
 
 // evaluated returns, for each point of a panel, when the recording rule that it reads was
@@ -167,15 +172,15 @@ func (p *panelReader) times(t *testing.T, query string) map[string]time.Time {
 // seconds returns the time of a Unix timestamp.
 func seconds(v model.SampleValue) time.Time { return time.UnixMilli(int64(v * 1000)) }
 
-// read returns the points of a value.
-func (p *panelReader) read(t *testing.T, v shown) map[time.Time]float64 {
+// read returns the points of the only series of a panel with pairs of labels.
+func (p *panelReader) read(t *testing.T, panel string, series []string) map[time.Time]float64 {
 	t.Helper()
-	expr := p.queries[v.panel]
-	require.NotEmpty(t, expr, "no query %s", v.panel)
+	expr := p.queries[panel]
+	require.NotEmpty(t, expr, "no query %s", panel)
 	points := make(map[time.Time]float64)
 	found := 0
 	for _, r := range p.queryRange(t, expr, watchedFor, p.end, step) {
-		if !has(r.Metric, v.series) {
+		if !has(r.Metric, series) {
 			continue
 		}
 		found++
@@ -185,7 +190,7 @@ func (p *panelReader) read(t *testing.T, v shown) map[time.Time]float64 {
 			}
 		}
 	}
-	require.LessOrEqual(t, found, 1, "%s has several series with %v", v.panel, v.series)
+	require.LessOrEqual(t, found, 1, "%s has several series with %v", panel, series)
 	return points
 }
 
