@@ -124,6 +124,7 @@ func TestCheckConfigSaysWhatGroupsCost(t *testing.T) {
 		{"no alert misses anything in the lean setting", "{ raw: false, normalised: [core] }", "panels lack data, and no alert does"},
 		{"series of the lean setting", "{ raw: false, normalised: [core] }", `about 1\d\d series a replica`},
 		{"a choice without what alerts need", "{ normalised: [gpu] }", "other alerts do, so they may never fire"},
+		{"no groups", "{ normalised: false }", "rules, alerts and panels that read what is derived from pages lack data"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Chdir(t.TempDir())

@@ -101,8 +101,10 @@ func TestReleasesNeedAVersion(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
-			kinds := "kinds: [ { " + c.kind + ", prefix: acme_, series: [ { name: waits, signal: requests_waiting, from: 0.6 } ] } ]"
-			file := "kinds_file: kinds.yml\npools: [ { pool_id: p, " + c.pool + ", static_configs: [ { targets: [ \"a:1\" ] } ] } ]"
+			kinds := "kinds: [ { " + c.kind + ", prefix: acme_, series: [ " +
+				"{ name: waits, signal: requests_waiting, from: 0.6 } ] } ]"
+			file := "kinds_file: kinds.yml\npools: [ { pool_id: p, " + c.pool + ", static_configs: [ " +
+				"{ targets: [ \"a:1\" ] } ] } ]"
 			require.NoError(t, os.WriteFile("kinds.yml", []byte(kinds), 0o600))
 			require.NoError(t, os.WriteFile("c.yml", []byte(file), 0o600))
 			var out, problems bytes.Buffer

@@ -122,7 +122,11 @@ func seriesText(kind string, c *exposition.Config) string {
 
 // groupsText says which groups are exposed and what has no data without the others; empty if all are.
 func groupsText(c *exposition.Config) (string, error) {
-	if c.Off() == 0 {
+	switch {
+	case c.Normalised == 0:
+		return "no groups; what the exporter itself knows of replicas is there, and rules, alerts and panels that read what " +
+			"is derived from pages lack data: docs/metrics.md#groups", nil
+	case c.Off() == 0:
 		return "", nil
 	}
 	reads, err := alerts.DefaultReads()

@@ -22,8 +22,8 @@ func (c *Cost) Validate() error {
 		return nil
 	}
 	var errs keyErrors
-	errs.addIf(!(c.ReplicaHour > 0 && c.ReplicaHour < 1e9), "replica_hour: must be above 0 and below a billion; write what a replica "+
-		"costs for an hour, like 12.5")
+	errs.addIf(!(c.ReplicaHour > 0 && c.ReplicaHour < 1e9), "replica_hour: must be above 0 and below a billion; write "+
+		"what a replica costs for an hour, like 12.5")
 	errs.addIf(c.Currency == "", "currency: is required; write three capital letters, like EUR")
 	errs.addIf(c.Currency != "" && !currencyCode.MatchString(c.Currency),
 		"currency: %q is not a currency; write three capital letters, like EUR", c.Currency)

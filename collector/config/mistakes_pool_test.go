@@ -236,13 +236,15 @@ engine: triton
 	{
 		name: "a cost without a price and a currency",
 		text: "cost: {}",
-		want: "line 5: pools[0].cost.replica_hour: must be above 0 and below a billion; write what a replica costs for an hour, like 12.5\n" +
+		want: "line 5: pools[0].cost.replica_hour: must be above 0 and below a billion; write " +
+			"what a replica costs for an hour, like 12.5\n" +
 			"line 5: pools[0].cost.currency: is required; write three capital letters, like EUR",
 	},
 	{
 		name: "a cost of nothing in a currency that is none",
 		text: "cost: { replica_hour: 0, currency: euro }",
-		want: "line 5: pools[0].cost.replica_hour: must be above 0 and below a billion; write what a replica costs for an hour, like 12.5\n" +
+		want: "line 5: pools[0].cost.replica_hour: must be above 0 and below a billion; write " +
+			"what a replica costs for an hour, like 12.5\n" +
 			`line 5: pools[0].cost.currency: "euro" is not a currency; write three capital letters, like EUR`,
 	},
 	{
