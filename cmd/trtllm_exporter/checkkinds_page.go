@@ -186,6 +186,10 @@ func (o *onPage) tooLarge(m *engine.Meaning, lines []engine.Source) string {
 
 // unitDoubt says that the end of a name is another unit than its values are read in, empty if it is not.
 func unitDoubt(m *engine.Meaning) string {
+	isRate := func(end string) bool { return strings.HasSuffix(m.Name, end) }
+	if m.Signal.Type().Counter && slices.ContainsFunc([]string{"_per_s", "_per_sec", "_per_second"}, isRate) {
+		return "its name ends like that of a rate: a signal that counts needs a counter"
+	}
 	if factor := draft.Factor(m.Name, m); m.Shift == 0 && factor != 0 {
 		return fmt.Sprintf("its name ends in another unit: factor: %g?", factor)
 	}

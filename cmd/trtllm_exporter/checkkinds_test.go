@@ -63,6 +63,10 @@ func TestFilesOfKindsOnPages(t *testing.T) {
 			"nothing on the page means this, as it lacks acme_newer",
 		},
 		{
+			"a rate for what is counted", "{ name: tokens_per_s, signal: generation_tokens_total }", "acme_tokens_per_s 5\n",
+			"1 line on the page, of no model; its name ends like that of a rate: a signal that counts needs a counter",
+		},
+		{
 			"releases of a server that does not tell its version", "{ name: waits, signal: requests_waiting, from: 0.6 }",
 			"acme_waits 5\n", "1 line on the page, of no model; no value while the version is unknown: set paths.version, " +
 				"or engine_version in the pool",

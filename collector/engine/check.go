@@ -81,6 +81,10 @@ func meaningProblems(meanings []Meaning) [][]string {
 				problems = append(problems, "is replaced by "+e.Name+", which the kind does not list: give it a meaning")
 			}
 		}
+		each := func(o Meaning) bool { return m.replaces(&o) && o.replaces(m) }
+		if at := slices.IndexFunc(meanings, each); at >= 0 {
+			problems = append(problems, "and "+meanings[at].Name+" replace each other: on a page with both, neither counts")
+		}
 		switch at := slices.IndexFunc(meanings[:i], m.overlaps); {
 		case at < 0:
 		case slices.Equal(m.Where, meanings[at].Where):
@@ -91,6 +95,13 @@ func meaningProblems(meanings []Meaning) [][]string {
 		all[i] = problems
 	}
 	return all
+}
+
+// replaces reports whether another meaning yields to the name of this one.
+func (m *Meaning) replaces(o *Meaning) bool {
+	return m.Signal == o.Signal && m.Name != o.Name && slices.ContainsFunc(o.Unless, func(e Exception) bool {
+		return e.Name == m.Name && !e.Mark && e.Version == ""
+	})
 }
 
 // overlaps reports whether a series could count twice, since both meanings may have it at once.

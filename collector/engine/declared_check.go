@@ -279,7 +279,11 @@ var knownMarks = sync.OnceValue(func() (all []knownMark) {
 // mistakes returns what is wrong with the keys of a series, besides what [Meaning.problems] finds.
 func (s *DeclaredSeries) mistakes() (m mistakes) {
 	m.addIf(s.Name == "", "name", "is required: a name on the page, without the prefix; of a histogram without _bucket")
-	m.addUnless(wordsOf(DeclarableSignals()), "signal", string(s.Signal))
+	if s.Signal == "" {
+		m.addIf(true, "signal", "is required: what the name means; docs/kinds.md lists the words")
+	} else {
+		m.addUnless(wordsOf(DeclarableSignals()), "signal", string(s.Signal))
+	}
 	if family := s.histogram(); family != "" {
 		m.addIf(true, "name", "%q is one of the series of a histogram; write %q, since signal %s is of all of them",
 			s.Name, family, s.Signal)
@@ -361,6 +365,7 @@ func (w *DeclaredMatch) mistakes() (m mistakes) {
 			ways++
 		}
 	}
+	m.addIf(w.Label == "", "label", "is required: the label that selects series")
 	m.addIf(ways != 1, "label", "needs one of is, is_not and begins beside it")
 	return m
 }

@@ -181,6 +181,26 @@ func TestMistakesInDeclarations(t *testing.T) {
 			`kinds[0].series[2].name: "acme_waiting" has the prefix, which is added to it; write "waiting"`,
 		},
 		{
+			"two names that replace each other",
+			func(d *engine.Declaration) {
+				addSeries(engine.DeclaredSeries{Name: "x", Signal: engine.RequestsWaiting, Unless: []string{"y"}})(d)
+				addSeries(engine.DeclaredSeries{Name: "y", Signal: engine.RequestsWaiting, Unless: []string{"x"}})(d)
+			},
+			"kinds[0].series[2]: acme_x and acme_y replace each other: on a page with both, neither counts",
+		},
+		{
+			"a series without a signal",
+			addSeries(engine.DeclaredSeries{Name: "x"}),
+			"kinds[0].series[2].signal: is required: what the name means; docs/kinds.md lists the words",
+		},
+		{
+			"a choice without a label",
+			addSeries(engine.DeclaredSeries{
+				Name: "x", Signal: engine.RequestsWaiting, Where: []engine.DeclaredMatch{{Is: &text}},
+			}),
+			"kinds[0].series[2].where[0].label: is required: the label that selects series",
+		},
+		{
 			"the prefix in a name that takes its place",
 			addSeries(engine.DeclaredSeries{Name: "x", Signal: engine.RequestsWaiting, Unless: []string{"acme_y"}}),
 			`kinds[0].series[2].unless[0]: "acme_y" has the prefix, which is added to it; write "y"`,
