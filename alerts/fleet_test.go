@@ -259,11 +259,12 @@ func (e *exporter) loses(s *server, l life, minutes int, serves float64) {
 	}))
 }
 
-// traffic is the rate of requests for a model of a server by outcome, by default model m, their
+// traffic is the rate of requests for a model of a server by outcome, by default model m, how many run, their
 // time to first token, and the gap between tokens. Objective is that for the first token.
 type traffic struct {
 	model                     string
 	ok, failed, refused, late timeline
+	canceled, running         timeline
 	seconds, gap              timeline
 	objective, availability   float64
 }
@@ -278,9 +279,13 @@ func (e *exporter) asked(s *server, t *traffic) {
 		return at
 	}
 	model := cmp.Or(t.model, "m")
-	ok, failed, refused, late := of(t.ok), of(t.failed), of(t.refused), of(t.late)
-	all := func(step int) float64 { return ok(step) + failed(step) + refused(step) }
-	for class, rate := range map[string]timeline{"ok": ok, "server": failed, "overload": refused} {
+	ok, failed, refused, late, canceled := of(t.ok), of(t.failed), of(t.refused), of(t.late), of(t.canceled)
+	all := func(step int) float64 { return ok(step) + failed(step) + refused(step) + canceled(step) }
+	classes := map[string]timeline{"ok": ok, "server": failed, "overload": refused}
+	if t.canceled != nil {
+		classes["canceled"] = canceled
+	}
+	for class, rate := range classes {
 		e.counter("llm_server_requests_total", s.labels("model_id", model, "class", class), rate)
 		if class != "ok" {
 			e.write(
@@ -296,6 +301,9 @@ func (e *exporter) asked(s *server, t *traffic) {
 		}
 	}
 	e.write("llm_server_requests_per_second", s.labels("model_id", model), all)
+	if t.running != nil {
+		e.write("llm_server_requests_running", s.labels("model_id", model), t.running)
+	}
 	if t.seconds != nil {
 		e.counter("llm_server_time_to_first_token_seconds_count", s.labels("model_id", model), ok)
 		e.counter(

@@ -685,6 +685,33 @@ func failures() []scenario {
 			ok:     from(0, 0.85, always(1)),
 			failed: from(0, 0.15, always(0)),
 		})), tickets: []string{"LLMPoolErrors"}},
+		{name: "clients give up on all requests", requests: true, build: pool("p", 2, all(&traffic{
+			ok: from(0, 0, up), canceled: from(1, 1, always(0)), running: from(0, 60, always(10)),
+		})), pages: map[string]int{"LLMPoolSuspected": 12}},
+		{name: "clients give up on all requests after ten minutes, four a minute", requests: true, build: pool("p", 1, all(&traffic{
+			ok: from(0, 0, up), canceled: from(10, 4./60, always(0)), running: from(0, 40, always(30)),
+		})), pages: map[string]int{"LLMPoolSuspected": 30}},
+		{name: "users stop nine of ten requests", requests: true, build: pool("p", 2, all(&traffic{
+			ok: from(0, 0.1, up), canceled: from(0, 0.9, always(0)), running: always(10),
+		}))},
+		{name: "a user stops three requests in a quiet night", requests: true, build: pool("p", 1, all(&traffic{
+			ok: from(-10, 0, up), canceled: between(0, 3, 1./60, always(0)), running: between(0, 3, 1, always(0)),
+		}))},
+		{name: "a client with a hundred requests is killed, and twenty long ones go on", requests: true, build: pool("p", 1, all(&traffic{
+			ok: from(-10, 0, up), canceled: between(0, 1, 100./60, always(0)), running: from(1, 20, always(120)),
+		}))},
+		{name: "all requests for one of two models are canceled", requests: true, build: func(f *fleet) {
+			e := f.exporter("e", up)
+			s := e.pool("p", 1, ready)[0]
+			e.asked(s, &traffic{model: "a", ok: up, canceled: always(0.1)})
+			e.asked(s, &traffic{model: "b", ok: from(0, 0, up), canceled: from(0, 1, always(0))})
+		}, pages: map[string]int{"LLMPoolSuspected": 12}},
+		{name: "requests fail or are canceled", requests: true, build: pool("p", 2, all(&traffic{
+			ok: from(0, 0, up), failed: from(0, 0.4, always(0)), canceled: from(0, 0.6, always(0)),
+		})), pages: map[string]int{"LLMPoolErrors": 12}, tickets: []string{"LLMPoolErrors"}},
+		{name: "the clients of a pool that is filled on purpose cancel all requests", requests: true, build: pool("p-batch", 2, all(&traffic{
+			ok: from(0, 0, up), canceled: from(0, 1, always(0)), running: always(10),
+		}))},
 		{name: "one of ten fails half of its requests", requests: true, build: pool("p", 10, func(i int) *traffic {
 			if i > 0 {
 				return &traffic{ok: always(2)}

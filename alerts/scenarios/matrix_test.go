@@ -282,7 +282,7 @@ func alertsMatchTable(t *testing.T, ends map[string]*matrix.Result) {
 func quiet() []string {
 	return []string{
 		"healthy",
-		"idle from the start", "idle after work", "only client errors", "client errors after success", "all canceled",
+		"idle from the start", "idle after work", "only client errors", "client errors after success",
 		"API does not answer",
 		"restart", "a long prefill", "exporter is new, idle server", "exporter is new, healthy server",
 	}
@@ -319,7 +319,8 @@ func tableAlertsOnlyOnProblems(t *testing.T, ends map[string]*matrix.Result) {
 			if broken {
 				require.Contains(t, names, "LLMPoolDown", "%s is %s", cell, last.State)
 			}
-			requireFiring(t, last.Suspected, names, "LLMPoolSuspected", cell)
+			canceled, _ := last.Value("request_error_ratio", "class", "canceled")
+			requireFiring(t, last.Suspected || canceled == 1, names, "LLMPoolSuspected", cell)
 			requireFiring(t, last.Canary != nil && !*last.Canary, names, "LLMCanaryFailing", cell)
 			if scenario.Healthy {
 				for _, name := range []string{"LLMReplicaBroken", "LLMPoolDown", "LLMPoolDegraded"} {
