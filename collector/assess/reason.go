@@ -200,8 +200,8 @@ func (e *Evidence) answers() string {
 func (e *Evidence) drains() string {
 	switch {
 	case e.closed() && e.API.SamePort:
-		return e.API.Detail + " while a page still comes from another port: the server has stopped or is shutting down, and " +
-			"an agent may show its last page"
+		return e.API.Detail + " while a page still comes from another port: the server has stopped or is shutting " +
+			"down, and an agent may show its last page"
 	case e.closed():
 		return e.API.Detail + " while the page still answers: the server is shutting down"
 	case e.ends():

@@ -24,9 +24,11 @@ type carried struct {
 	moved map[columnName]float64
 }
 
-// carry is what is added to the number at a place.
+// carry is what is added to the number at a place, if the page shows that series: if it shows none of the sum, what is
+// added waits for it.
 type carry struct {
 	place  exposition.ValueIndex
+	shown  bool
 	number float64
 }
 
@@ -48,7 +50,7 @@ func (c *carried) next(ix *index, page *engine.Page, block *exposition.Block, go
 	case before != nil && (fell || page != pageBefore):
 		c.compareAll(ix.summands(pageBefore), before, ix.summands(page))
 	}
-	if !ix.addsUp && len(c.gone) == 0 {
+	if !ix.addsUp && len(c.gone) == 0 && len(c.added) == 0 {
 		c.page, c.block = nil, nil
 	}
 }
@@ -82,10 +84,8 @@ func (c *carried) compareAll(previous map[string][]summand, before *exposition.B
 		}
 	}
 	for name, a := range c.added {
-		var there bool
-		a.place, there = places[name]
-		c.added[name] = a
-		if !there || a.number == 0 {
+		a.place, a.shown = places[name]
+		if c.added[name] = a; a.number == 0 {
 			delete(c.added, name)
 		}
 	}
@@ -93,42 +93,48 @@ func (c *carried) compareAll(previous map[string][]summand, before *exposition.B
 
 // compare compares a sum with that of the previous page. One of which nothing goes on begins again.
 func (c *carried) compare(previous []summand, before *exposition.Block, now []summand) {
-	fresh := make(map[columnName]float64, len(now))
-	for _, n := range now {
-		fresh[n.name] = c.block.Number(n.place)
+	d := c.differences(previous, before, now)
+	if !d.goesOn {
+		for _, s := range previous {
+			delete(c.added, s.name)
+		}
+		return
 	}
-	fallen, gone, goesOn := make(map[columnName]float64), make(map[columnName]float64), false
+	for name, v := range d.fallen {
+		c.put(name, v)
+	}
+	c.move(now, c.leave(d.gone)-c.comeBack(d.fresh))
+}
+
+// differences are what the counters of a sum show that the previous page did not have, what they had counted by then
+// that fell or are gone, and whether any of them goes on.
+type differences struct {
+	fresh, fallen, gone map[columnName]float64
+	goesOn              bool
+}
+
+func (c *carried) differences(previous []summand, before *exposition.Block, now []summand) differences {
+	d := differences{make(map[columnName]float64), make(map[columnName]float64), make(map[columnName]float64), false}
+	for _, n := range now {
+		d.fresh[n.name] = c.block.Number(n.place)
+	}
 	for _, p := range previous {
 		v, n := before.Number(p.place), math.NaN()
-		if shown, ok := fresh[p.name]; ok {
+		if shown, ok := d.fresh[p.name]; ok {
 			n = shown
-			delete(fresh, p.name)
+			delete(d.fresh, p.name)
 		}
 		switch {
 		case math.IsNaN(v):
 		case math.IsNaN(n):
-			gone[p.name] = v
+			d.gone[p.name] = v
 		case falls(v, n):
-			fallen[p.name] = v
+			d.fallen[p.name] = v
 		default:
-			goesOn = true
+			d.goesOn = true
 		}
 	}
-	if !goesOn {
-		c.forget(previous)
-		return
-	}
-	for name, v := range fallen {
-		c.put(name, v)
-	}
-	c.move(now, c.leave(gone)-c.comeBack(fresh))
-}
-
-// forget drops what is added to the series of a sum.
-func (c *carried) forget(sum []summand) {
-	for _, s := range sum {
-		delete(c.added, s.name)
-	}
+	return d
 }
 
 // put adds to a series.
@@ -186,7 +192,9 @@ func (c *carried) raise(page *exposition.Block) *exposition.Block {
 	}
 	values := make(map[exposition.ValueIndex]float64, len(c.added))
 	for a := range maps.Values(c.added) {
-		values[a.place] = page.Number(a.place) + a.number
+		if a.shown {
+			values[a.place] = page.Number(a.place) + a.number
+		}
 	}
 	return page.With(values)
 }
