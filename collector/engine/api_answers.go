@@ -66,15 +66,15 @@ func (a *Answers) AddFacts(facts Facts, interval time.Duration) {
 	a.setFacts(facts.WithEarlier(previous))
 }
 
-// Nameless reports whether all requests of a round after a time were answered, and none of them as only a server would:
-// with its version, its models, or a question for credentials.
+// Nameless reports whether a server that said which one it is has not said so in a round after a time, although all
+// requests were answered: with its version, its models, or a question for credentials.
 func (a *Answers) Nameless(since time.Time) bool {
-	f := a.lastRound
+	named := func(f *Facts) bool { return f != nil && (answered(f) || f.EngineVersion != "") }
 	mayBeServer := func(p Problem) bool {
 		return p.Unanswered || p.Restricted || p.Status == http.StatusUnauthorized || p.Status == http.StatusForbidden
 	}
-	return f != nil && a.roundEnded.After(since) && !answered(f) && f.EngineVersion == "" &&
-		!slices.ContainsFunc(f.Problems, mayBeServer)
+	return a.roundEnded.After(since) && named(a.allFacts) && !named(a.lastRound) &&
+		!slices.ContainsFunc(a.lastRound.Problems, mayBeServer)
 }
 
 // AddPartialFacts adds the facts of a round with requests that are still open.

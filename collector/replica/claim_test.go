@@ -514,22 +514,28 @@ func TestPageOfAPodOutlivesItsServer(t *testing.T) {
 // TestProxyOnAnotherPortDoesNotOutliveItsServer has a vLLM at whose port nothing listens any more, while what answers
 // at its API says that it is ready: the server itself, as behind an agent that is gone, or a proxy.
 func TestProxyOnAnotherPortDoesNotOutliveItsServer(t *testing.T) {
+	ofOnePath := map[string]string{"/health": ""}
 	for _, c := range []struct {
-		name   string
+		name string
+		api  map[string]string
+		// change is what changes once nothing listens at its port.
 		change func(now *answering)
 		state  string
 	}{
-		{"the server says who it is", func(*answering) {}, "blind"},
-		{"a server that asks for credentials", func(now *answering) {
-			now.api, now.status = map[string]string{"/health": ""}, http.StatusUnauthorized
+		{"the server says who it is", vllmAt("", "m", "0.12.0"), func(*answering) {}, "blind"},
+		{"a server that never said that", ofOnePath, func(*answering) {}, "blind"},
+		{"a server that asks for credentials", vllmAt("", "m", "0.12.0"), func(now *answering) {
+			now.api, now.status = ofOnePath, http.StatusUnauthorized
 		}, "blind"},
-		{"a proxy that knows one path", func(now *answering) { now.api = map[string]string{"/health": ""} }, "down"},
-		{"a proxy that answers all alike", func(now *answering) { now.api, now.status = nil, http.StatusOK }, "down"},
+		{"a proxy that knows one path", vllmAt("", "m", "0.12.0"), func(now *answering) { now.api = ofOnePath }, "down"},
+		{"a proxy that answers all alike", vllmAt("", "m", "0.12.0"), func(now *answering) {
+			now.api, now.status = nil, http.StatusOK
+		}, "down"},
 	} {
 		t.Run(c.name, bubble(func(t *testing.T) {
 			s := step(t, answering{
 				page: "vllm:num_requests_running{engine=\"0\",model_name=\"m\"} 0\n",
-				api:  vllmAt("", "m", "0.12.0"),
+				api:  c.api,
 				kept: true,
 			}, func(t *target.Target, _ *Pool) {
 				t.Engine, t.MetricsURL, t.APIURL = "vllm", "http://10.0.0.1:8000/metrics", "http://10.0.0.1:9000"
