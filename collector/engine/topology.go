@@ -73,30 +73,37 @@ func NewTopology(e *Kind, models NamedModels, facts []ModelFacts, configured map
 		models: make(map[string]treatment),
 		served: make(map[string]bool),
 	}
-	var names []string
 	for i := range facts {
-		names = append(names, facts[i].Name)
 		t.ids[strings.ToLower(facts[i].Name)] = facts[i].Name
 		if facts[i].State == ModelReady {
 			t.served[facts[i].Name] = true
 		}
 	}
-	// Dynamo before 1.2 has some names in lower case only (pull request 9775).
-	names = append(
-		names,
-		slices.DeleteFunc(slices.Clone(models.Names), func(n string) bool { return cmp.Or(t.ids[n], n) != n })...)
-	slices.Sort(names)
-	names = slices.DeleteFunc(slices.Compact(names), func(n string) bool { return n == "" || n == UnnamedModel })
-	for _, n := range names {
+	models.Names = t.names(models.Names, facts)
+	for _, n := range models.Names {
 		t.known[n], t.ids[n], t.roles[n] = true, n, RoleSingle
 	}
-	models.Names = names
 	e.arrangeModels(t, models, facts)
 	t.rename(configured)
 	for _, id := range sorted(configured) {
 		t.choose(configured[id])
 	}
 	return t
+}
+
+// names returns the names of all models, sorted. Dynamo before 1.2 has some in lower case only on its page (pull
+// request 9775).
+func (t *Topology) names(onPage []string, facts []ModelFacts) (all []string) {
+	for i := range facts {
+		all = append(all, facts[i].Name)
+	}
+	for _, name := range onPage {
+		if cmp.Or(t.ids[name], name) == name {
+			all = append(all, name)
+		}
+	}
+	slices.Sort(all)
+	return slices.DeleteFunc(slices.Compact(all), func(n string) bool { return n == "" || n == UnnamedModel })
 }
 
 // treat changes how a model treats requests.
@@ -278,9 +285,8 @@ func (t *Topology) EntryModel() (name, reason string) {
 	names := t.inRole(RoleEntry)
 	if len(names) == 0 {
 		names = append(t.inRole(RoleSingle), t.inRole(RoleUnknown)...)
-		if loaded := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return t.models[n].unloaded }); len(
-			loaded,
-		) > 0 {
+		unloaded := func(n string) bool { return t.models[n].unloaded }
+		if loaded := slices.DeleteFunc(slices.Clone(names), unloaded); len(loaded) > 0 {
 			names = loaded
 		}
 	}
