@@ -207,14 +207,26 @@ func (a *Answers) confirmed(p *Endpoint, page *Page) bool {
 		(p.certain || page == nil && agree(p.engine, nil, a.allFacts) == Yes)
 }
 
-// reconcileHealth determines what counts of the last answer about health. While there is a page,
-// an answer that the server is not ready counts only from a confirmed address, or in the words of
-// the server's kind if other requests get other answers, because it has consequences.
+// reconcileHealth determines what counts of the last answer about health.
 func (a *Answers) reconcileHealth(p *Endpoint, page *Page) {
 	previous := cmp.Or(a.Health, a.inherited, &Health{})
 	if a.agreement == No {
 		previous = &Health{}
 	}
+	h := a.believed(p, page, previous)
+	h.join(page, previous)
+	h.Found = previous.Found || h.API == APIReady || h.API == APINotReady && h.FromServer ||
+		a.agreement == Yes && h.Status != 0
+	h.WasLive = h.Live || previous.WasLive
+	h.WasReady = h.API == APIReady && !h.Paused && !h.Unwell || previous.WasReady && h.API != APIRefused
+	h.conclude(p.engine.SamePort())
+	a.Health = &h
+}
+
+// believed returns as much of the last answer as shows something about the server. While there is a page, an answer
+// that it is not ready counts only from a confirmed address, or in the words of the server's kind if other requests
+// get other answers, because it has consequences.
+func (a *Answers) believed(p *Endpoint, page *Page, previous *Health) Health {
 	h, confirmed := *a.lastHealth, a.agreement == Yes || previous.Found || p.isServer(page, a.allFacts)
 	h.FromServer = h.FromServer && !a.echoed(p)
 	switch {
@@ -226,6 +238,11 @@ func (a *Answers) reconcileHealth(p *Endpoint, page *Page) {
 	case a.Unconfirmed || h.API == APINotReady && !confirmed && page != nil && !h.FromServer:
 		h = Health{Detail: a.whyUnconfirmed(p), Duration: h.Duration}
 	}
+	return h
+}
+
+// join adds what the page says about a server whose API says that it is ready.
+func (h *Health) join(page *Page, previous *Health) {
 	switch {
 	case h.API != APIReady:
 	case h.Unwell && !previous.WasReady && page != nil && !page.ended():
@@ -238,12 +255,6 @@ func (a *Answers) reconcileHealth(p *Endpoint, page *Page) {
 	case page.Updates():
 		h.pause("it takes new weights")
 	}
-	h.Found = previous.Found || h.API == APIReady || h.API == APINotReady && h.FromServer ||
-		a.agreement == Yes && h.Status != 0
-	h.WasLive = h.Live || previous.WasLive
-	h.WasReady = h.API == APIReady && !h.Paused && !h.Unwell || previous.WasReady && h.API != APIRefused
-	h.conclude(p.engine.SamePort())
-	a.Health = &h
 }
 
 // conclude adds what an answer means after earlier ones; samePort is true if page and API share a
