@@ -127,7 +127,7 @@ func (k *Kind) capability(name string, known *Knowledge) target.Check {
 	if p == nil {
 		return k.noPage(known)
 	}
-	if (name == CanTTFT || name == CanTPOT) && p.Has(GenerationTokens) && p.values[GenerationTokens] <= 0 && p.ended() {
+	if (name == CanTTFT || name == CanTPOT) && p.returnsNoTokens() {
 		return no("requests end but no token was ever generated: the model returns none, as embedding and "+
 			"ranking models do", "")
 	}
@@ -141,6 +141,11 @@ func (k *Kind) capability(name string, known *Knowledge) target.Check {
 		return no(p.seriesOf("and", KVHitRatio)+" is -1: the server has none", "")
 	}
 	return k.missing(name, known)
+}
+
+// returnsNoTokens reports whether requests ended, and no token was ever generated for one.
+func (p *Page) returnsNoTokens() bool {
+	return p.Has(GenerationTokens) && p.values[GenerationTokens] <= 0 && p.ended()
 }
 
 // noPage is the judgment on a server whose page is not there.
