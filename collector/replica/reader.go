@@ -178,26 +178,15 @@ func (r *Replica) readShape(raw *exposition.Block, p *scrape.Fetched) (*expositi
 	drops := shape.Drops()
 	empty := shape.Lines() == 0 && drops.Total() == 0 && shape.LeftOut().Series == 0
 	if empty && !r.server.Engine.EmptyPage && !exposition.IsOpenMetrics(p.Page.ContentType) {
-		return nil, &scrape.Error{
-			Reason: scrape.ReasonEmpty,
-			Err: fmt.Errorf("%s answered 200 without a sample: Triton does so on any path but /metrics, check "+
-				"the path of the target", target.Scrub(p.Server.URL)),
-		}
+		return nil, noPage(p, "a sample: Triton does so on any path but /metrics, check the path of the target")
 	}
 	page := engine.ReadNext(r.server.Engine, raw, reader.last)
 	if r.lostAll(page) {
-		return nil, &scrape.Error{
-			Reason: scrape.ReasonEmpty,
-			Err: fmt.Errorf("%s answered 200 without any of the series that it had: %s",
-				target.Scrub(p.Server.URL), r.whyLost()),
-		}
+		return nil, noPage(p, "any of the series that it had: %s", r.whyLost())
 	}
 	if !page.ReadsAny() && r.absent() {
-		return nil, &scrape.Error{
-			Reason: scrape.ReasonEmpty,
-			Err: fmt.Errorf("%s answered 200 without any of the series of %s, and nothing listens at %s, where its API is "+
-				"by api_port", target.Scrub(p.Server.URL), r.target.Engine, target.Scrub(r.api().URL())),
-		}
+		return nil, noPage(p, "any of the series of %s, and nothing listens at %s, where its API is by api_port",
+			r.target.Engine, target.Scrub(r.api().URL()))
 	}
 	if r.updateIdentity(page) {
 		again, err := r.readText(&p.Page)
@@ -217,6 +206,12 @@ func (r *Replica) readShape(raw *exposition.Block, p *scrape.Fetched) (*expositi
 	reader.identity.Page, r.published.findings = page, nil
 	r.status.CountersAppear = r.server.Engine.Quirks(page).CountersAppear
 	return raw, nil
+}
+
+// noPage returns the failure of an answer that is no page, since it comes without something.
+func noPage(p *scrape.Fetched, without string, args ...any) error {
+	answer := target.Scrub(p.Server.URL) + " answered 200 without " + fmt.Sprintf(without, args...)
+	return &scrape.Error{Reason: scrape.ReasonEmpty, Err: errors.New(answer)}
 }
 
 // whyLost returns what may have happened to the series of a page that has none any more.
