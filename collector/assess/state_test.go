@@ -332,55 +332,37 @@ func TestReplicaState(t *testing.T) {
 		}), assess.Ready, "the requests may be to blame"},
 		{"a proxy says for long that it is not ready, and nothing moves", changed(serving(), func(e *assess.Evidence) {
 			e.Still = hung()
-			e.API.API = engine.APINotReady
-			e.API.WasReady = true
-			e.API.NotReadySince = two.Add(-40 * time.Second)
-			e.API.Detail = "it says no"
+			denies(e, 40*time.Second, "it says no")
 		}), assess.NotReady, "it says no"},
 		{"not ready for long, and nothing moves", changed(serving(), func(e *assess.Evidence) {
 			e.Still = hung()
-			e.API.API = engine.APINotReady
-			e.API.WasReady = true
-			e.API.NotReadySince = two.Add(-40 * time.Second)
-			e.API.Detail = "it says no"
+			denies(e, 40*time.Second, "it says no")
 			e.API.FromServer = true
 		}), assess.Stalled, "and the server has said since 13:59 UTC that it is not ready: it says no"},
 		{"not ready for long in words of its own, beside a page of the same port", changed(serving(), func(e *assess.Evidence) {
 			e.Still = hung()
-			e.API.API = engine.APINotReady
-			e.API.WasReady = true
-			e.API.NotReadySince = two.Add(-40 * time.Second)
-			e.API.Detail = "LLM is unavailable"
+			denies(e, 40*time.Second, "LLM is unavailable")
 			e.API.SamePort = true
 		}), assess.Stalled, "and the server has said since 13:59 UTC that it is not ready: LLM is unavailable"},
 		{"a router without workers for long, and its requests fail", changed(serving(), func(e *assess.Evidence) {
 			e.Routes = true
 			e.Failing = failing
 			e.Questions = []assess.Question{{Asked: two.Add(-10 * time.Second), Answer: assess.Failed, Reason: "no text"}}
-			e.API.API = engine.APINotReady
-			e.API.WasReady = true
-			e.API.NotReadySince = two.Add(-time.Hour)
-			e.API.Detail = "it has no worker"
+			denies(e, time.Hour, "it has no worker")
 		}), assess.Failing, "all requests are failing: it has no worker"},
 		{"a router without workers, and nobody asks any more", changed(serving(), func(e *assess.Evidence) {
 			e.Routes = true
 			e.Failing = []assess.Failures{
 				{Requests: 9, Accused: two.Add(-time.Hour), Last: two.Add(-50 * time.Minute)},
 			}
-			e.API.API = engine.APINotReady
-			e.API.WasReady = true
-			e.API.NotReadySince = two.Add(-time.Hour)
-			e.API.Detail = "it has no worker"
+			denies(e, time.Hour, "it has no worker")
 		}), assess.NotReady, "it has no worker; all requests are failing"},
 		{"not ready for a moment, and its requests fail", changed(serving(), func(e *assess.Evidence) {
 			e.Failing, e.API.API, e.API.WasReady, e.API.Detail = failing, engine.APINotReady, true, "it says no"
 		}), assess.Failing, "all requests are failing: it says no"},
 		{"not ready for a moment, and nothing moves", changed(serving(), func(e *assess.Evidence) {
 			e.Still = hung()
-			e.API.API = engine.APINotReady
-			e.API.WasReady = true
-			e.API.NotReadySince = two.Add(-20 * time.Second)
-			e.API.Detail = "it says no"
+			denies(e, 20*time.Second, "it says no")
 		}), assess.NotReady, "it says no"},
 		{"never ready since its process started, and nothing moves", changed(serving(), func(e *assess.Evidence) {
 			e.Still = hung()
@@ -593,6 +575,12 @@ func requireVerdict(t *testing.T, want string, v assess.Verdict) {
 func changed(e assess.Evidence, change func(*assess.Evidence)) assess.Evidence {
 	change(&e)
 	return e
+}
+
+// denies has a server that was ready say for a time that it is not.
+func denies(e *assess.Evidence, length time.Duration, detail string) {
+	e.API.API, e.API.Detail = engine.APINotReady, detail
+	e.API.WasReady, e.API.NotReadySince = true, two.Add(-length)
 }
 
 // serving returns the evidence of a healthy replica.
