@@ -352,9 +352,9 @@ func (p *Page) Refresh(b *exposition.Block) bool {
 	return changed
 }
 
-// valueOf returns the largest value of series of a signal, as far as anybody asks for it.
+// valueOf returns the largest value of series of a signal, one at least, as far as anybody asks for it.
 func valueOf(b *exposition.Block, signal Signal, series []int) float64 {
-	value, none := 0.0, len(series) > 0
+	value, none := 0.0, true
 	for _, i := range series {
 		v, ok := b.WatchedValue(i)
 		if ok && !math.IsNaN(v) {
