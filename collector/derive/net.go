@@ -95,14 +95,18 @@ func (w *Window) setNet(now int64, t transition, all []*netCounter, row []float6
 	}
 }
 
-// beginBoth sets what two counters have both counted in the rows before the witness appeared: all that ended, as was
-// exposed, since a counter takes nothing back that its witness is late for.
+// beginBoth sets what two counters have both counted in the rows before the witness appeared. If these show the first
+// that ended, the witness may be late for all of them, and what was exposed is not taken back.
 func (n *netCounter) beginBoth(w *Window) {
 	if !n.witnessed {
 		return
 	}
-	for _, row := range append(slices.Clone(w.rows), w.current) {
-		row[n.shown] = sumOf(row, n.plus)
+	rows := append(slices.Clone(w.rows), w.current)
+	late := !(sumOf(rows[0], n.plus) > 0)
+	for _, row := range rows {
+		if row[n.shown] = n.value(row, row); late {
+			row[n.shown] = sumOf(row, n.plus)
+		}
 		n.begin(row)
 	}
 }

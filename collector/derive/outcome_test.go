@@ -792,6 +792,24 @@ func TestFirstAnswersTakeNothingBack(t *testing.T) {
 	}
 }
 
+// TestWhatHasNoAnswersEndsWithTheFirst has a vLLM with requests that its API does not answer, hours before the first one
+// that it does: they are no late ones.
+func TestWhatHasNoAnswersEndsWithTheFirst(t *testing.T) {
+	b := newBench(t, engine.VLLM, "m")
+	var got values
+	for n := range 6 {
+		lines := []string{
+			`http_requests_total{handler="/v1/models",method="GET",status="2xx"} 1`,
+			fmt.Sprintf(`vllm:request_success_total{engine="0",finished_reason="stop",model_name="m"} %d`, 1000+n),
+		}
+		if n > 2 {
+			lines = append(lines, fmt.Sprintf(`http_requests_total{handler="/v1/x",method="POST",status="2xx"} %d`, n-2))
+		}
+		got = b.page(lines...)
+	}
+	require.Equal(t, 3.0, got.get(t, `requests_total{class="ok", model_id="m"}`))
+}
+
 // TestRequestsOverSocketsEndWell uses a vLLM whose clients keep connections open over which they ask, and one whose
 // calls of the API all fail.
 func TestRequestsOverSocketsEndWell(t *testing.T) {
