@@ -174,9 +174,6 @@ func (k *Knowledge) stall(visible target.Check, noStream string) target.Check {
 
 // health judges whether the API answers about health.
 func (k *Knowledge) health(e *Kind) target.Check {
-	if e.Declared && e.Ready == "" {
-		return no("the file of its kind does not say where its API tells its health (paths.health)", "")
-	}
 	switch k.Health.API {
 	case APIReady, APINotReady:
 		return yes(cmp.Or(e.healthNote, "the API reports whether it is ready"))
@@ -191,6 +188,9 @@ func (k *Knowledge) health(e *Kind) target.Check {
 		}
 		return no(k.Health.Detail, k.elsewhere(cureElsewhere))
 	case APIUnknown:
+	}
+	if e.Declared && e.Ready == "" {
+		return no("the file of its kind does not say where its API tells its health (paths.health)", "")
 	}
 	return no(
 		cmp.Or(k.Health.Detail, "the API was not asked yet, or its address is not known"),
