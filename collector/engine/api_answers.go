@@ -17,9 +17,9 @@ type Answers struct {
 	Unconfirmed bool
 
 	// allFacts and lastHealth are the unreconciled answers of the address, lastRound the facts of the last complete
-	// round alone, which ended at roundEnded.
+	// round alone. Nameless is when the last round ended that did not name its server, zero if a later one did.
 	allFacts, lastRound *Facts
-	roundEnded          time.Time
+	nameless            time.Time
 	lastHealth          *Health
 	// agreement is whether page and answers belong to the same server, contradictions how many
 	// lists in a row have denied that since; uncompared is true until a new list is compared.
@@ -62,20 +62,32 @@ func (a *Answers) AddFacts(facts Facts, interval time.Duration) {
 	}
 	// An earlier list denies nothing: a server that shuts down unloads models without answering.
 	a.uncompared = a.uncompared || facts.Listed || facts.unexpected()
-	a.lastRound, a.roundEnded = &facts, time.Now()
+	a.lastRound = &facts
+	a.noteRound(&facts)
 	a.setFacts(facts.WithEarlier(previous))
 }
 
-// Nameless reports whether a server that said which one it is has not said so in a round after a time, although all
-// requests were answered: with its version, its models, or a question for credentials.
+// Nameless reports whether a server that said which one it is has not said so in a round after a time, and not since:
+// all requests were answered, and none with its version, its models, or a question for credentials.
 func (a *Answers) Nameless(since time.Time) bool {
-	named := func(f *Facts) bool { return f != nil && (answered(f) || f.EngineVersion != "") }
+	return a.nameless.After(since) && a.allFacts.named()
+}
+
+// noteRound notes whether a round named its server. A request without an answer says nothing.
+func (a *Answers) noteRound(f *Facts) {
 	mayBeServer := func(p Problem) bool {
 		return p.Unanswered || p.Restricted || p.Status == http.StatusUnauthorized || p.Status == http.StatusForbidden
 	}
-	return a.roundEnded.After(since) && named(a.allFacts) && !named(a.lastRound) &&
-		!slices.ContainsFunc(a.lastRound.Problems, mayBeServer)
+	switch {
+	case f.named():
+		a.nameless = time.Time{}
+	case !slices.ContainsFunc(f.Problems, mayBeServer):
+		a.nameless = time.Now()
+	}
 }
+
+// named reports whether a server said which one it is.
+func (f *Facts) named() bool { return f != nil && (answered(f) || f.EngineVersion != "") }
 
 // AddPartialFacts adds the facts of a round with requests that are still open.
 func (a *Answers) AddPartialFacts(facts Facts) {
