@@ -114,7 +114,10 @@ func (n *netCounter) beginBoth(w *Window) {
 // begin makes both counters have counted the same until a row, but for what has left the engine by then and is not
 // answered.
 func (n *netCounter) begin(row []float64) {
-	unanswered := max(sumOf(row, n.accepted)-sumOf(row, n.open), 0)
+	unanswered := 0.0
+	if more := sumOf(row, n.accepted) - sumOf(row, n.open); more > 0 { // Not if either is not on the page yet.
+		unanswered = more
+	}
 	row[n.column], row[n.spare], row[n.early], row[n.owed] = row[n.shown], unanswered, 0, 0
 }
 

@@ -810,6 +810,21 @@ func TestWhatHasNoAnswersEndsWithTheFirst(t *testing.T) {
 	require.Equal(t, 3.0, got.get(t, `requests_total{class="ok", model_id="m"}`))
 }
 
+// TestAnswersAppearWithTheFirstRequest has an SGLang whose page shows requests and answers once there are any.
+func TestAnswersAppearWithTheFirstRequest(t *testing.T) {
+	b := newBench(t, engine.SGLang, "m")
+	const running = `sglang:num_running_reqs{model_name="m"} 0`
+	b.page(running)
+	b.page(running)
+	got := b.page(
+		running,
+		`sglang:num_requests_total{is_streaming="true",model_name="m"} 3`,
+		`sglang:http_requests_active{endpoint="/v1/completions",method="POST"} 0`,
+		`sglang:http_responses_total{endpoint="/v1/completions",method="POST",status_code="200"} 3`,
+	)
+	require.InDelta(t, 3./10, got.get(t, `requests_per_second{model_id="m"}`), 1e-9, "three ended within two pages")
+}
+
 // TestRequestsOverSocketsEndWell uses a vLLM whose clients keep connections open over which they ask, and one whose
 // calls of the API all fail.
 func TestRequestsOverSocketsEndWell(t *testing.T) {
