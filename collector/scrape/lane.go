@@ -88,7 +88,10 @@ func addressOf(u *url.URL) (netip.AddrPort, bool) {
 func lanePage(answer lane.Answer, rawURL string, secrets *secret.Store) (Page, error) {
 	_, query, _ := strings.Cut(rawURL, "?")
 	secrets = secrets.WithQuery(query)
-	contentType := secrets.Hide(answer.ContentType) // Before a part of it is shown, in lower case.
+	contentType := answer.ContentType
+	if checkContentType(contentType) != nil {
+		contentType = secrets.Hide(contentType) // Before a part of it is shown, in lower case.
+	}
 	if failure := checkContentType(contentType); failure != nil {
 		return Page{}, failure
 	}

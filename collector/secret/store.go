@@ -40,10 +40,10 @@ type Store struct {
 	index             atomic.Pointer[index]
 }
 
-// known is a secret and how it may be spelled.
+// known is a secret and how it may be spelled, which is worked out when something is searched.
 type known struct {
 	text    string
-	spelled []string
+	spelled func() []string
 }
 
 // Add adds secrets of the configuration.
@@ -78,7 +78,8 @@ func (s *Store) learn(list *[]known, texts []string) {
 		for _, part := range parts(text) {
 			same := func(k known) bool { return k.text == part }
 			if len(part) >= minInText && !slices.ContainsFunc(s.configured, same) && !slices.ContainsFunc(*list, same) {
-				*list = append(*list, known{part, spellings(part[:min(len(part), maxLength)])})
+				spelled := func() []string { return spellings(part[:min(len(part), maxLength)]) }
+				*list = append(*list, known{part, sync.OnceValue(spelled)})
 			}
 		}
 	}
@@ -235,7 +236,7 @@ func newIndex(all []known) *index {
 	return &index{sync.OnceValue(func() *marks {
 		var texts, long, short []string
 		for _, k := range all {
-			texts = append(texts, k.spelled...)
+			texts = append(texts, k.spelled()...)
 		}
 		slices.SortStableFunc(texts, func(a, b string) int { return len(b) - len(a) })
 		for _, text := range texts {
