@@ -364,6 +364,11 @@ func TestReplicaState(t *testing.T) {
 			e.Still = hung()
 			denies(e, 20*time.Second, "it says no")
 		}), assess.NotReady, "it says no"},
+		{"not ready for long, and its page does not come since", changed(serving(), func(e *assess.Evidence) {
+			denies(e, 40*time.Second, "it says no")
+			e.API.FromServer = true
+			e.Scrape = assess.Scrape{Error: "http_status (503)", Seen: true, Since: two.Add(-40 * time.Second)}
+		}), assess.NotReady, "http_status (503), and the server has said since 13:59 UTC that it is not ready: it says no"},
 		{"never ready since its process started, and nothing moves", changed(serving(), func(e *assess.Evidence) {
 			e.Still = hung()
 			e.API.API = engine.APINotReady
@@ -619,6 +624,12 @@ func TestSeverity(t *testing.T) {
 			e.Canary.Failed = "the canary request failed (http_error): it is not healthy."
 		}), assess.Broken, "LLMReplicaBroken", "all requests are failing, although its API reports ready, and the " +
 			"exporter's own request failed: it is not healthy."},
+		{"a question and the canary got other answers", changed(serving(), func(e *assess.Evidence) {
+			e.Failing = failing
+			e.Questions = []assess.Question{{Asked: two, Answer: assess.Failed, Reason: "it is not healthy"}}
+			e.Canary.Failed = "the canary request failed (timeout): no text"
+		}), assess.Broken, "LLMReplicaBroken", "all requests are failing, although its API reports ready, and the " +
+			"exporter's own request failed: it is not healthy; the canary request failed (timeout): no text"},
 		{"the server's own words end with a period", changed(serving(), func(e *assess.Evidence) {
 			e.API.Detail = "It is ready."
 			e.Canary.Failed = "the canary request failed (refused)"
