@@ -397,11 +397,22 @@ func (k *Kind) otherRelease(name string, known *Knowledge) (c target.Check, ok b
 			m := &r.meaning.Meaning
 			if slices.Contains(w, m.Signal) && (k.Declared || m.Added) && !m.Holds(known.Version) {
 				return no(m.Name+" means this in "+m.Releases.String()+", and the version of the server is "+
-					cmp.Or(known.Version, "unknown"), "engine_version in the pool, if the server does not tell it"), true
+					cmp.Or(known.Version, "unknown"), m.Releases.cure(known.Version)), true
 			}
 		}
 	}
 	return c, false
+}
+
+// cure says what would make a version one of the releases, empty if nothing does.
+func (r Releases) cure(version string) string {
+	switch {
+	case releaseOf(version) == nil:
+		return "engine_version in the pool, if the server does not tell it"
+	case compare(version, r.From) < 0:
+		return "release " + r.From + " or later"
+	}
+	return ""
 }
 
 // declaredLacking explains what a page lacks.

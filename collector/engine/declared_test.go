@@ -476,6 +476,8 @@ func TestReleasesOfAddedSeries(t *testing.T) {
 	const page = "nv_inference_count{model=\"m\",version=\"1\"} 1\nacme_kv{model=\"m\"} 0.4\n"
 	for version, want := range map[string]target.Check{
 		"2.41": target.Passed(engine.CanKVCache, "acme_kv, as a kinds_file says"),
+		"2.39": target.Failed(engine.CanKVCache, "acme_kv means this in releases from 2.40, and the version of the server is "+
+			"2.39", "release 2.40 or later"),
 		"": target.Failed(engine.CanKVCache, "acme_kv means this in releases from 2.40, and the version of the server is "+
 			"unknown", "engine_version in the pool, if the server does not tell it"),
 	} {
