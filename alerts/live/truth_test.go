@@ -214,8 +214,8 @@ func (p *panelReader) compare(t *testing.T, v shown, got, truth map[time.Time]fl
 		off := 0.0
 		for now, value := range got {
 			shown, _ := slices.BinarySearch(bounds, value)
-			real, _ := slices.BinarySearch(bounds, truth[now])
-			off += math.Abs(float64(shown-real)) / float64(len(got))
+			should, _ := slices.BinarySearch(bounds, truth[now])
+			off += math.Abs(float64(shown-should)) / float64(len(got))
 		}
 		return fmt.Sprintf("%s %s: %.4g, truth %.4g, %.2f buckets",
 			v.panel, strings.Join(v.series, " "), a, b, off), off <= 1

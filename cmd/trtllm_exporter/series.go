@@ -124,8 +124,8 @@ func seriesText(kind string, c *exposition.Config) string {
 func groupsText(c *exposition.Config) (string, error) {
 	switch {
 	case c.Normalised == 0:
-		return "no groups; what the exporter itself knows of replicas is there, and rules, alerts and panels that read what " +
-			"is derived from pages lack data: docs/metrics.md#groups", nil
+		return "no groups; what the exporter itself knows of replicas is there, and rules, alerts and panels that read " +
+			"what is derived from pages lack data: docs/metrics.md#groups", nil
 	case c.Off() == 0:
 		return "", nil
 	}

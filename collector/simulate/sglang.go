@@ -147,7 +147,8 @@ func (s *sglang) total(t *Totals) {
 	s.waited.observeN(t.Queue.Seconds(), t.OK)
 	s.respond("/metrics", http.MethodGet, http.StatusOK, 1)
 	s.respond("/health", http.MethodGet, http.StatusServiceUnavailable, 3)
-	for status, n := range map[int]uint64{200: ended - uint64(t.Unanswered), 400: t.Client, 500: t.Failed, 503: t.Overload} {
+	answered := ended - uint64(t.Unanswered)
+	for status, n := range map[int]uint64{200: answered, 400: t.Client, 500: t.Failed, 503: t.Overload} {
 		s.respond(chatPath, http.MethodPost, status, n)
 	}
 }

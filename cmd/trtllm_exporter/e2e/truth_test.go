@@ -33,9 +33,9 @@ type counting struct {
 	queueAge   func(c *compare) time.Duration
 	// between returns the longest time between counting by server and client, and underWay that of a
 	// request on its way, on a machine with that delay.
-	between  func(l *ledger, late time.Duration) time.Duration
+	between func(l *ledger, late time.Duration) time.Duration
 	// answers is the counter of the API's answers if those are counted beside the engine.
-	answers string
+	answers  string
 	underWay func(late time.Duration) time.Duration
 	// probes is set if probes are asked all the time.
 	probes bool
