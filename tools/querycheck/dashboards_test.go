@@ -1,6 +1,7 @@
 package querycheck_test
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,17 +14,17 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/tools/vocabulary"
 )
 
-// withRules returns the vocabulary with the recorded series.
+// withRules returns the vocabulary with the recorded series. A rule may read what earlier rules recorded, and what any
+// rule did at the evaluation before.
 func withRules(t *testing.T) vocabulary.Vocabulary {
 	t.Helper()
 	v := vocabulary.New()
-	for _, r := range rules(t) {
-		if r.Record != "" {
-			result, _ := querycheck.Check(v, r.Expr)
-			for l := range r.Labels {
-				result = append(result, l)
+	for range 2 {
+		for _, r := range rules(t) {
+			if r.Record != "" {
+				result, _ := querycheck.Check(v, r.Expr)
+				v.Record(r.Record, slices.AppendSeq(result, maps.Keys(r.Labels)))
 			}
-			v.Record(r.Record, result)
 		}
 	}
 	return v
