@@ -202,7 +202,7 @@ func (s *stack) requireInhibition(t *testing.T) {
 		} `json:"status"`
 	}
 	replicas := []string{"alertname", "LLMReplicaDown", "pool_id", "lossy"}
-	within(t, 30*time.Second, "a degraded pool mutes its replicas", func() bool {
+	within(t, 3*time.Minute, "a degraded pool mutes its replicas", func() bool {
 		body, err := fetch(t.Context(), "http://"+s.alertmanager+"/api/v2/alerts")
 		require.NoError(t, err)
 		var all []active
@@ -212,7 +212,7 @@ func (s *stack) requireInhibition(t *testing.T) {
 		})
 	})
 	require.Empty(t, s.hook.received("firing", "LLMReplicaDown", "pool_id", "lossy"))
-	within(t, 30*time.Second, "the error budget of a pool pages beside its broken replica", func() bool {
+	within(t, 3*time.Minute, "the error budget of a pool pages beside its broken replica", func() bool {
 		return len(s.hook.received("firing", "LLMSLOBurnFast", "pool_id", "failing")) > 0
 	})
 }
