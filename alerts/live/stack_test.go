@@ -86,7 +86,7 @@ type stack struct {
 	fleet                              *simulate.Fleet
 	exporter, prometheus, alertmanager string
 	hook                               *webhook
-	// api is that of Prometheus.
+	// api is a client of the API of Prometheus.
 	api v1.API
 	// process holds the exporters, the first at the address above, and Prometheus.
 	process struct {

@@ -13,10 +13,9 @@ import (
 // on, as those of one data-parallel rank, or of a server whose page an agent merges with others. Without it the sum
 // would fall, which to its reader is a reset of all of them.
 type carried struct {
-	// page and block are the newest page, if it may be needed, which has the shape.
+	// page and block are the newest page, if it may be needed, as it is while something is added.
 	page  *engine.Page
 	block *exposition.Block
-	shape *exposition.Shape
 	// added is what is added to a series on the page, gone what one had counted that may come back.
 	added map[columnName]carry
 	gone  map[columnName]float64
@@ -43,7 +42,7 @@ type summand struct {
 // counter is lower than before.
 func (c *carried) next(ix *index, page *engine.Page, block *exposition.Block, goesOn, fell bool) {
 	before, pageBefore := c.block, c.page
-	c.page, c.block, c.shape, c.moved = page, block, block.Shape(), nil
+	c.page, c.block, c.moved = page, block, nil
 	switch {
 	case !goesOn:
 		c.added, c.gone = nil, nil
@@ -187,7 +186,7 @@ func (c *carried) move(sum []summand, by float64) {
 
 // raise returns a page with what is added, nil if that is nothing.
 func (c *carried) raise(page *exposition.Block) *exposition.Block {
-	if len(c.added) == 0 || page.Shape() != c.shape {
+	if len(c.added) == 0 || page.Shape() != c.block.Shape() {
 		return nil // Or it is older than the newest one, from a cache.
 	}
 	values := make(map[exposition.ValueIndex]float64, len(c.added))

@@ -13,8 +13,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// readContent reads the labels of the watched series of a shape. Labels are those of the page's own kind, also of
-// series of an engine inside.
+// readContent reads the labels of the watched series of a shape. Which labels name models depends on the kind of the
+// page, even for series of an engine inside.
 func readContent(kind *Kind, shape *exposition.Shape, ranks Ranks) *content {
 	c := &content{
 		loaded:   make(map[string]bool),

@@ -52,10 +52,8 @@ type apiWait struct {
 // a page that was refused is asked who it is in any case: it may be a proxy.
 func (r *Replica) waitForAPI(ctx context.Context, page *scrape.Fetched, identity bool) *apiWait {
 	start := page.Start
-	if identity {
-		if !r.status.LastSuccess.IsZero() {
-			r.answers.Distrust()
-		}
+	if identity && !r.status.LastSuccess.IsZero() {
+		r.answers.Distrust()
 	}
 	if identity || r.api().Apart() {
 		r.jobs.identity.ensure(ctx, start, r.queryIdentity)

@@ -110,9 +110,8 @@ func (e *Error) ServerError() bool {
 	return e != nil && e.Reason == ReasonHTTPStatus && strings.HasPrefix(e.Class, "5")
 }
 
-// Withheld reports whether a server answered the scrape and withheld its page: for want of a
-// credential, a certificate, the right path, port or protocol. A status of the server that may
-// pass, such as 503, withholds nothing.
+// Withheld reports whether a server answered the scrape and withheld its page, because a credential or a
+// certificate is missing, or the path, port or protocol is wrong. A status that may pass, such as 503, does not count.
 func (e *Error) Withheld() bool {
 	if e == nil {
 		return false

@@ -89,10 +89,12 @@ func lanePage(answer lane.Answer, rawURL string, secrets *secret.Store) (Page, e
 	_, query, _ := strings.Cut(rawURL, "?")
 	secrets = secrets.WithQuery(query)
 	contentType := answer.ContentType
-	if checkContentType(contentType) != nil {
+	failure := checkContentType(contentType)
+	if failure != nil {
 		contentType = secrets.Hide(contentType) // Before a part of it is shown, in lower case.
+		failure = checkContentType(contentType)
 	}
-	if failure := checkContentType(contentType); failure != nil {
+	if failure != nil {
 		return Page{}, failure
 	}
 	return Page{Body: answer.Body, ContentType: contentType, Kept: answer.Kept, secrets: secrets}, nil

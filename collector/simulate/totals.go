@@ -13,8 +13,8 @@ type Totals struct {
 	// Steps counts iterations of the engine, Tokens those that it generated, Paused requests that it
 	// preempted.
 	Steps, Tokens, Paused uint64
-	// Running and Waiting are in the engine, Arrived have not reached it, and Unanswered are those of OK that have left
-	// it and whose answers the server has not sent yet.
+	// Running and Waiting count requests in the engine, Arrived those that have not reached it. Unanswered is the part of
+	// OK that has left the engine while the server has not sent the answers yet.
 	Running, Waiting, Arrived, Unanswered int
 	// Prompt has the tokens of a request, of which Cached were not computed. It has KVBlocks while it runs.
 	Prompt, Cached, KVBlocks int

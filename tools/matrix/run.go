@@ -124,7 +124,7 @@ type run struct {
 	labels []labels.Labels
 	// topology holds the models of the last page.
 	topology *engine.Topology
-	// findings are those of the last page, and capabilities are among them.
+	// findings holds what is known from the last page, including its capabilities.
 	findings     *assess.Findings
 	capabilities map[string]Answer
 	expect       assess.Expectations
