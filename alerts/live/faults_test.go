@@ -212,8 +212,10 @@ func (s *stack) requireInhibition(t *testing.T) {
 		})
 	})
 	require.Empty(t, s.hook.received("firing", "LLMReplicaDown", "pool_id", "lossy"))
-	within(t, 3*time.Minute, "the error budget of a pool pages beside its broken replica", func() bool {
-		return len(s.hook.received("firing", "LLMSLOBurnFast", "pool_id", "failing")) > 0
+	// Whichever fires first mutes the other: both say that half of its requests fail.
+	within(t, 3*time.Minute, "the errors of a pool page beside its broken replica", func() bool {
+		return len(s.hook.received("firing", "LLMSLOBurnFast", "pool_id", "failing")) > 0 ||
+			len(s.hook.received("firing", "LLMPoolErrors", "pool_id", "failing", "severity", "critical")) > 0
 	})
 }
 
