@@ -51,7 +51,7 @@ func TestVLLMStates(t *testing.T) {
 	s := newEngine(t, "vllm")
 	(&engine{
 		server:        s,
-		flags:         []string{"--shutdown-timeout", "120"}, // Requests are completed after SIGTERM.
+		flags:         []string{"--shutdown-timeout", "1800"}, // Requests are completed after SIGTERM, on a slow machine too.
 		evidence:      "vllm:",
 		parts:         []part{{vllmWorker, "the worker, as in a stuck kernel"}, {vllmCore, "the engine"}},
 		answersWithin: firstToken,
