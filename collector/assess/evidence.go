@@ -551,13 +551,6 @@ func (e *Evidence) unacquittedSince() (since time.Time) {
 	return since
 }
 
-// answerable reports whether the pages say something against the replica that the answer to a question
-// could settle.
-func (e *Evidence) answerable() bool {
-	open := slices.ContainsFunc(e.AllStill, func(s Stillness) bool { return !s.Partly })
-	return open || len(e.Failing) > 0 && !e.acquitted()
-}
-
 // failuresStand reports whether only failures end, and nothing has answered that yet.
 func (e *Evidence) failuresStand() bool {
 	return len(e.unacquitted()) > 0 && e.aboutFailures() != Answered

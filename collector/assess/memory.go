@@ -14,50 +14,48 @@ import (
 type Memory struct {
 	// Canary is the record of the canary.
 	Canary canary.Record
-	// notReadySince is when the API began to answer that the server is not ready, denied its last answer, at
-	// deniedAt, if the server does not serve by that. failedScrapes counts the failed scrapes in a row, the
-	// first of which failed at noPageSince.
-	notReadySince time.Time
-	denied        *engine.Health
-	deniedAt      time.Time
+
+	// page is what the newest page says, previous what the one before it said, or the newest one if that is of a
+	// process that is gone.
+	page, previous derive.Conditions
+	// failedScrapes counts the failed scrapes in a row, the first of which failed at noPageSince.
 	failedScrapes int
 	noPageSince   time.Time
 	// refused is true if nothing listened since the last page, replaced if the API was ready after that.
 	refused, replaced bool
+
+	// notReadySince is when the API began to answer that the server is not ready. denied is its last answer, at
+	// deniedAt, if the server does not serve by that.
+	notReadySince time.Time
+	denied        *engine.Health
+	deniedAt      time.Time
+	// denial is what a server serves while it says that it serves nothing. disputed is true if the newest page
+	// shows answers although its list of models says so, overruled if the page after it did, too: those requests
+	// came since.
+	denial              denial
+	disputed, overruled bool
+
 	// accused is since when a question could tell more about what the pages say.
 	accused time.Time
 	// questions holds the last answers to such questions by what was asked, see [Question].
-	// canarySilent is when the first of the canary's requests was sent that got no word in a row, or zero.
-	// awaited is when the one was sent that has no answer yet, asked when the last one was sent, and about
-	// which entry. again is true if it must be repeated until it is answered, whatever the pages say, and
-	// at once when work moves that stood still when it was asked; movements and served are what had moved
-	// and ended then.
 	questions map[inquiry]answer
 	// tried holds the last try to ask about each entry while something is accused.
-	tried          map[Entry]try
-	canarySilent   time.Time
-	awaited, asked time.Time
+	tried map[Entry]try
+	// asked is when the last question was sent, about which entry, and what the pages said then. awaited is
+	// that time until it is answered.
+	asked, awaited time.Time
 	about          Entry
-	again, stood   bool
-	movements      int
-	served         float64
-	// newest is what the newest page shows of the engine. Passing and canaryPassing follow the requests of others
-	// through it since the last question, and since the canary's last request.
-	newest, passing, canaryPassing passage
-	// stepless is true if the newest page shows requests of others in flight, and no step of their engine.
-	stepless bool
-	// canaryHeard is the canary's last answer, or silence, that says anything; nil before the first.
-	canaryHeard *answer
+	then           derive.Conditions
+	// again is true if it must be repeated until it is answered, whatever the pages say, and at once when
+	// something moves, if work stood still when it was asked.
+	again bool
+
+	// canaryHeard is the canary's last answer, or silence, that says anything; its result is empty before the first.
+	canaryHeard answer
 	others      others
-	denial      denial
-	// answered is how many requests had ended at models that need no other one, answering is true if the newest
-	// page shows more. Disputed is true if it did although the server said that it serves nothing, overruled if the
-	// page after it did, too: those requests came since.
-	answered                       float64
-	answering, disputed, overruled bool
-	// work is what the pages had shown of requests of others by the newest one, which shows more if moving is true.
-	work   baseline
-	moving bool
+	// passing and canaryPassing follow the requests of others through the engine since the last question, and since
+	// the canary's last request.
+	passing, canaryPassing passage
 }
 
 // inquiry is what a question is about, and whether the server's own health check was asked.
@@ -93,6 +91,14 @@ func (b *baseline) passed(since, requested time.Time, c *derive.Conditions) bool
 	}
 	return true
 }
+
+// progressed reports whether tokens of others moved between two pages, or requests of theirs ended well.
+func progressed(before, now *derive.Conditions) bool {
+	return now.Movements > before.Movements || now.Served > before.Served
+}
+
+// answers reports whether the newest page shows more requests that ended at models which need no other one.
+func (m *Memory) answers() bool { return m.page.Answered > m.previous.Answered }
 
 // passage follows requests of others through an engine.
 type passage struct {
@@ -208,14 +214,11 @@ func (o *others) acquit() bool { return o.ended > 0 || o.moved }
 func (m *Memory) Page(requested time.Time, c *derive.Conditions) {
 	m.failedScrapes = 0
 	m.refused, m.replaced = false, false
-	m.answered, m.answering = c.Answered, c.Answered > m.answered
-	m.overruled = m.overruled || m.disputed && m.answering
-	m.moving = m.work.set && (c.Movements > m.work.movements || c.Served > m.work.served)
-	m.work = baseline{set: true, served: c.Served, movements: c.Movements}
+	m.previous, m.page = m.page, *c
+	m.overruled = m.overruled || m.disputed && m.answers()
 	m.denial.page(requested, c)
-	m.newest, m.stepless = passageOf(c), c.Stepless
-	m.passing.page(requested, m.newest)
-	m.canaryPassing.page(requested, m.newest)
+	m.passing.page(requested, passageOf(c))
+	m.canaryPassing.page(requested, passageOf(c))
 	for asked, last := range m.questions {
 		m.questions[asked] = last.page(requested, c)
 	}
@@ -280,33 +283,47 @@ func (m *Memory) Heard(now time.Time, w Word) {
 // NewProcess forgets what was known of the process that answered before.
 func (m *Memory) NewProcess() {
 	m.notReadySince, m.awaited, m.accused = time.Time{}, time.Time{}, time.Time{}
-	m.denied = nil
-	m.questions, m.canarySilent, m.again = nil, time.Time{}, false
-	m.tried = nil
-	m.others, m.denial = others{}, denial{}
-	for _, p := range []*passage{&m.newest, &m.passing, &m.canaryPassing} {
+	m.denied, m.questions, m.tried, m.again = nil, nil, nil, false
+	m.others, m.denial, m.canaryHeard = others{}, denial{}, answer{}
+	for _, p := range []*passage{&m.passing, &m.canaryPassing} {
 		*p = passage{steps: p.steps, advances: p.advances}
 	}
-	m.canaryHeard = nil
-	m.answering, m.disputed, m.overruled = false, false, false
+	m.page.Still = nil // What stood still is gone with its process.
+	m.previous = m.page
+	m.disputed, m.overruled = false, false
 	m.Canary.NewProcess()
 }
 
 // MayAsk reports whether a question could tell more about what the pages say, since when, and that
 // enough time has passed since the last one.
 func (m *Memory) MayAsk(now time.Time, c *derive.Conditions) (since time.Time, ok bool) {
-	var e Evidence
-	e.Pages(c, func(d time.Duration) time.Time { return time.Unix(0, int64(d)) })
-	accused := e.answerable()
+	entries, _ := answerable(c)
 	switch {
-	case !accused:
+	case len(entries) == 0:
 		m.accused, m.tried = time.Time{}, nil
 	case m.accused.IsZero():
 		m.accused = now
 	}
 	due := m.asked.IsZero() || now.Sub(m.asked) >= canary.ConfirmEvery ||
-		m.again && m.stood && (c.Movements > m.movements || c.Served > m.served)
-	return m.accused, (accused || m.again) && due
+		m.again && len(m.then.Still) > 0 && progressed(&m.then, c)
+	return m.accused, (len(entries) > 0 || m.again) && due
+}
+
+// answerable returns the entries against which the pages say something that the answer to a question could settle:
+// first those of which only failures end, then those of which nothing moves. Failing is the number of the former.
+func answerable(c *derive.Conditions) (entries []Entry, failing int) {
+	for _, f := range c.Failing {
+		if !f.Acquitted {
+			entries = append(entries, Entry{f.Model, f.Version})
+		}
+	}
+	failing = len(entries)
+	for _, still := range c.Still {
+		if !still.Partly {
+			entries = append(entries, Entry{Model: still.Model})
+		}
+	}
+	return entries, failing
 }
 
 // About returns the entry that a question must be about: of those that are accused, the one that was
@@ -314,36 +331,24 @@ func (m *Memory) MayAsk(now time.Time, c *derive.Conditions) (since time.Time, o
 // clients, since only failures end there: the server's own health check may pass by what fails. A server that remembers
 // that its check failed needs that one first.
 func (m *Memory) About(c *derive.Conditions) (entry Entry, fails bool) {
-	var accused []Entry
-	for _, f := range c.Failing {
-		if !f.Acquitted {
-			accused = append(accused, Entry{f.Model, f.Version})
-		}
-	}
-	failing := len(accused)
-	for _, still := range c.Still {
-		if !still.Partly {
-			accused = append(accused, Entry{Model: still.Model})
-		}
-	}
-	if len(accused) == 0 {
+	entries, failing := answerable(c)
+	if len(entries) == 0 {
 		return Entry{}, false
 	}
-	entry = slices.MinFunc(accused, func(a, b Entry) int {
+	entry = slices.MinFunc(entries, func(a, b Entry) int {
 		return m.tried[a].sent.Compare(m.tried[b].sent)
 	})
-	return entry, !m.again && slices.Contains(accused[:failing], entry)
+	return entry, !m.again && slices.Contains(entries[:failing], entry)
 }
 
 // Asked notes that a question was sent about an entry, or the server as a whole, in these conditions.
 func (m *Memory) Asked(now time.Time, entry Entry, c *derive.Conditions) {
-	m.asked, m.awaited, m.about = now, now, entry
+	m.asked, m.awaited, m.about, m.then = now, now, entry, *c
 	if m.tried == nil {
 		m.tried = make(map[Entry]try)
 	}
 	before := m.tried[entry]
 	m.tried[entry] = try{now, before.void, before.why}
-	m.stood, m.movements, m.served = len(c.Still) > 0, c.Movements, c.Served
 	m.passing = passageOf(c)
 	m.passing.asked = now
 }
@@ -379,12 +384,12 @@ func (m *Memory) Answer(report canary.Report, remembered bool) {
 
 // waited reports whether a question without a word may have waited behind others, since the engine went on.
 func (m *Memory) waited(report *canary.Report, p *passage) bool {
-	return report.Result.Silent() && m.newest.advances > p.advances && !p.overtaken && !p.empty
+	return report.Result.Silent() && m.page.Advances > p.advances && !p.overtaken && !p.empty
 }
 
 // CanaryAsked notes that a request of the canary was sent.
 func (m *Memory) CanaryAsked(now time.Time) {
-	m.canaryPassing = m.newest
+	m.canaryPassing = passageOf(&m.page)
 	m.canaryPassing.asked = now
 	if !m.Canary.Fails() {
 		m.others = others{asked: now}
@@ -394,8 +399,7 @@ func (m *Memory) CanaryAsked(now time.Time) {
 // CanaryAnswered notes that a request of the canary ended and was recorded.
 func (m *Memory) CanaryAnswered() {
 	if s := m.Canary.Last(); s != nil && !m.waited(&s.Last, &m.canaryPassing) {
-		m.canarySilent = silentSince(m.canarySilent, &s.Last)
-		m.canaryHeard = &answer{Report: s.Last, silent: m.canarySilent}
+		m.canaryHeard = answer{Report: s.Last, silent: silentSince(m.canaryHeard.silent, &s.Last)}
 	}
 	if m.others.acquit() {
 		m.Canary.Acquit()
@@ -408,7 +412,7 @@ func (m *Memory) Recall(e *Evidence) {
 	e.Replaced = m.replaced && e.API.SamePort && !e.API.Apart
 	e.API.NotReadySince = m.notReadySince
 	e.ServesNevertheless = e.Now.Sub(m.denial.refuted) <= e.Window
-	e.AnswersNevertheless, e.Moves = m.answering || m.overruled, m.moving
+	e.AnswersNevertheless, e.Moves = m.answers() || m.overruled, progressed(&m.previous, &m.page)
 	if m.denied != nil && e.API.Silent() {
 		e.API.Health, e.API.SilentSince = *m.denied, m.deniedAt
 		e.API.Detail += ", and has not said anything since"
@@ -422,7 +426,7 @@ func (m *Memory) Recall(e *Evidence) {
 // mayWait reports whether the canary may have waited behind requests of others that take long: the page shows no
 // step, and not a word came for less time than it takes to ask twice.
 func (m *Memory) mayWait() bool {
-	return m.stepless && m.canaryHeard != nil && onlyOne(m.canaryHeard.silent, m.canaryHeard.Asked)
+	return m.page.Stepless && onlyOne(m.canaryHeard.silent, m.canaryHeard.Asked)
 }
 
 // recallQuestions returns the answers that say anything, of questions and of the canary, and the question
@@ -432,8 +436,8 @@ func (m *Memory) recallQuestions() []Question {
 	for asked, last := range m.questions {
 		all = append(all, m.recall(asked.entry, last))
 	}
-	if m.canaryHeard != nil {
-		all = append(all, m.recall(Entry{}, *m.canaryHeard))
+	if m.canaryHeard.Result != "" {
+		all = append(all, m.recall(Entry{}, m.canaryHeard))
 	}
 	return all
 }
@@ -446,7 +450,7 @@ func (m *Memory) recall(entry Entry, last answer) Question {
 	case last.Result.Blames() && (last.refuted || m.Canary.Refuted() || m.Canary.NeverSucceeded()):
 		return Question{} // The server gave such answers while requests of others ended well, or always.
 	case last.Answered():
-		unshown := last.Frames == 0 && m.newest.steps <= last.steps
+		unshown := last.Frames == 0 && m.page.Steps <= last.steps
 		return Question{
 			Entry:    entry,
 			Asked:    last.Asked,
