@@ -3,6 +3,6 @@
 // known besides its page, the canary's order for it, and the tables of all families about servers,
 // their targets and the exporter: [Catalogue] and [ExporterMetrics].
 //
-// All functions are pure: the package knows neither clocks nor I/O, and no kind of server by
-// name. Begin reading at [Judge].
+// A verdict follows from its evidence alone, and what outlives a page is in [Memory]. The package reads no
+// clock, does no I/O but the log of [Announce], and knows no kind of server by name. Begin reading at [Judge].
 package assess

@@ -59,26 +59,9 @@ func (e *Evidence) unrouted() string {
 
 // accused returns what is to be said of a ready replica that needs attention.
 func (e *Evidence) accused(w Witnesses) remark {
-	allFail := slices.Contains(accusations(OnlyFailures, DeclaredFails, UnclearFails), w.Accusation)
 	switch {
-	case allFail && w.Acquitted:
-		return remark{e.allFail() + ", and others are served, or get tokens", failingRunbook}
-	case allFail && w.Question == Answered:
-		return remark{
-			e.allFail() + ", and the exporter's own was answered: the requests may be to blame", failingRunbook,
-		}
-	case w.Accusation == PartFails && w.Question == Answered:
-		return remark{e.allFail() + ", and the exporter's own was answered: it may do without", failingRunbook}
-	case w.Accusation == DeclaredFails:
-		return remark{e.allFail() + ", as far as its kinds_file is right", suspectedRunbook}
-	case w.Accusation == UnclearFails && e.Failing[0].Unanswered:
-		return remark{
-			e.allFail() + "; others end in its engine, and its page does not show how they were answered", failingRunbook,
-		}
-	case w.Accusation == UnclearFails:
-		return remark{e.allFail() + ", by the clients' fault or the server's: its page does not tell", failingRunbook}
-	case w.Accusation == PartFails:
-		return remark{e.allFail(), suspectedRunbook}
+	case slices.Contains(failures, w.Accusation):
+		return e.accusedOfFailures(w)
 	case w.Accusation == NothingMoves && w.Question == Answered:
 		return remark{
 			e.stands() + "; the exporter's own request was answered: its counters stand still, and it answers",
@@ -86,11 +69,11 @@ func (e *Evidence) accused(w Witnesses) remark {
 		}
 	case w.Accusation == NothingMoves:
 		return remark{e.stands() + "; they may be gone, or take long" + e.rejected(), suspectedRunbook}
-	case w.Accusation == Nothing && w.Word == SaysUnservedWrongly:
+	case w.Word == SaysUnservedWrongly:
 		return remark{e.Unserved + ", and it serves requests that came since", failingRunbook}
-	case w.Accusation == Nothing && w.Word == SaysClosedWrongly:
+	case w.Word == SaysClosedWrongly:
 		return remark{"it serves requests that came since, by another way", failingRunbook}
-	case w.Accusation == Nothing && w.Question == NotAsked:
+	case w.Question == NotAsked:
 		return remark{"it says that it has no worker, and serves requests that came since", failingRunbook}
 	case e.Canary.Late && w.Acquitted:
 		return remark{
@@ -102,6 +85,29 @@ func (e *Evidence) accused(w Witnesses) remark {
 		}
 	}
 	return remark{e.Canary.Failed, canaryRunbook}
+}
+
+// accusedOfFailures returns what is to be said of a ready replica of which only failures end somewhere.
+func (e *Evidence) accusedOfFailures(w Witnesses) remark {
+	switch {
+	case w.Accusation == PartFails && w.Question == Answered:
+		return remark{e.allFail() + ", and the exporter's own was answered: it may do without", failingRunbook}
+	case w.Accusation == PartFails:
+		return remark{e.allFail(), suspectedRunbook}
+	case w.Acquitted:
+		return remark{e.allFail() + ", and others are served, or get tokens", failingRunbook}
+	case w.Question == Answered:
+		return remark{
+			e.allFail() + ", and the exporter's own was answered: the requests may be to blame", failingRunbook,
+		}
+	case w.Accusation == DeclaredFails:
+		return remark{e.allFail() + ", as far as its kinds_file is right", suspectedRunbook}
+	case e.Failing[0].Unanswered:
+		return remark{
+			e.allFail() + "; others end in its engine, and its page does not show how they were answered", failingRunbook,
+		}
+	}
+	return remark{e.allFail() + ", by the clients' fault or the server's: its page does not tell", failingRunbook}
 }
 
 // rejected says why a question tells nothing, empty if none was rejected.
