@@ -1,6 +1,7 @@
 package assess
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -50,23 +51,29 @@ func Severities() map[State]Severity {
 // Rulings returns the table of verdicts. The slice must not be modified.
 func Rulings() []Ruling { return rulings }
 
-// AllAccusations returns all accusations.
+// AllAccusations returns all accusations: none, and those of the table.
 func AllAccusations() []Accusation {
-	return []Accusation{
-		Nothing, OnlyFailures, PartFails, DeclaredFails, NothingMoves, NoPage, SilentFirst, SilentOnce, Silence, RefusedOnce, Refusal,
-	}
+	return inTable(Nothing, func(r *Ruling) []Accusation { return r.Accusations })
 }
 
-// AllAnswers returns all answers.
+// AllAnswers returns all answers: one, and those of the table.
 func AllAnswers() []Answer {
-	return []Answer{NotAsked, Awaited, Answered, Unheard, Failed, FailedTwice}
+	return inTable(Answered, func(r *Ruling) []Answer { return r.Questions })
 }
 
-// AllWords returns all words.
+// AllWords returns all words: that of a ready server, and those of the table.
 func AllWords() []Word {
-	return []Word{
-		SaysNothing, SaysReady, SaysNotReady, AdmitsFailure, SaysNoWorkers, SaysNoWorkersWrongly, SaysUnservedWrongly, SaysClosedWrongly, SaysStarting, SaysDraining, SaysUnserved,
+	return inTable(SaysReady, func(r *Ruling) []Word { return r.Words })
+}
+
+// inTable returns a value and those of a column of the table, sorted.
+func inTable[T cmp.Ordered](other T, column func(r *Ruling) []T) []T {
+	all := []T{other}
+	for i := range rulings {
+		all = append(all, column(&rulings[i])...)
 	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // RulingsTable returns the table of verdicts as Markdown.
