@@ -163,8 +163,8 @@ func (r *Replica) addFailure(s *assess.Scrape, api *assess.API, failed error) {
 	reason := scrape.ReasonOf(failed)
 	failure, _ := errors.AsType[*scrape.Error](failed)
 	denied := failure != nil && failure.Class == scrape.ClassDenied // No request was sent.
-	// Gateways answer with these statuses instead of their server.
-	badGateway, gatewayTimeout := hasStatus(failed, http.StatusBadGateway), hasStatus(failed, http.StatusGatewayTimeout)
+	// A gateway answers with this status instead of its server.
+	gatewayTimeout := hasStatus(failed, http.StatusGatewayTimeout)
 	// One that answers so at the API, too, where the server itself would do so otherwise, answers for it here.
 	gateway := failure.ServerError() && api.API == engine.APIFailed && api.Status >= http.StatusInternalServerError
 	if api.SamePort && failure.ServerError() {
@@ -172,25 +172,30 @@ func (r *Replica) addFailure(s *assess.Scrape, api *assess.API, failed error) {
 	}
 	// A port that has only ever ended connections is held by somebody.
 	ended := reason == scrape.ReasonReset && !s.Seen
-	gone := r.gone(failed)
 	s.Error = failed.Error()
 	s.Withheld = failure.Withheld()
-	s.Unanswered = failure.Unanswered() && !ended || badGateway || gatewayTimeout || gateway || gone
-	s.Refused = badGateway || reason == scrape.ReasonConnect && !denied || gone
+	s.Absence = r.absence(failed)
+	s.Unanswered = failure.Unanswered() && !ended || gatewayTimeout || gateway || s.Absence != ""
+	s.Refused = reason == scrape.ReasonConnect && !denied || s.Absence != ""
 	if s.Refused && s.Again && api.Apart && r.answers.Nameless(s.Since) {
 		api.Health = engine.Health{} // A proxy may say that a server is ready which is gone, but not which one it is.
-	}
-	switch {
-	case badGateway:
-		s.Absence = "a gateway does not reach it"
-	case nameless(failed):
-		s.Absence = "its name does not resolve"
-	case gone:
-		s.Absence = "nothing listens at its API"
 	}
 	if hasStatus(failed, http.StatusNotFound) {
 		s.Hint = r.server.Engine.NoPage.Hint
 	}
+}
+
+// absence returns how a failed scrape shows that nothing listens, empty if it does not, or if a connection was refused.
+func (r *Replica) absence(failed error) string {
+	switch {
+	case hasStatus(failed, http.StatusBadGateway):
+		return "a gateway does not reach it"
+	case nameless(failed):
+		return "its name does not resolve"
+	case r.gone(failed):
+		return "nothing listens at its API"
+	}
+	return ""
 }
 
 // gone reports whether a scrape failed because its server is gone: its host has no address any more, or something
@@ -199,12 +204,12 @@ func (r *Replica) gone(failed error) bool {
 	failure, _ := errors.AsType[*scrape.Error](failed)
 	instead := scrape.ReasonOf(failed) == scrape.ReasonEmpty || failure.ServerError()
 	h := r.answers.Health
-	return nameless(failed) || instead && (r.api().Apart() && h != nil && h.Closed() || r.absent())
+	return nameless(failed) || instead && (r.api().Apart() && h != nil && h.Closed() || r.notStarted())
 }
 
-// absent reports whether no page showed the server yet that the configuration names, and nothing listens where that
+// notStarted reports whether no page showed the server yet that the configuration names, and nothing listens where that
 // says its API is.
-func (r *Replica) absent() bool {
+func (r *Replica) notStarted() bool {
 	h := r.answers.Health
 	named := !r.target.Auto() && r.target.APIURL != "" && r.api().Apart()
 	return named && !r.hadPage() && h != nil && h.API == engine.APIRefused && !h.HungUp

@@ -184,7 +184,7 @@ func (r *Replica) readShape(raw *exposition.Block, p *scrape.Fetched) (*expositi
 	if r.lostAll(page) {
 		return nil, noPage(p, "any of the series that it had: %s", r.whyLost())
 	}
-	if !page.ReadsAny() && r.absent() {
+	if !page.ReadsAny() && r.notStarted() {
 		return nil, noPage(p, "any of the series of %s, and nothing listens at %s, where its API is by api_port",
 			r.target.Engine, target.Scrub(r.api().URL()))
 	}
