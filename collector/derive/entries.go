@@ -88,21 +88,28 @@ func (d *Deriver) watchEntries() {
 		if !e.part && (ended+s.seemed > 0 || s.failures() > failures) {
 			d.calledAt = w.now
 		}
-		switch {
-		case e.part || e.unclear || ended+s.seemed <= 0:
-		case e.trusted:
-			served = served || ended > 0
-			d.served += ended
-			d.seemed += s.seemed
-			d.servedAt = w.now
-		default:
-			d.acceptedAt, d.acceptedBy = w.now, e.model
-			s.accepted = w.now
-		}
+		served = d.countEnded(e, s, ended) || served
 	}
 	if d.acquitted() > before {
 		d.acquit(served)
 	}
+}
+
+// countEnded counts the requests to an entry that ended, and reports whether some are known to have ended well.
+func (d *Deriver) countEnded(e *entry, s *entryState, ended float64) (served bool) {
+	now := d.window.now
+	switch {
+	case e.part || e.unclear || ended+s.seemed <= 0:
+		return false
+	case !e.trusted:
+		d.acceptedAt, d.acceptedBy = now, e.model
+		s.accepted = now
+		return false
+	}
+	d.served += ended
+	d.seemed += s.seemed
+	d.servedAt = now
+	return ended > 0
 }
 
 // watchMovements counts pages on which the engine works, and on which tokens of others move.
@@ -279,8 +286,7 @@ func (s *entryState) watchFailures(e *entry, w *Window) {
 // refuted returns when an accusation of the entry was refuted, given that a request has ended well: now, if it was
 // accused, or had been within the window and something failed again. Zero is never.
 func (d *Deriver) refuted(s *entryState) int64 {
-	accused := s.failures() >= d.failingMin() && s.failedPages() >= failingPages
-	if accused || s.failures() > 0 && s.acquittedWithin(d.window) {
+	if d.accuse(s.failures(), s.failedPages()) || s.failures() > 0 && s.acquittedWithin(d.window) {
 		return d.window.now
 	}
 	return s.acquitted
@@ -396,39 +402,25 @@ func (s *entryState) failures() float64 {
 // failedPages returns how many pages showed them.
 func (s *entryState) failedPages() int { return max(s.pages, s.unsettledPages) }
 
-func (d *Deriver) failingMin() float64 { return float64(cmp.Or(d.opts.FailingMin, DefaultFailingMin)) }
+// accuse reports whether so many failures, on so many pages, are enough to say that only failures end.
+func (d *Deriver) accuse(failures float64, pages int) bool {
+	return failures >= float64(cmp.Or(d.opts.FailingMin, DefaultFailingMin)) && pages >= failingPages
+}
 
+// failing returns [Conditions.Failing].
 func (d *Deriver) failing() (all []FailingEntry) {
 	var parts, unclear []FailingEntry
-	minimum := d.failingMin()
 	for i := range d.index.watch.entries {
 		e := &d.index.watch.entries[i]
-		s := d.entries[e.key]
-		requests, pages := s.failures(), s.failedPages()
-		f := FailingEntry{
-			Model:    e.asked,
-			Version:  e.version,
-			Requests: requests,
-			Since:    time.Duration(s.since),
-			Last:     time.Duration(s.last),
-			Acquitted: requests-s.pardoned < minimum || pages-s.pardonedPages < failingPages ||
-				s.acquittedWithin(d.window),
-			Accused: time.Duration(s.accused),
-		}
+		f, fails := d.failingEntry(e, d.entries[e.key])
 		switch {
-		case requests < minimum || pages < failingPages:
-		case f.Acquitted && d.window.now-s.last > d.window.length: // Nobody asks any more, and it is forgotten.
-		case e.unclear, s.unknown > 0:
-			f.Unclear, f.Unanswered = true, !e.unclear
+		case !fails:
+		case f.Unclear:
 			unclear = append(unclear, f)
-		case !e.part:
+		case e.part:
+			parts = append(parts, f)
+		default:
 			all = append(all, f)
-		case d.acceptedAt > s.since:
-			f.Model, f.Version, f.Part = d.acceptedBy, "", e.model
-			parts = append(parts, f)
-		case d.calledAt <= s.since:
-			f.Model, f.Version, f.Part = e.model, "", e.model
-			parts = append(parts, f)
 		}
 	}
 	if len(all) == 0 {
@@ -436,6 +428,36 @@ func (d *Deriver) failing() (all []FailingEntry) {
 	}
 	slices.SortStableFunc(all, func(a, b FailingEntry) int { return cmp.Compare(a.Since, b.Since) })
 	return append(all, unclear...)
+}
+
+// failingEntry returns what is said of an entry of which only failures end, or false if that is not known.
+func (d *Deriver) failingEntry(e *entry, s *entryState) (f FailingEntry, fails bool) {
+	requests, pages := s.failures(), s.failedPages()
+	f = FailingEntry{
+		Model:    e.asked,
+		Version:  e.version,
+		Requests: requests,
+		Since:    time.Duration(s.since),
+		Last:     time.Duration(s.last),
+		Accused:  time.Duration(s.accused),
+	}
+	f.Acquitted = !d.accuse(requests-s.pardoned, pages-s.pardonedPages) || s.acquittedWithin(d.window)
+	switch {
+	case !d.accuse(requests, pages):
+		return f, false
+	case f.Acquitted && d.window.now-s.last > d.window.length:
+		return f, false // Nobody asks any more, and it is forgotten.
+	case e.unclear, s.unknown > 0:
+		f.Unclear, f.Unanswered = true, !e.unclear
+	case !e.part:
+	case d.acceptedAt > s.since:
+		f.Model, f.Version, f.Part = d.acceptedBy, "", e.model
+	case d.calledAt <= s.since:
+		f.Model, f.Version, f.Part = e.model, "", e.model
+	default:
+		return f, false // Models that call the part counted requests since, and tell how these end.
+	}
+	return f, true
 }
 
 // isOtherVersion reports whether another entry is a version of the same model.
