@@ -76,6 +76,14 @@ func (ix *index) columnsOf(n *numbers) []int {
 	return n.columns
 }
 
+// columnsOfAll returns the columns of several.
+func (ix *index) columnsOfAll(all []*numbers) (columns []int) {
+	for _, n := range all {
+		columns = append(columns, ix.columnsOf(n)...)
+	}
+	return columns
+}
+
 func (ix *index) column(source int) int {
 	if c, ok := ix.building.columns[source]; ok {
 		return c

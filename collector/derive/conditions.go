@@ -82,16 +82,17 @@ type Stillness struct {
 type watch struct {
 	entries []entry
 	works   []work
-	// tokens holds the counters of tokens and iterations, flow those of tokens alone unless the page has none, outputs
-	// those of tokens of answers, and generated those of generated tokens by signal.
-	// Cache holds what shows the use of the KV cache, which changes with the steps of the engine only. Leads holds the
-	// counters of what such steps lead to: the tokens of answers, if the use of the cache shows the rest.
+	// tokens holds the counters of tokens and iterations, generated those of generated tokens by signal, and
+	// outputs those of tokens of answers.
 	tokens    []int
-	flow      []int
-	leads     []int
-	outputs   []int
 	generated [][]int
-	cache     []int
+	outputs   []int
+	// cache holds what shows the use of the KV cache, which changes with the steps of the engine only.
+	cache []int
+	// flow holds the counters that show tokens of others, leads those that show progress: the tokens of answers if
+	// the use of the cache shows the other steps, or else all tokens. Iterations are progress as well, and the flow
+	// if the page has no tokens.
+	flow, leads []int
 	// answers holds the counters of requests that ended at models which call no other one.
 	answers []int
 	// inFlight lists the models whose requests in flight the page shows while they run.
@@ -140,6 +141,7 @@ func (ix *index) asked(m *Model) string {
 	return ""
 }
 
+// watchConditions lists what the conditions of pages of the shape are based on.
 func (ix *index) watchConditions() {
 	w := &ix.watch
 	for _, m := range ix.having(ended()) {
@@ -151,28 +153,9 @@ func (ix *index) watchConditions() {
 	for _, m := range ix.having(anyOf(workSignals()...)) {
 		w.works = append(w.works, ix.works(m)...)
 	}
-	for _, n := range stepsOf(ix.replica.groups) {
-		w.tokens = append(w.tokens, ix.columnsOf(n)...)
-	}
-	for _, n := range stepsOf(ix.replica.tokenGroups) {
-		w.flow = append(w.flow, ix.columnsOf(n)...)
-	}
-	if len(w.flow) == 0 {
-		w.flow = w.tokens
-	}
-	for _, n := range stepsOf(ix.replica.answerGroups) {
-		w.outputs = append(w.outputs, ix.columnsOf(n)...)
-	}
-	for _, signal := range []engine.Signal{engine.GenerationTokensLive, engine.GenerationTokens} {
-		w.generated = append(w.generated, ix.allColumns(filter(ix.replica.groups(signal), (*group).comes)))
-	}
-	w.answers = ix.allColumns(filter(ix.replica.groups(engine.ModelSuccess), (*group).callsNobody))
-	w.cache = ix.allColumns(ix.replica.all(cacheSignals()...))
-	w.leads = w.tokens
-	if len(w.outputs) > 0 && len(w.cache) > 0 {
-		w.leads, w.flow = w.outputs, w.outputs
-	}
 	w.works = append(w.works, ix.queueWorks()...)
+	ix.watchSteps()
+	w.answers = ix.allColumns(filter(ix.replica.groups(engine.ModelSuccess), (*group).callsNobody))
 	for _, g := range ix.replica.groups(engine.ModelRequestSeconds) {
 		if g.role.Front() {
 			w.durations = append(w.durations, ix.columnsOf(&g.value)...)
@@ -182,6 +165,25 @@ func (ix *index) watchConditions() {
 	if !ix.quirks.GaugesWhenRequestsEnd { // Those gauges are not updated while requests run.
 		w.inFlight = ix.having(anyOf(engine.RequestsActive, engine.RequestsRunning))
 		ix.building.view.requestsInFlight()
+	}
+}
+
+// watchSteps lists what shows that the engine works, and for whom.
+func (ix *index) watchSteps() {
+	w := &ix.watch
+	w.tokens = ix.columnsOfAll(stepsOf(ix.replica.groups))
+	w.flow = ix.columnsOfAll(stepsOf(ix.replica.tokenGroups))
+	if len(w.flow) == 0 {
+		w.flow = w.tokens
+	}
+	w.outputs = ix.columnsOfAll(stepsOf(ix.replica.answerGroups))
+	for _, signal := range []engine.Signal{engine.GenerationTokensLive, engine.GenerationTokens} {
+		w.generated = append(w.generated, ix.allColumns(filter(ix.replica.groups(signal), (*group).comes)))
+	}
+	w.cache = ix.allColumns(ix.replica.all(cacheSignals()...))
+	w.leads = w.tokens
+	if len(w.outputs) > 0 && len(w.cache) > 0 {
+		w.leads, w.flow = w.outputs, w.outputs
 	}
 }
 

@@ -307,9 +307,7 @@ func (ix *index) works(m *Model) []work {
 		if len(ends) > 0 && ix.showsInEngine(m) && !arrivals.mixed {
 			arrivals.apart, arrivals.beside = true, m
 		} else {
-			for _, n := range progress {
-				arrivals.progress = append(arrivals.progress, ix.columnsOf(n)...)
-			}
+			arrivals.progress = ix.columnsOfAll(progress)
 		}
 		arrivals.countersAppear = ix.quirks.CountersAppear
 		works = append(works, arrivals)
@@ -436,9 +434,7 @@ func (m *Model) answerGroups(signal engine.Signal) []*group {
 
 // steps returns the columns of what changes with the steps of a model's engine.
 func (ix *index) steps(m *Model) (columns []int) {
-	for _, n := range stepsOf(m.groups) {
-		columns = append(columns, ix.columnsOf(n)...)
-	}
+	columns = ix.columnsOfAll(stepsOf(m.groups))
 	if ix.quirks.GaugesWhenRequestsEnd { // The use of the cache, too, is what the last request left.
 		return columns
 	}
@@ -505,9 +501,7 @@ func (ix *index) rankWorks(m *Model) (works []work) {
 			k.progress, k.levels, k.ends = append(k.progress, shared...), append(k.levels, sharedLevels...), ends
 		}
 		if len(k.progress)+len(k.levels)+len(k.ends) == 0 {
-			for _, n := range progress {
-				k.progress = append(k.progress, ix.columnsOf(n)...)
-			}
+			k.progress = ix.columnsOfAll(progress)
 		}
 		works = append(works, k)
 	}
