@@ -2,9 +2,9 @@ package derive
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/prometheus/prometheus/model/labels"
 
@@ -132,7 +132,7 @@ type check struct {
 // addChecks adds the checks that the page shows enough for.
 func (ix *index) addChecks() {
 	byName := ix.timesChecks()
-	for _, name := range sorted(byName) {
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
 		ix.checks = append(ix.checks, byName[name])
 	}
 	for t, kind := range checkKinds() {
@@ -331,14 +331,4 @@ func (w *Window) lastChange(last int64, columns []int) int64 {
 		last = max(last, w.changed[c])
 	}
 	return last
-}
-
-// sorted returns the keys of a map in order.
-func sorted[T any](m map[string]T) []string {
-	names := make([]string, 0, len(m))
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, strings.Compare)
-	return names
 }

@@ -1,7 +1,6 @@
 package derive
 
 import (
-	"maps"
 	"math"
 	"slices"
 
@@ -190,7 +189,7 @@ func (c *carried) raise(page *exposition.Block) *exposition.Block {
 		return nil // Or it is older than the newest one, from a cache.
 	}
 	values := make(map[exposition.ValueIndex]float64, len(c.added))
-	for a := range maps.Values(c.added) {
+	for _, a := range c.added {
 		if a.shown {
 			values[a.place] = page.Number(a.place) + a.number
 		}

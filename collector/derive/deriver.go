@@ -59,18 +59,16 @@ type Deriver struct {
 	// entries and works hold the state of each entry and work, by key.
 	entries map[string]*entryState
 	works   map[string]*workState
-	// served counts requests that ended well, the last one at servedAt, seemed those that seem so on the
-	// newest page only. acceptedAt is when one ended of which nobody knows how, movedAt when tokens moved,
-	// on one of the movements. steps counts pages on which anything showed that the engine works, also on
-	// the exporter's own requests, advances those on which it made progress.
-	served, seemed float64
-	// answered counts those that ended at models which call no other one.
-	answered                      float64
-	movements, steps, advances    int
-	servedAt, acceptedAt, movedAt int64
-	// acceptedBy is the model that accepted it. CalledAt is when a model that clients call counted a request.
+	// served, answered, movements, steps and advances are those of [Conditions], but for requests that only seem to
+	// have ended well, on the newest page, which are seemed.
+	served, seemed, answered   float64
+	movements, steps, advances int
+	// servedAt is when a request ended well last, movedAt when tokens of others moved, and calledAt when a model
+	// that clients call counted a request.
+	servedAt, movedAt, calledAt int64
+	// acceptedAt is when a request ended of which nobody knows how, and acceptedBy the model that accepted it.
+	acceptedAt int64
 	acceptedBy string
-	calledAt   int64
 	own        ownRequests
 	// convicted is true if a question has proven that the work stands still.
 	convicted bool

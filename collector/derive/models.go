@@ -34,8 +34,8 @@ type Model struct {
 	of       *Model
 	nth      int
 
-	// Of a model id: its requests wait in queues of the server itself. All its models are queued if
-	// queuedByCore. Workers is the number of workers that a router knows, or of ranks.
+	// Of a model id: queues are those of the server itself in which its requests wait, queuedByCore is true if
+	// those of all its models do. workers is the number of workers that a router knows, or of ranks.
 	queues       *shown
 	queuedByCore bool
 	workers      float64
@@ -214,9 +214,19 @@ func (ix *index) complete(m *Model) {
 	ix.addVersions(m)
 }
 
-// addVersions adds what clients call under a model id: the versions of models if the server counts
-// per model, else the id itself.
+// addVersions adds what clients call under a model id.
 func (ix *index) addVersions(m *Model) {
+	for _, called := range m.called() {
+		v := ix.newVersion(m, called)
+		m.versions = append(m.versions, v)
+		v.firstTokens = ix.firstTokensOf(v)
+		v.wholeRequests = ix.wholeRequestsOf(v)
+	}
+}
+
+// called returns what clients call under a model id, in order: the versions of models if the server counts per
+// model, else the id itself.
+func (m *Model) called() []instance {
 	seen := make(map[instance]bool)
 	for _, signal := range []engine.Signal{
 		engine.ModelSuccess, engine.ModelFailed, engine.ModelRequestSeconds, engine.ModelRequestDuration,
@@ -229,32 +239,33 @@ func (ix *index) addVersions(m *Model) {
 	if len(seen) == 0 {
 		seen[instance{id: m.id}] = true
 	}
-	for _, key := range slices.SortedFunc(maps.Keys(seen), instance.compare) {
-		v := &Model{
-			id:      m.id,
-			name:    key.name,
-			version: key.version,
-			labels:  m.labels,
-			index:   ix,
-			n:       m.n,
-			of:      m,
-			nth:     len(m.versions),
-			signals: make(map[engine.Signal]*shown),
-		}
-		if v.name != "" {
-			v.labels = withLabels(m.labels, "model", v.name, "version", v.version)
-		}
-		for signal := range m.signals {
-			for _, g := range m.entryGroups(signal) {
-				if !g.ofModel || g.name == v.name && g.version == v.version && !g.acceptance {
-					v.show(g)
-				}
+	return slices.SortedFunc(maps.Keys(seen), instance.compare)
+}
+
+// newVersion returns the next version of a model id, with the groups that are about it.
+func (ix *index) newVersion(m *Model, called instance) *Model {
+	v := &Model{
+		id:      m.id,
+		name:    called.name,
+		version: called.version,
+		labels:  m.labels,
+		index:   ix,
+		n:       m.n,
+		of:      m,
+		nth:     len(m.versions),
+		signals: make(map[engine.Signal]*shown),
+	}
+	if v.name != "" {
+		v.labels = withLabels(m.labels, "model", v.name, "version", v.version)
+	}
+	for signal := range m.signals {
+		for _, g := range m.entryGroups(signal) {
+			if !g.ofModel || g.name == v.name && g.version == v.version && !g.acceptance {
+				v.show(g)
 			}
 		}
-		m.versions = append(m.versions, v)
-		v.firstTokens = ix.firstTokensOf(v)
-		v.wholeRequests = ix.wholeRequestsOf(v)
 	}
+	return v
 }
 
 // compare orders versions, which are directory names in Triton: numbers first, by value.

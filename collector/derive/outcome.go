@@ -2,6 +2,7 @@ package derive
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -430,7 +431,7 @@ func failuresOf(version *Model) (all []failure) {
 			f.once, byReason[key] = share, f
 		}
 	}
-	for _, key := range sorted(byReason) {
+	for _, key := range slices.Sorted(maps.Keys(byReason)) {
 		all = append(all, *byReason[key])
 	}
 	return all

@@ -1,6 +1,7 @@
 package derive
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
@@ -130,7 +131,7 @@ func measuredTimes() map[string]histograms {
 // coverage exposes the share of the ended requests that a latency metric measured.
 func coverage() Rule {
 	in, times := inputs{}, measuredTimes()
-	names := sorted(times)
+	names := slices.Sorted(maps.Keys(times))
 	for _, name := range names {
 		in = in.or(times[name].needs)
 	}
