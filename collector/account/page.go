@@ -30,8 +30,8 @@ type Page struct {
 	Derived *exposition.Block
 }
 
-// PageOf returns the page of the last scrape of a replica.
-func PageOf(t *target.Target, s *snapshot.Snapshot) Page {
+// pageOf returns the page of the last scrape of a replica.
+func pageOf(t *target.Target, s *snapshot.Snapshot) Page {
 	status := &s.Status
 	p := Page{
 		At: status.LastScrape,

@@ -30,7 +30,7 @@ func (r *Reader) Read() {
 			continue
 		}
 		r.scrapes[t.Key()] = s.Status.Scrapes
-		p := PageOf(t, s)
+		p := pageOf(t, s)
 		if r.recorder.Add(&p) {
 			r.workedAt = p.At
 		}

@@ -18,8 +18,8 @@ const (
 	Unclear CancelResult = "unclear" // The pages do not show it for another reason.
 )
 
-// CancelResults lists every result once.
-func CancelResults() []CancelResult { return []CancelResult{Freed, Held, Busy, Unclear} }
+// cancelResults lists every result once.
+func cancelResults() []CancelResult { return []CancelResult{Freed, Held, Busy, Unclear} }
 
 // Load is the load of the server as shown by one page.
 type Load struct {
@@ -70,7 +70,7 @@ func (c *cancelCheck) begin(within time.Duration, r *Report) {
 	*c = cancelCheck{
 		phase:      pending,
 		within:     within,
-		pace:       r.Pace(),
+		pace:       r.pace(),
 		since:      now,
 		deadline:   now.Add(4 * within),
 		seen:       make(chan struct{}),

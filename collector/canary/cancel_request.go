@@ -71,8 +71,8 @@ func (a *attempt) selfEnd(pace time.Duration) time.Time {
 	return a.sent.Load().Add(pace * time.Duration(a.tokens) / 2)
 }
 
-// Pace returns the time per token of a good answer.
-func (r *Report) Pace() time.Duration {
+// pace returns the time per token of a good answer.
+func (r *Report) pace() time.Duration {
 	if r.Frames > 1 && r.Tokens > 1 {
 		return (r.Duration - r.FirstToken - r.Tail) / time.Duration(r.Tokens-1)
 	}

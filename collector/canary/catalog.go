@@ -210,7 +210,7 @@ func cancelFamilies() []family {
 		byResult("canary_cancel_checks_total",
 			"Canary requests canceled on purpose, by result.",
 			"freed, held, busy (other requests were in flight), unclear (the reason is on /targets)",
-			CancelResults(), func(r *Record) map[CancelResult]uint64 { return r.cancel.counts }),
+			cancelResults(), func(r *Record) map[CancelResult]uint64 { return r.cancel.counts }),
 		entry(
 			"canary_cancel_seconds",
 			isActive,

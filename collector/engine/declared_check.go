@@ -189,8 +189,8 @@ func (d *Declaration) extensionMistakes() (m mistakes) {
 		for name := range newIndex(&Kind{meanings: []Meaning{added}}) {
 			names[name] = true
 		}
-		for name := range IndexOf(builtIn) {
-			m.addIf(names[name] && len(IndexOf(None())[name]) == 0, fmt.Sprintf("series[%d].name", i),
+		for name := range builtIn.index() {
+			m.addIf(names[name] && len(None().index()[name]) == 0, fmt.Sprintf("series[%d].name", i),
 				"%s of %s has a meaning already", name, d.Extends)
 		}
 	}

@@ -96,11 +96,8 @@ type Indexed struct {
 	Counter bool
 }
 
-// Index holds meanings by sample name. It is read-only.
+// Index holds the meanings of a kind by sample name. It is read-only.
 type Index map[string][]Indexed
-
-// IndexOf returns the index of a kind's meanings.
-func IndexOf(e *Kind) Index { return e.index() }
 
 func newIndex(e *Kind) Index {
 	index := make(Index)
@@ -161,7 +158,7 @@ func (m *Meaning) Holds(version string) bool {
 }
 
 // ZeroUnknown reports whether a value of 0 is unknown: always for some signals, or for this server.
-func (m *Meaning) ZeroUnknown() bool { return m.NotZero || m.Signal.Sized() }
+func (m *Meaning) ZeroUnknown() bool { return m.NotZero || m.Signal.sized() }
 
 // selects reports whether a series with that name matches Where.
 func (m *Meaning) selects(lset labels.Labels) bool {

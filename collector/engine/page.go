@@ -105,7 +105,7 @@ type Source struct {
 
 // Watch returns a filter for the sample names that are read, for [exposition.Options].
 func Watch(e *Kind) func(name string) bool {
-	index, prefixes := IndexOf(e), e.prefixes
+	index, prefixes := e.index(), e.prefixes
 	if e.Name == Unknown {
 		for _, kind := range All() {
 			prefixes = append(prefixes, kind.prefixes...)

@@ -23,7 +23,7 @@ func readContent(kind *Kind, shape *exposition.Shape, ranks Ranks) *content {
 		signals:  make(map[Signal]bool),
 		buckets:  make(map[string]string), valued: make(map[Signal][]int), counts: make(map[[2]string][]int),
 	}
-	index, counting := IndexOf(kind), kind
+	index, counting := kind.index(), kind
 	all := make([]labels.Labels, shape.Watched())
 	for i := range all {
 		all[i] = shape.WatchedLabels(i)

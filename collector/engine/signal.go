@@ -328,9 +328,9 @@ func (s Signal) Adds() bool {
 // Type returns the type of a signal, zero if pages do not show it.
 func (s Signal) Type() Type { return types()[s] }
 
-// Sized reports whether 0 means that the value is unknown: sizes and limits, sensors of GPUs in use,
+// sized reports whether 0 means that the value is unknown: sizes and limits, sensors of GPUs in use,
 // and means that are 1 at least.
-func (s Signal) Sized() bool {
+func (s Signal) sized() bool {
 	switch s { //nolint:exhaustive // The others may be 0.
 	case RequestsLimit, WorkerRequestsLimit, BatchLimit, BatchTokensLimit,
 		KVBlocksLimit, WorkerKVBlocks, KVTokensLimit, KVHostTokensLimit, KVHostStatesLimit, KVBlockTokens,
