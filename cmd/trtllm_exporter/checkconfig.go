@@ -130,31 +130,43 @@ func warnings(file string, text []byte, f *config.File) []string {
 	addresses := map[string]string{}
 	for i := range f.Pools {
 		pool := &f.Pools[i]
-		for _, text := range pool.Discovery.Unmatched() {
-			all = append(all, fmt.Sprintf("%s: pools[%d].%s; targets appear when one does", file, i, text))
-		}
-		for _, text := range slices.Concat(collector.CheckStaticTargets(pool), misspelledLabels(pool)) {
+		for _, text := range slices.Concat(poolWarnings(pool), sharedAddresses(i, pool, addresses)) {
 			all = append(all, fmt.Sprintf("%s: pools[%d].%s", file, i, text))
 		}
-		if text := withoutVersion(pool); text != "" {
-			all = append(all, fmt.Sprintf("%s: pools[%d].%s", file, i, text))
-		}
-		if dropsState(pool) {
-			all = append(all, fmt.Sprintf("%s: pools[%d].metric_relabel_configs drop %s, so that no alert and no dashboard "+
-				"knows its replicas; let llm_server_.* and trtllm_exporter_.* pass", file, i, stateFamily))
-		}
-		for j, g := range pool.Discovery.StaticConfigs {
-			for k, t := range g.Targets {
-				key := fmt.Sprintf("pools[%d].static_configs[%d].targets[%d]", i, j, k)
-				// Two paths at the same address are two pages.
-				page := string(t[model.AddressLabel]) + string(g.Labels[model.MetricsPathLabel]) + pool.MetricsPath
-				if other, duplicate := addresses[page]; duplicate {
-					all = append(all, fmt.Sprintf("%s: %s: %s is also the address of %s; it is scraped twice, and "+
-						"sums count it twice", file, key, t[model.AddressLabel], other))
-					continue
-				}
-				addresses[page] = key
+	}
+	return all
+}
+
+// poolWarnings returns what is probably wrong with a pool, each with its key.
+func poolWarnings(pool *config.Pool) (all []string) {
+	for _, text := range pool.Discovery.Unmatched() {
+		all = append(all, text+"; targets appear when one does")
+	}
+	all = slices.Concat(all, collector.CheckStaticTargets(pool), misspelledLabels(pool))
+	if text := withoutVersion(pool); text != "" {
+		all = append(all, text)
+	}
+	if dropsState(pool) {
+		all = append(all, fmt.Sprintf("metric_relabel_configs drop %s, so that no alert and no dashboard "+
+			"knows its replicas; let llm_server_.* and trtllm_exporter_.* pass", stateFamily))
+	}
+	return all
+}
+
+// sharedAddresses returns the static targets of a pool that have the page of another one. The addresses are those of
+// the pools before it, with the keys of their targets, to which it adds those of this pool.
+func sharedAddresses(n int, pool *config.Pool, addresses map[string]string) (all []string) {
+	for i, g := range pool.Discovery.StaticConfigs {
+		for k, t := range g.Targets {
+			key := fmt.Sprintf("static_configs[%d].targets[%d]", i, k)
+			// Two paths at the same address are two pages.
+			page := string(t[model.AddressLabel]) + string(g.Labels[model.MetricsPathLabel]) + pool.MetricsPath
+			if other, duplicate := addresses[page]; duplicate {
+				all = append(all, fmt.Sprintf("%s: %s is also the address of %s; it is scraped twice, and sums count it twice",
+					key, t[model.AddressLabel], other))
+				continue
 			}
+			addresses[page] = fmt.Sprintf("pools[%d].%s", n, key)
 		}
 	}
 	return all
@@ -211,10 +223,8 @@ func dropsState(pool *config.Pool) bool {
 		return false
 	}
 	series := labels.FromStrings(
-		model.MetricNameLabel, stateFamily,
-		relabel.LabelPoolID, pool.PoolID,
-		relabel.LabelReplicaID, relabel.Unknown,
-		"state", string(assess.Ready),
+		model.MetricNameLabel, stateFamily, relabel.LabelPoolID, pool.PoolID,
+		relabel.LabelReplicaID, relabel.Unknown, "state", string(assess.Ready),
 	)
 	return !slices.ContainsFunc(engine.All(), func(k *engine.Kind) bool {
 		target := relabel.TargetLabels{PoolID: pool.PoolID, Engine: string(k.Name)}

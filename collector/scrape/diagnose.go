@@ -77,36 +77,45 @@ func Diagnose(
 	}
 	f := &Diagnosis{Where: public.String()}
 	if s.Health == target.HealthUp {
-		f.What = "metrics are served here, but not by a known kind of server"
-		f.Do = "check that this is the LLM server, and if it is set engine, or declare its kind in a file, which " +
-			"doctor --draft-kind drafts; its series are passed through, but nothing is derived from them and it " +
-			"counts as no replica"
-		if s.Companion != "" {
-			f.What = "this is " + s.Companion + ", not an LLM server"
-			f.Do = "name the LLM servers behind it, each with its own metrics; the series of " +
-				"this one are passed through"
-			return f
+		if f.What, f.Do = noKnownServer(s); s.Companion == "" {
+			p.elsewhere(ctx, f, u, true)
 		}
-		p.elsewhere(ctx, f, u, true)
 		return f
 	}
+	p.explainFailure(ctx, f, u, public, s)
+	return f
+}
+
+// noKnownServer returns what answers with a page that is not that of a known kind of server, and what to do.
+func noKnownServer(s *target.Status) (what, do string) {
+	if s.Companion != "" {
+		return "this is " + s.Companion + ", not an LLM server",
+			"name the LLM servers behind it, each with its own metrics; the series of this one are passed through"
+	}
+	return "metrics are served here, but not by a known kind of server",
+		"check that this is the LLM server, and if it is set engine, or declare its kind in a file, which " +
+			"doctor --draft-kind drafts; its series are passed through, but nothing is derived from them and it " +
+			"counts as no replica"
+}
+
+// explainFailure says why a scrape of a URL failed, which is public without its parameters.
+func (p *prober) explainFailure(ctx context.Context, f *Diagnosis, u, public *url.URL, s *target.Status) {
 	c := failedScrapeOf(s)
 	proto := p.speaks(ctx, u, &c)
 	f.Unreachable = proto == protocolUnknown && (c.reason.Unanswered() || c.reason == ReasonDNS)
 	c.explain(f, public, proto)
 	if c.class == ClassDenied || slices.Contains([]Reason{ReasonDNS, ReasonResource, ReasonSelfScrape}, c.reason) {
-		return f // Other ports of the host would not answer either.
+		return // Other ports of the host would not answer either.
 	}
 	if hint := p.apiAt(ctx, u, proto); hint != "" {
 		f.What = hint
 	}
 	p.elsewhere(ctx, f, u, proto != protocolTLS && c.class != ClassWantsTLS && c.class != ClassNotTLS)
-	if hint := missingPageHint(kinds, s, &c); hint != "" && f.Page == "" {
+	if hint := missingPageHint(p.kinds, s, &c); hint != "" && f.Page == "" {
 		f.What = "the server runs, but serves no metrics"
 		f.Where = target.Public(s.PageURL)
 		f.Do = "change how it is started: " + hint
 	}
-	return f
 }
 
 func missingPageHint(kinds *engine.Kinds, s *target.Status, c *failedScrape) string {

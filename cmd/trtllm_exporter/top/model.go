@@ -135,13 +135,19 @@ func (m *model) press(k tea.KeyPressMsg) tea.Cmd {
 	case m.detail != nil:
 		return m.pressInDetail(name)
 	}
+	return m.pressInTable(name)
+}
+
+// pressInTable handles a key in the table of replicas.
+func (m *model) pressInTable(name string) tea.Cmd {
 	switch name {
-	case "q", "esc":
-		if name == "esc" && (m.choice.Text != "" || m.choice.Wrong) {
-			m.choice.Wrong = false
-			m.filter("")
-			return nil
+	case "esc":
+		if m.choice.Text == "" && !m.choice.Wrong {
+			return tea.Quit
 		}
+		m.choice.Wrong = false
+		m.filter("")
+	case "q":
 		return tea.Quit
 	case "s", "S":
 		m.changeOrder(map[string]int{"s": 1, "S": -1}[name])
