@@ -11,7 +11,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 )
 
-// Handed returns everything that the keys of a pool affect: the settings of its replicas,
+// AffectedByPool returns everything that the keys of a pool affect: the settings of its replicas,
 // a target with these labels, the series about the pool, and its client and discovery.
 func (c *Collector) AffectedByPool(cfg *config.File, pc *config.Pool, lset model.LabelSet) []any {
 	shared := c.shared(cfg, pc, nil)

@@ -36,7 +36,7 @@ func seeds(f *testing.F) []string {
 	return bodies
 }
 
-// contentTypes are the formats of a body.
+// contentTypeOf returns the format of a body: OpenMetrics if om, else what a server without a Content-Type has.
 func contentTypeOf(om bool) string {
 	if om {
 		return openMetrics

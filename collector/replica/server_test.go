@@ -237,7 +237,7 @@ func (s *server) Open(ctx context.Context, _, address string, _ []byte) (*http.R
 	}, nil
 }
 
-// failure of a page for a reason.
+// failed returns the failure of a page for a reason.
 func failed(reason scrape.Reason) error {
 	return &scrape.Error{Reason: reason, Err: errors.New("no page")}
 }

@@ -71,7 +71,7 @@ type compare struct {
 	edge, age, underWay time.Duration
 }
 
-// An error is a difference times a factor, which may depend on what is right.
+// errorIn is a difference times a factor, which may depend on what is right.
 type errorIn struct {
 	unit   string
 	factor func(client float64) float64
