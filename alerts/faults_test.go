@@ -121,12 +121,7 @@ func faults() []fault {
 			), ofReplica("llm_server_request_error_ratio", 0, 0.1, "model_id", "m", "class", "overload"),
 		}},
 		{"one of three replicas is slow", "LLMReplicaSlow", []signal{
-			ofModel(
-				"p-0",
-				"request_duration_average_seconds",
-				4,
-				12,
-			),
+			ofModel("p-0", "request_duration_average_seconds", 4, 12),
 			ofModel("p-1", "request_duration_average_seconds", 4, 4),
 			ofModel("p-2", "request_duration_average_seconds", 4, 4),
 		}},
@@ -150,13 +145,7 @@ func faults() []fault {
 			[]signal{ofReplica(own+"target_restarts_total", 0, 0.003).counts(), up},
 		},
 		{"some scrapes of a replica fail", "LLMReplicaUnreadable", []signal{
-			ofReplica(
-				own+"target_scrape_failures_total",
-				0,
-				0.05,
-				"reason",
-				"timeout",
-			).counts(),
+			ofReplica(own+"target_scrape_failures_total", 0, 0.05, "reason", "timeout").counts(),
 			ofReplica(own+"target_scrapes_total", 0.2, 0.2).counts(),
 			ofReplica(own+"target_up", 1, 0.5),
 		}},

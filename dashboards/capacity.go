@@ -56,9 +56,7 @@ func capacity() Dashboard {
 					graph("Tokens per running request", "Generated tokens per second and running request. Drops as "+
 						"batches fill; far below earlier values at the same fill: see LLMReplicaSlow.",
 						tokens, []query{{
-							pool(
-								"generation_tokens:rate",
-							) + " / (" + sumBy(
+							pool("generation_tokens:rate") + " / (" + sumBy(
 								"pool_id, model_id",
 								ofEngine,
 								fromEngines(modelFamily("llm_server_batch_size_average")),

@@ -55,10 +55,7 @@ func latency() Dashboard {
 					"(rejected for lack of capacity), server (server error), unknown (the server counts only "+
 					"accepted requests). More client: a client or a template changed. More overload: see Capacity.",
 					request, []query{{
-						total(
-							"pool_id, class",
-							byClass("requests_not_ok:rate"),
-						) + " or " + total(
+						total("pool_id, class", byClass("requests_not_ok:rate")) + " or " + total(
 							"pool_id, class",
 							byClass("requests:rate"),
 						),

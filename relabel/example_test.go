@@ -21,12 +21,9 @@ func ExampleRules_Target() {
 		return
 	}
 	pod := labels.FromStrings(
-		"__address__",
-		"10.0.0.1:8002",
-		"__meta_kubernetes_pod_label_app",
-		"triton",
-		"__meta_kubernetes_pod_name",
-		"llama-0",
+		"__address__", "10.0.0.1:8002",
+		"__meta_kubernetes_pod_label_app", "triton",
+		"__meta_kubernetes_pod_name", "llama-0",
 	)
 	fmt.Println(rules.Target(pod))
 

@@ -100,11 +100,7 @@ func (p *process) holds() (least holding) {
 				page,
 				"go_memstats_heap_alloc_bytes",
 			), goroutines: number(p.t, page, "go_goroutines"), files: number(p.t, page, "process_open_fds"),
-			memory: number(
-				p.t,
-				page,
-				"go_memstats_heap_sys_bytes",
-			) - number(
+			memory: number(p.t, page, "go_memstats_heap_sys_bytes") - number(
 				p.t,
 				page,
 				"go_memstats_heap_released_bytes",

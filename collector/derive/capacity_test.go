@@ -502,10 +502,7 @@ func TestQueueIncludingFailuresIsIgnored(t *testing.T) {
 		"unknown": true,
 		"":        true,
 	} {
-		b := newBench(
-			t,
-			engine.Triton,
-		).facts(configured("m", "pytorch", false)).
+		b := newBench(t, engine.Triton).facts(configured("m", "pytorch", false)).
 			with(func(o *derive.Options) { o.Naming.EngineVersion = version })
 		got := b.page(page...)
 		for _, series := range []string{

@@ -1089,10 +1089,7 @@ func TestUnansweredArrivals(t *testing.T) {
 		return append(
 			histogram("gen_complete_latency_seconds", `x="y"`, 50, "10.0 +Inf", 10, 10),
 			fmt.Sprintf("total_requests_total %d", arrived),
-			fmt.Sprintf(
-				"gen_total_requests_total %d",
-				sent,
-			),
+			fmt.Sprintf("gen_total_requests_total %d", sent),
 			"gen_completed_requests_total 10",
 			"total_responses_total 10",
 			"http_exceptions_total 3",

@@ -183,10 +183,7 @@ func newRig(tb testing.TB, spec simulate.Spec) *rig {
 	require.NoError(tb, err)
 	spec = replica.Spec()
 	kind, facts := described(spec)
-	b := newBench(
-		tb,
-		kind,
-	).facts(facts...).
+	b := newBench(tb, kind).facts(facts...).
 		with(func(o *derive.Options) { o.Naming.EngineVersion = spec.EngineVersion })
 	return &rig{b, replica, b.opts.Naming.Topology.ModelID(facts[0].Name)}
 }

@@ -59,18 +59,8 @@ func TestLimitDropsDerivedSeriesOfWholeModels(t *testing.T) {
 func TestLimitFollowsTrafficOfEachTarget(t *testing.T) {
 	const a, b = `nv_inference_request_success{model="a",version="1"} `, `nv_inference_request_success{model="b",version="1"} `
 	limited := func(o *derive.Options) { o.Output.Models = 1 }
-	first, second := newBench(
-		t,
-		engine.Triton,
-		"a",
-		"b",
-	).with(limited),
-		newBench(
-			t,
-			engine.Triton,
-			"a",
-			"b",
-		).with(limited)
+	first, second := newBench(t, engine.Triton, "a", "b").with(limited),
+		newBench(t, engine.Triton, "a", "b").with(limited)
 	first.page(a+"7", b+"3")
 	second.page(a+"3", b+"7")
 	require.Equal(t, [][]string{{"a"}, {"b"}}, [][]string{first.modelIDs(), second.modelIDs()})

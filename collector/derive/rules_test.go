@@ -183,11 +183,7 @@ func TestHistogramsAndSummariesAreInSeconds(t *testing.T) {
 }
 
 func TestPercentilesOfSummary(t *testing.T) {
-	got := newBench(
-		t,
-		engine.Triton,
-		"m",
-	).facts(configured("m", "tensorrtllm", false)).
+	got := newBench(t, engine.Triton, "m").facts(configured("m", "tensorrtllm", false)).
 		page(`nv_inference_request_success{model="m",version="1"} 5`, "# TYPE nv_inference_request_summary_us summary",
 			`nv_inference_request_summary_us{model="m",version="1",quantile="0.5"} 40000`, `nv_inference_request_summary_us{model="m",version="1",quantile="0.99"} 90000`)
 	for percentile, want := range map[string]float64{"50": 0.04, "99": 0.09} {
@@ -884,10 +880,7 @@ func TestModelWithoutTokensHasNoTokenTimes(t *testing.T) {
 					fmt.Sprintf(`vllm:generation_tokens_total{engine="0",model_name="m"} %d`, tokens*n),
 					fmt.Sprintf(`vllm:request_success_total{engine="0",finished_reason="stop",model_name="m"} %d`, n),
 				},
-				times(
-					"time_to_first_token_seconds",
-					n,
-				),
+				times("time_to_first_token_seconds", n),
 				times("request_time_per_output_token_seconds", n),
 				times("e2e_request_latency_seconds", n),
 			)...)

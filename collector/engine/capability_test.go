@@ -649,19 +649,11 @@ func TestOutcomesOfDeployments(t *testing.T) {
 	model := func(name, backend string, decoupled bool) engine.ModelFacts {
 		return engine.ModelFacts{Name: name, State: "READY", Configured: true, Backend: backend, Decoupled: decoupled}
 	}
-	pre, post, llm := model(
-		"preprocessing",
-		"python",
-		false,
-	), model(
+	pre, post, llm := model("preprocessing", "python", false), model(
 		"postprocessing",
 		"python",
 		false,
-	), model(
-		"tensorrt_llm",
-		"tensorrtllm",
-		true,
-	)
+	), model("tensorrt_llm", "tensorrtllm", true)
 	ensemble := engine.ModelFacts{
 		Name:       "ensemble",
 		State:      "READY",

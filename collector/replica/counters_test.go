@@ -34,9 +34,7 @@ func dropping(name string) exposition.Labeler {
 func bare(b *exposition.Block) string {
 	return strings.NewReplacer(
 		`{pool_id="p",replica_id="r"}`, "", `pool_id="p",`, "", `,replica_id="r"`, "", "trtllm_exporter_target_", "",
-	).Replace(
-		text(b),
-	)
+	).Replace(text(b))
 }
 
 func TestTargetCounters(t *testing.T) {

@@ -154,10 +154,7 @@ func TestStreamWithoutConnectionIsNoServerFault(t *testing.T) {
 		c.scrape(&all, "hangs", 1, 1, never)
 		time.Sleep(time.Second / 2)
 		ctx, cancel := context.WithCancel(t.Context())
-		time.AfterFunc(
-			time.Second/4,
-			cancel,
-		) // It is not cut by then.
+		time.AfterFunc(time.Second/4, cancel) // It is not cut by then.
 		//nolint:bodyclose // There is none.
 		_, err := c.client.Open(
 			ctx,

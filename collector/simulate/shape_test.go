@@ -127,9 +127,7 @@ func TestPythonServersHaveFamiliesOfCapturedPages(t *testing.T) {
 			Workload: simulate.Workload{Rate: 4, SharedPrefix: 0.5, AbandonRate: 0.2, ErrorRate: 0.1},
 		})
 		r.Advance(time.Minute)
-		simulated, captured := families(
-			r.Page(),
-		), append(
+		simulated, captured := families(r.Page()), append(
 			families(sample(t, files[0])),
 			families(sample(t, files[1]))...)
 		require.Greater(t, len(simulated), 50)

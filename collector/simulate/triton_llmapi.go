@@ -126,14 +126,10 @@ func (b *llmapiModule) gauges(p *page) {
 		"Versions of the metrics module and of TensorRT-LLM; 0 when the model "+
 			"is unloaded.",
 		pairs(
-			"model",
-			"tensorrt_llm",
-			"module_version",
-			"1",
-			"tensorrt_llm_version",
-			b.t.w.spec.TRTLLMVersion,
-			"version",
-			"1",
+			"model", "tensorrt_llm",
+			"module_version", "1",
+			"tensorrt_llm_version", b.t.w.spec.TRTLLMVersion,
+			"version", "1",
 		),
 		1,
 	)

@@ -500,19 +500,12 @@ func (p *vllmWriter) phases() {
 func (p *vllmWriter) config() {
 	cfg := p.s.w.spec.Engine
 	p.one("gauge", "vllm:cache_config_info", "Information of the LLMEngine CacheConfig", pairs(
-		"block_size",
-		strconv.Itoa(cfg.TokensPerBlock),
-		"cache_dtype",
-		"auto",
-		"enable_prefix_caching",
-		"True",
-		"engine",
-		"0",
-		"gpu_memory_utilization",
-		"0.92",
-		"num_cpu_blocks",
-		"None",
-		"num_gpu_blocks",
-		strconv.Itoa(cfg.KVBlocks),
+		"block_size", strconv.Itoa(cfg.TokensPerBlock),
+		"cache_dtype", "auto",
+		"enable_prefix_caching", "True",
+		"engine", "0",
+		"gpu_memory_utilization", "0.92",
+		"num_cpu_blocks", "None",
+		"num_gpu_blocks", strconv.Itoa(cfg.KVBlocks),
 	), 1)
 }

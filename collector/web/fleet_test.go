@@ -448,10 +448,7 @@ func TestHealthyReplicasOfLargeFleetAreCollapsed(t *testing.T) {
 	require.Equal(
 		t,
 		101,
-		strings.Count(
-			page,
-			"<h2>",
-		)+strings.Count(
+		strings.Count(page, "<h2>")+strings.Count(
 			part(t, page, `<table class="pools">`, "</table>"),
 			`<th scope="row">`,
 		),

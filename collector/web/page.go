@@ -217,16 +217,11 @@ func (p *pages) compare(blocks []*exposition.Block) bool {
 		if changed && i < maxLoggedDifferences {
 			p.self.logger.Info(
 				"Target differs from others",
-				"pool_id",
-				pool,
-				"replica_id",
-				replica,
-				"family",
-				c.Family,
-				"in",
-				c.Kind,
-				"says",
-				c.Value,
+				"pool_id", pool,
+				"replica_id", replica,
+				"family", c.Family,
+				"in", c.Kind,
+				"says", c.Value,
 			)
 		}
 		p.differences[pool+"/"+replica] = append(p.differences[pool+"/"+replica], difference{c.Family, c.Kind, c.Value})
@@ -277,18 +272,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		requests: assess.MetricHTTPRequests.NewCounterVec(), aborted: assess.MetricHTTPAborted.NewCounter(),
 		panics: assess.MetricHTTPPanics.NewCounter(), pageBytes: assess.MetricPageBytes.NewGauge(),
 		buildTime: assess.MetricPageBuildTime.NewHistogram(
-			0.0005,
-			0.001,
-			0.0025,
-			0.005,
-			0.01,
-			0.025,
-			0.05,
-			0.1,
-			0.25,
-			0.5,
-			1,
-			2.5,
+			0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5,
 		),
 		conflicts: assess.MetricMetadataConflicts.NewGaugeVec(),
 	}

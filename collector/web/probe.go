@@ -263,16 +263,12 @@ func (w *watches) end(client string) {
 func newHealthServer(s *Server, l net.Listener) *healthServer {
 	h := &healthServer{web: s, listener: listener{l, s.connections}, watches: watches{of: map[string]int{}}}
 	h.grpc = grpc.NewServer(
-		grpc.MaxRecvMsgSize(
-			healthMessage,
-		),
+		grpc.MaxRecvMsgSize(healthMessage),
 		grpc.MaxHeaderListSize(healthMessage),
 		grpc.MaxConcurrentStreams(healthStreams),
 		grpc.ReadBufferSize(healthMessage),
 		grpc.WriteBufferSize(healthMessage),
-		grpc.ConnectionTimeout(
-			readHeaderTimeout,
-		),
+		grpc.ConnectionTimeout(readHeaderTimeout),
 		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: healthIdle}),
 	)
 	healthpb.RegisterHealthServer(h.grpc, h)

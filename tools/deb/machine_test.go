@@ -34,10 +34,7 @@ func setting(t *testing.T, name string) string {
 func bootMachine(t *testing.T) *machine {
 	t.Helper()
 	//nolint:usetesting // A Debian may not fit into the tmpfs of TempDir.
-	dir, err := os.MkdirTemp(
-		"/var/tmp",
-		"trtllm-deb-",
-	)
+	dir, err := os.MkdirTemp("/var/tmp", "trtllm-deb-")
 	require.NoError(t, err)
 	m := &machine{dir: dir}
 	console, err := os.Create(filepath.Join(dir, "console"))

@@ -173,9 +173,7 @@ func TestChartHasEveryFlag(t *testing.T) {
 			"--values=ci/secure-values.yaml",
 			"--set=prometheusRule.values.runbook=https://wiki.example,prometheusRule.values.grafana=https://grafana.example",
 		),
-	) + string(
-		rendered(t, "--set=mode=sidecar"),
-	)
+	) + string(rendered(t, "--set=mode=sidecar"))
 	// These are for use without a file; the file or extraArgs name the pool.
 	without := []string{"help", "version", "target", "scrape.interval", "scrape.timeout", "pool-id"}
 	flags := regexp.MustCompile(`(?m)^ +--(?:\[no-\])?([a-z.-]+)`).FindAllStringSubmatch(string(out), -1)

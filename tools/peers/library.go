@@ -44,10 +44,7 @@ func serveOrdinary(ctx context.Context, from io.Reader, address string, interval
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", promhttp.HandlerFor(all, promhttp.HandlerOpts{}))
 	//nolint:gosec // its one reader is this program.
-	return fmt.Errorf(
-		"library: %w",
-		http.ListenAndServe(address, mux),
-	)
+	return fmt.Errorf("library: %w", http.ListenAndServe(address, mux))
 }
 
 // run scrapes the target periodically.

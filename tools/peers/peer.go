@@ -123,11 +123,7 @@ func (p *programs) runCollector(ctx context.Context, j *job) (*exec.Cmd, error) 
 	}
 	name, err := j.write("otelcol.yml", collectorConfig(j))
 	//nolint:gosec // the program that is measured.
-	return exec.CommandContext(
-		ctx,
-		p.otelcol,
-		"--config=file:"+name,
-	), err
+	return exec.CommandContext(ctx, p.otelcol, "--config=file:"+name), err
 }
 
 // errNoCollector does not name the file, because it may appear in a document.

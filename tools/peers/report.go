@@ -78,10 +78,7 @@ func (r *result) page() []string {
 		strconv.Itoa(r.Targets),
 		fmt.Sprintf("%g", r.Interval.Seconds()),
 		number(r.Scrape), number(r.Plain.Cost), number(r.Gzip.Cost), number(r.cost()),
-		times(
-			r.Plain.P50,
-			r.Plain.P99,
-		),
+		times(r.Plain.P50, r.Plain.P99),
 		times(r.Gzip.P50, r.Gzip.P99),
 		fmt.Sprintf("%.1f / %.2f", float64(r.Plain.Bytes)/mega, float64(r.Gzip.Bytes)/mega),
 		megabytes(r.memory()), fmt.Sprintf("%.1f", r.Start.Seconds()),

@@ -74,17 +74,11 @@ func incident() *web.Fleet {
 	add(unknown)
 	for i := range 6 {
 		r := llama(fmt.Sprintf("llama-70b-%d", 9+i), "ok", "ready", "The API answers 200.")
-		r.Tokens, r.Waiting, r.Running, r.Limit, r.Cache = new(
-			float64(100*i),
-		), new(
+		r.Tokens, r.Waiting, r.Running, r.Limit, r.Cache = new(float64(100*i)), new(
 			0.0,
-		), new(
-			19.0,
-		), new(
+		), new(19.0), new(
 			48.0,
-		), new(
-			0.0349,
-		)
+		), new(0.0349)
 		r.FirstToken, r.Duration, r.Failed = new(3.17), new(9.94), new(0.0)
 		add(r)
 	}

@@ -49,9 +49,7 @@ func (s *Server) connect(ctx context.Context) (*conn, error) {
 	close(dials)
 	c.client, err = grpc.NewClient(
 		"passthrough:///"+s.Address,
-		grpc.WithTransportCredentials(
-			secured,
-		),
+		grpc.WithTransportCredentials(secured),
 		grpc.WithNoProxy(),
 		grpc.WithDisableServiceConfig(),
 		grpc.WithDisableRetry(),

@@ -15,17 +15,13 @@ type tensor struct {
 // elements returns a pointer to decode an element into, by datatype.
 func elements() map[string]any {
 	return map[string]any{
-		"BYTES": new(
-			string,
-		),
+		"BYTES":  new(string),
 		"BOOL":   new(bool),
 		"INT8":   new(int8),
 		"UINT8":  new(uint8),
 		"INT16":  new(int16),
 		"UINT16": new(uint16),
-		"INT32": new(
-			int32,
-		),
+		"INT32":  new(int32),
 		"UINT32": new(uint32),
 		"INT64":  new(int64),
 		"UINT64": new(uint64),
