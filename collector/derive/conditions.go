@@ -122,9 +122,9 @@ func (d *Deriver) Conditions() Conditions {
 	return c
 }
 
-// asked returns what clients call a model: a version that they call, or one under its public id. It is
+// callee returns what clients call a model: a version that they call, or one under its public id. It is
 // empty if the page shows no other one.
-func (ix *index) asked(m *Model) string {
+func (ix *index) callee(m *Model) string {
 	switch {
 	case m.name != "":
 		return m.name
@@ -198,7 +198,7 @@ func (ix *index) entriesOf(m *Model) (all []entry) {
 		}
 		e := version.outcome.entry(version)
 		e.answered, e.once = ix.quirks.AnswersAll, ix.allColumns(version.of.groups(engine.RequestsOnce))
-		e.asked = ix.asked(version)
+		e.callee = ix.callee(version)
 		if !slices.ContainsFunc(m.versions, version.isOtherVersion) {
 			e.version = ""
 		}

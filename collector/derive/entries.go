@@ -11,8 +11,8 @@ import (
 // entry is a model that clients call, and the counters of its outcome.
 type entry struct {
 	key, model, version string
-	// asked is what clients call the model, empty if it is the only one.
-	asked string
+	// callee is what clients call the model, empty if it is the only one.
+	callee string
 	// why explains why it is not trusted.
 	why string
 	// ended holds the requests that ended well if the server is known to count the other ones too
@@ -434,7 +434,7 @@ func (d *Deriver) failing() (all []FailingEntry) {
 func (d *Deriver) failingEntry(e *entry, s *entryState) (f FailingEntry, fails bool) {
 	requests, pages := s.failures(), s.failedPages()
 	f = FailingEntry{
-		Model:    e.asked,
+		Model:    e.callee,
 		Version:  e.version,
 		Requests: requests,
 		Since:    time.Duration(s.since),
@@ -486,7 +486,7 @@ func (ix *index) failingBeside(m *Model, role engine.Role) (all []entry) {
 			all = append(all, entry{
 				key:     m.id + "\x00" + string(role) + " " + failures.name + "\x00" + failures.version,
 				model:   failures.name,
-				asked:   failures.name,
+				callee:  failures.name,
 				version: failures.version,
 				part:    role == engine.RolePart,
 			})

@@ -49,13 +49,13 @@ func (d *Deriver) EndOwn(model string, answered bool) {
 	}
 	for i := range d.index.watch.works {
 		k := &d.index.watch.works[i]
-		if s := d.works[k.key]; k.asked == "" || k.asked == model {
+		if s := d.works[k.key]; k.callee == "" || k.callee == model {
 			s.answered = s.answered || answered
 		}
 	}
 	for i := range d.index.watch.entries {
 		e := &d.index.watch.entries[i]
-		if !e.part && e.asked != "" && e.asked != model {
+		if !e.part && e.callee != "" && e.callee != model {
 			continue // Its parts may see it, too.
 		}
 		s := d.entries[e.key]

@@ -15,11 +15,11 @@ type Window struct {
 	counter     []bool
 
 	// times and rows hold the stored pages, the oldest first. A page is counted at some moment between
-	// asked, when it was requested, and times, when its last byte came, both as much earlier as it was
-	// in a cache. Since nothing tells at which, a span reaches from when its first page was asked for to
+	// requested, when its request was sent, and times, when its last byte came, both as much earlier as it was
+	// in a cache. Since nothing tells at which, a span reaches from when its first page was requested to
 	// when its last one had come, so that no rate exceeds what happened.
-	times, asked []int64
-	rows         [][]float64
+	times, requested []int64
+	rows             [][]float64
 
 	// now is the time of the newest page, arrived when the last one came, which may be the same again.
 	now, arrived int64
@@ -95,7 +95,8 @@ func (w *Window) addColumn(counter bool) {
 
 // adopt copies the columns of an older window; from holds the old columns, -1 for new ones.
 func (w *Window) adopt(old *Window, from []int) {
-	w.times, w.asked, w.now, w.arrived, w.unbroken = old.times, old.asked, old.now, old.arrived, old.unbroken
+	w.times, w.requested = old.times, old.requested
+	w.now, w.arrived, w.unbroken = old.now, old.arrived, old.unbroken
 	for range old.rows {
 		w.rows = append(w.rows, slices.Clone(w.current))
 	}
@@ -125,10 +126,10 @@ func (w *Window) startAtZero(columns []int) {
 	}
 }
 
-// push adds a copy of the values of a page that was asked for before now, when its last byte came, both earlier
+// push adds a copy of the values of a page that was requested before now, when its last byte came, both earlier
 // by its age in a cache, from which the same one may come again. It returns false if the page is not newer than
 // the last.
-func (w *Window) push(asked, now, age int64, row []float64, t transition) bool {
+func (w *Window) push(requested, now, age int64, row []float64, t transition) bool {
 	first, arrived := len(w.rows) == 0, now+age
 	isNew, contiguous := w.isNew(now), !first && arrived-w.arrived <= w.gap
 	if isNew || contiguous {
@@ -160,7 +161,7 @@ func (w *Window) push(asked, now, age int64, row []float64, t transition) bool {
 		}
 	}
 	w.now = now
-	w.store(asked)
+	w.store(requested)
 	return true
 }
 
@@ -188,7 +189,7 @@ func (w *Window) step(i int, v float64, now int64, contiguous bool) (decreased b
 }
 
 // store stores the current row, unless the last stored row is too recent, and drops expired rows.
-func (w *Window) store(asked int64) {
+func (w *Window) store(requested int64) {
 	if n := len(w.times); n > 0 && w.now-w.times[n-1] < w.length/maxRows {
 		return
 	}
@@ -197,7 +198,8 @@ func (w *Window) store(asked int64) {
 	if expired > 0 {
 		row = w.rows[0]
 	}
-	w.times, w.asked = append(slices.Delete(w.times, 0, expired), w.now), append(slices.Delete(w.asked, 0, expired), asked)
+	w.times = append(slices.Delete(w.times, 0, expired), w.now)
+	w.requested = append(slices.Delete(w.requested, 0, expired), requested)
 	w.rows = append(slices.Delete(w.rows, 0, expired), append(row[:0], w.current...))
 }
 
@@ -310,7 +312,7 @@ func (w *Window) absentBefore(row int, columns []int) bool {
 // secondsSince returns the longest time in which what a row and the newest page differ by may have
 // happened.
 func (w *Window) secondsSince(row int) float64 {
-	return float64(w.now-w.asked[row]) / float64(time.Second)
+	return float64(w.now-w.requested[row]) / float64(time.Second)
 }
 
 // latest returns when a column was interrupted last.

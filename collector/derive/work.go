@@ -16,8 +16,8 @@ import (
 
 // work is a part of a server that has requests in flight, and what shows their progress.
 type work struct {
-	// key identifies the work on pages of all shapes, asked is the model that clients call for it.
-	key, asked string
+	// key identifies the work on pages of all shapes, callee is the model that clients call for it.
+	key, callee string
 	// inFlight tells the number of its requests, minInFlight is the smallest one that is significant.
 	inFlight    requestsNow
 	minInFlight float64
@@ -235,9 +235,9 @@ func (d *Deriver) still() (all []Stillness) {
 		}
 		all = append(all, Stillness{
 			InFlight: s.inFlight,
-			Model:    k.asked,
+			Model:    k.callee,
 			Since:    time.Duration(s.progressed),
-			Partly:   d.movesBeside(k) || d.servesBeside(k.asked),
+			Partly:   d.movesBeside(k) || d.servesBeside(k.callee),
 			Left:     s.left,
 			Outside:  k.beside != nil,
 			Stepless: k.stepless(d.window),
@@ -263,7 +263,7 @@ func (d *Deriver) stepless() bool {
 func (d *Deriver) movesBeside(still *work) bool {
 	return slices.ContainsFunc(d.index.watch.works, func(k work) bool {
 		s := d.works[k.key]
-		precedes := still.apart && k.asked == still.asked
+		precedes := still.apart && k.callee == still.callee
 		return k.serves && !precedes && !s.stands(d) && s.inFlight > 0 && s.progressed > s.began
 	})
 }
@@ -273,7 +273,7 @@ func (d *Deriver) servesBeside(model string) bool {
 	return model != "" && slices.ContainsFunc(d.index.watch.entries, func(e entry) bool {
 		served := d.entries[e.key].served
 		lately := served > 0 && time.Duration(d.window.now-served) < d.patience()
-		return lately && e.trusted && !e.part && e.asked != "" && e.asked != model
+		return lately && e.trusted && !e.part && e.callee != "" && e.callee != model
 	})
 }
 
@@ -298,11 +298,11 @@ func (ix *index) works(m *Model) []work {
 	steps := ix.steps(m)
 	progress, ends := ix.progress(m)
 	for i, arrivals := range ix.arrivals(m) {
-		arrivals.key, arrivals.asked = fmt.Sprint("arrivals ", i, " of ", m.id), ix.asked(m)
+		arrivals.key, arrivals.callee = fmt.Sprint("arrivals ", i, " of ", m.id), ix.callee(m)
 		arrivals.minInFlight = 1
 		arrivals.ends = ends
 		if arrivals.mixed {
-			arrivals.asked = ""
+			arrivals.callee = ""
 		}
 		if len(ends) > 0 && ix.showsInEngine(m) && !arrivals.mixed {
 			arrivals.apart, arrivals.beside = true, m
@@ -484,7 +484,7 @@ func (ix *index) rankWorks(m *Model) (works []work) {
 	for _, r := range ranks {
 		k := work{
 			key:            fmt.Sprint("rank ", r, " of ", m.id),
-			asked:          ix.asked(m),
+			callee:         ix.callee(m),
 			serves:         true,
 			minInFlight:    1,
 			countersAppear: ix.quirks.CountersAppear,
@@ -536,7 +536,7 @@ func (ix *index) stageWorks(m *Model) (works []work) {
 		ended := ix.allColumns(filter(m.groups(engine.StageEnded), alike))
 		works = append(works, work{
 			key:         fmt.Sprint("stage of ", m.id, sent.labels),
-			asked:       ix.asked(m),
+			callee:      ix.callee(m),
 			inFlight:    requestsNow{arrived: ix.columnsOf(&sent.value), left: ended},
 			minInFlight: 1,
 			counted:     true,
@@ -557,7 +557,7 @@ func (ix *index) queueWorks() (works []work) {
 		}
 		works = append(works, work{
 			key:         "queue of " + g.name + " " + g.version,
-			asked:       ix.asked(g.model),
+			callee:      ix.callee(g.model),
 			serves:      g.role.Front(),
 			apart:       follows,
 			minInFlight: 1,
