@@ -48,9 +48,6 @@ func Severities() map[State]Severity {
 	return all
 }
 
-// Rulings returns the table of verdicts. The slice must not be modified.
-func Rulings() []Ruling { return rulings }
-
 // AllAccusations returns all accusations: none, and those of the table.
 func AllAccusations() []Accusation {
 	return inTable(Nothing, func(r *Ruling) []Accusation { return r.Accusations })

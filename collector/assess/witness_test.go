@@ -357,5 +357,4 @@ func TestDocumentedRulings(t *testing.T) {
 	if !strings.Contains(string(text), assess.RulingsTable()) {
 		require.Fail(t, "docs/concepts.md has another table", "write:\n%s", assess.RulingsTable())
 	}
-	require.Equal(t, len(assess.Rulings()), strings.Count(assess.RulingsTable(), "\n")-2)
 }
