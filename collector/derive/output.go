@@ -86,29 +86,11 @@ func dropSeries(all []exposition.ComputedSeries, limit exposition.Volume, priori
 	if limit == (exposition.Volume{}) {
 		return 0
 	}
-	costs, total := make(map[string]exposition.Volume), exposition.Volume{}
-	for i := range all {
-		cost, id := exposition.Volume{}, all[i].Labels.Get("model_id")
-		if !all[i].Hidden && !all[i].Omit {
-			cost = all[i].Cost()
-		}
-		costs[id], total = costs[id].Add(cost), total.Add(cost)
-	}
+	costs, total := costsOf(all)
 	if limit.Fits(total) {
 		return 0
 	}
-	known, ids := priorities(), make(map[string]priority, len(costs))
-	for id := range costs {
-		ids[id] = known[id]
-	}
-	ids[""] = priority{entry: true, served: true, traffic: math.Inf(1)} // The replica's own.
-	admitted, used := make(map[string]bool, len(ids)), exposition.Volume{}
-	for _, id := range byPriority(ids) {
-		if with := used.Add(costs[id]); limit.Fits(with) {
-			admitted[id], used = true, with
-		}
-	}
-	dropped := 0
+	admitted, dropped := admit(costs, limit, priorities()), 0
 	for i := range all {
 		if all[i].Omit || admitted[all[i].Labels.Get("model_id")] {
 			continue
@@ -119,4 +101,35 @@ func dropSeries(all []exposition.ComputedSeries, limit exposition.Volume, priori
 		}
 	}
 	return dropped
+}
+
+// costsOf returns what the series that are written cost by model id, empty for the replica's own, and all together.
+func costsOf(all []exposition.ComputedSeries) (costs map[string]exposition.Volume, total exposition.Volume) {
+	costs = make(map[string]exposition.Volume)
+	for i := range all {
+		cost, id := exposition.Volume{}, all[i].Labels.Get("model_id")
+		if !all[i].Hidden && !all[i].Omit {
+			cost = all[i].Cost()
+		}
+		costs[id], total = costs[id].Add(cost), total.Add(cost)
+	}
+	return costs, total
+}
+
+// admit returns the model ids whose series fit into a limit, by priority: the replica's own come first.
+func admit(
+	costs map[string]exposition.Volume, limit exposition.Volume, known map[string]priority,
+) map[string]bool {
+	ids := make(map[string]priority, len(costs))
+	for id := range costs {
+		ids[id] = known[id]
+	}
+	ids[""] = priority{entry: true, served: true, traffic: math.Inf(1)}
+	admitted, used := make(map[string]bool, len(ids)), exposition.Volume{}
+	for _, id := range byPriority(ids) {
+		if with := used.Add(costs[id]); limit.Fits(with) {
+			admitted[id], used = true, with
+		}
+	}
+	return admitted
 }
