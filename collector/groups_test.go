@@ -141,7 +141,10 @@ func TestReplicasCostLittle(t *testing.T) {
 		}
 		b.WriteString("\n")
 		lean := groups[exposition.GroupCore]
-		require.LessOrEqual(t, lean, own, kind)
+		if lean > own {
+			t.Errorf("%s: group core has %d series, more than the %d of the server's page: let its simulated server "+
+				"write all families that the server shows", kind, lean, own)
+		}
 		t.Logf("%-30s own %d, lean %d (%.2f), default %d (%.2f)", kind, own, lean, float64(lean)/float64(own), all,
 			float64(all)/float64(own))
 	}
