@@ -41,28 +41,30 @@ type entryState struct {
 	// pages counts the pages with failures, unsettledPages those with unsettled ones.
 	pages, unsettledPages int
 	// since is the time of the page before the first failure, last that of the page with the latest.
-	// Accepted is when a request ended of which nobody knows how, served when one ended well last.
-	since, last, accepted, served int64
+	since, last int64
+	// accepted is when a request ended of which nobody knows how, served when one ended well last.
+	accepted, served int64
 	// pardoned failures, on pardonedPages, count no more: the pages spoke for the replica since.
-	// Accused is the time of the page before the first one that counts, acquitted when a request ended well
-	// while any did: for a window it speaks for the entry.
-	pardoned           float64
-	pardonedPages      int
-	accused, acquitted int64
+	pardoned      float64
+	pardonedPages int
+	// accused is the time of the page before the first failure that counts.
+	accused int64
+	// acquitted is when a request ended well although failures counted, which speaks for the entry for a window.
+	acquitted int64
 	// seemed is how many requests seem to have ended well on the newest page, of which the next one may
 	// show that they did not; once it did, disproved is true, and only settled ones count.
 	seemed    float64
 	disproved bool
 	// ownEnded and ownFailed are requests of the exporter that the next pages may count.
 	ownEnded, ownFailed pending
-	// lost are requests that ended in the engine and failed to be answered, unknown those that ended there beside
-	// failures, of which nobody knows how they were answered. Beside is true if others ended well on the newest
-	// page, erred is how many failed on it, and once how many ended in the engine, each once.
-	lost    float64
+	// lost counts requests that ended in the engine and failed to be answered.
+	lost float64
+	// unknown counts those that ended there beside failures: nobody knows how they were answered.
 	unknown float64
-	beside  bool
-	erred   float64
-	once    float64
+	// beside is true if other requests ended well on the newest page, erred is how many failed on it, and once how
+	// many ended in the engine, each counted once.
+	beside      bool
+	erred, once float64
 }
 
 // watchEntries follows the outcomes of each entry from page to page, across missed pages and idle
