@@ -23,6 +23,8 @@ type Order struct {
 // Record holds the current order for one replica and the results so far. It is not safe for
 // concurrent use.
 type Record struct {
+	Past
+
 	// order is nil before the first page; sentOrder is the order of the last request.
 	order, sentOrder *Order
 
@@ -32,13 +34,17 @@ type Record struct {
 	summaryOrder *Order
 	due          bool
 	// checks is true if the next request checks the failure of the last one.
-	checks bool
+	checks      bool
+	unconfirmed *unconfirmed
+	cancel      cancelCheck
+}
+
+// Past is what earlier requests have shown about the process that answers. It outlives a change of configuration.
+type Past struct {
 	// succeeded is the key under which a request succeeded with this process.
 	succeeded string
 	// refuted counts the failed requests since then after which requests of others ended well.
-	refuted     int
-	unconfirmed *unconfirmed
-	cancel      cancelCheck
+	refuted int
 }
 
 // unconfirmed is an answer that differs from earlier ones, from a server that may have been
@@ -62,7 +68,7 @@ func (r *Record) Forget() {
 // of the server answers now.
 func (r *Record) NewProcess() {
 	r.Acquit()
-	r.succeeded, r.refuted = "", 0
+	r.Past = Past{}
 }
 
 // Acquit forgets how many requests failed in a row, because requests of others end well: these failed for the

@@ -50,10 +50,7 @@ func (r *Replica) assess(failed error) {
 	s.Runbook = v.Runbook
 	s.Suspected, s.Deliberate = v.Suspected, v.Deliberate
 	r.deriver.Convict(v.Proven())
-	s.Judged = v.Probes.Judged
-	s.ProbeReady = v.Probes.Ready
-	s.ProbeLive = v.Probes.Live
-	s.Accused = v.Probes.Accused
+	r.setProbes(v.Probes)
 	r.updateCanaryOrder()
 }
 
@@ -150,6 +147,11 @@ func (r *Replica) evidence(failed error) assess.Evidence {
 	}
 	e.Found(r.published.findings)
 	return e
+}
+
+func (r *Replica) setProbes(p assess.Probes) {
+	s := &r.status
+	s.Judged, s.ProbeReady, s.ProbeLive, s.Accused = p.Judged, p.Ready, p.Live, p.Accused
 }
 
 // probes returns what the probes answer by the last verdict.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
@@ -15,10 +16,12 @@ type History struct {
 	hadPage    bool
 	firstTried time.Time
 	health     engine.PastHealth
-	// convicted is the last verdict if pages or a question spoke against the replica; its state is empty
-	// otherwise. Inherited is when it was passed on.
-	convicted assess.Verdict
+	// verdict is the last one, with an empty state before the first. Inherited is when it was passed on.
+	verdict   assess.Verdict
 	inherited time.Time
+	// canary is what the canary knows of the process, by requests as asks says.
+	canary canary.Past
+	asks   canary.Config
 }
 
 // History returns the history so far, empty for a silent replica. It may be called after Close.
@@ -26,9 +29,16 @@ func (r *Replica) History() History {
 	if r.target.Silent {
 		return History{}
 	}
-	h := History{hadPage: r.hadPage(), firstTried: r.firstTried(), health: r.answers.Past(r.api(), r.history.health)}
-	if s := &r.status; s.Accused {
-		h.convicted = assess.Verdict{
+	h := History{
+		hadPage:    r.hadPage(),
+		firstTried: r.firstTried(),
+		health:     r.answers.Past(r.api(), r.history.health),
+		verdict:    r.history.verdict,
+		canary:     r.memory.Canary.Past,
+		asks:       r.pool.Canary,
+	}
+	if s := &r.status; s.State != "" {
+		h.verdict = assess.Verdict{
 			State:    assess.State(s.State),
 			Reason:   s.StateReason,
 			Severity: assess.Severity(s.Severity),
@@ -39,12 +49,12 @@ func (r *Replica) History() History {
 	return h
 }
 
-// keepConviction keeps the verdict of the replica before a change of configuration, which showed nothing about
-// the server, until others are served, or its pages have had time to show as much as they had then. If they
-// accuse it again by then, the question that settles it is still open.
+// keepConviction keeps a verdict by which pages or a question spoke against the replica before a change of
+// configuration, which showed nothing about the server, until others are served, or its pages have had time to show
+// as much as they had then. If they accuse it again by then, the question that settles it is still open.
 func (r *Replica) keepConviction(v *assess.Verdict) {
-	past := &r.history.convicted
-	if past.State == "" {
+	past := &r.history.verdict
+	if !past.Probes.Accused {
 		return
 	}
 	c := r.deriver.Conditions()
@@ -67,5 +77,9 @@ func (r *Replica) Inherit(h History) {
 		r.history = h
 		r.history.inherited = time.Now()
 		r.answers.Inherit(h.health, r.api())
+		r.setProbes(h.verdict.Probes)
+		if h.asks == r.pool.Canary {
+			r.memory.Canary.Past = h.canary
+		}
 	})
 }
