@@ -535,8 +535,8 @@ func (p *path) add(from *base, id engine.Process, row []float64) {
 }
 
 // contradicts reports whether a page follows from the base, but not from a page in between, which then
-// belongs to another process. Row holds its counters. What happened since the last of those in between
-// does not count if the connection was lost in the meantime.
+// belongs to another process. Row holds its counters. If the connection was lost in the meantime, the process may
+// have restarted once, before one of those in between or after all of them, and counted more since than before.
 func (p *path) contradicts(from *base, id engine.Process, row []float64, lost bool) bool {
 	if p.values == nil {
 		return false
@@ -548,7 +548,7 @@ func (p *path) contradicts(from *base, id engine.Process, row []float64, lost bo
 		return true
 	}
 	for i, v := range row {
-		if p.fell[i]+one(!lost && falls(p.values[i], v)) > one(falls(from.values[i], v)) {
+		if p.fell[i]+one(!lost && falls(p.values[i], v)) > one(lost || falls(from.values[i], v)) {
 			return true
 		}
 	}

@@ -380,6 +380,33 @@ func TestReplacedProcessIsRestart(t *testing.T) {
 	}
 }
 
+// TestRestartBesideAFreshPage has a server that restarts between a page over a new connection and the next one, by
+// which its counters have overtaken those of before.
+func TestRestartBesideAFreshPage(t *testing.T) {
+	tokens := func(n int) string {
+		return fmt.Sprintf("vllm:generation_tokens_total{engine=\"0\",model_name=\"m\"} %d\n", n)
+	}
+	for _, c := range []struct {
+		name       string
+		connection derive.Connection
+		processes  int
+	}{
+		{"the open connection was lost", derive.Reopened, 0},
+		{"it was not", derive.Kept, 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			a := newAddress(t, engine.VLLM)
+			a.connection = derive.Kept
+			a.page(tokens(10))
+			a.fresh = func() string { return tokens(3) }
+			a.page(tokens(17))
+			a.fresh, a.connection = nil, c.connection
+			a.page(tokens(20))
+			require.Equal(t, c.processes, a.deriver.Processes())
+		})
+	}
+}
+
 func TestSingleProcessHasRates(t *testing.T) {
 	for _, c := range []struct {
 		name string
