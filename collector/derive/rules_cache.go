@@ -46,7 +46,7 @@ func (v *View) blocksUsed(m *Model) (float64, bool) {
 // atMostAll returns a share, which is wrong if it is more than all.
 func atMostAll(share float64, ok bool) (float64, bool) { return share, ok && share <= 1 }
 
-// tokensUsed returns the share of the tokens in use, or what the server states if that is more: a model with
+// tokensUsed returns the share of the tokens in use, or what the server states if that is another: a model with
 // several pools, as for sliding windows or states, has the tokens of one pool beside the use of the fullest.
 func (v *View) tokensUsed(m *Model) (float64, bool) {
 	if v.anotherPool(m) {
@@ -55,14 +55,15 @@ func (v *View) tokensUsed(m *Model) (float64, bool) {
 	return atMostAll(v.Ratio(m, engine.KVTokensUsed, engine.KVTokensLimit))
 }
 
-// anotherPool reports whether a cache is fuller than its tokens show. Each rank has a cache of its own, and only
-// within one can the two be compared. What is stated is rounded to two digits.
+// anotherPool reports whether a cache is fuller or emptier than its tokens show, which may be those of a pool beside
+// the size of another one. Each rank has a cache of its own, and only within one can the two be compared. What is
+// stated is rounded to two digits.
 func (v *View) anotherPool(m *Model) bool {
 	const rounding = 0.005
 	for _, c := range v.caches(m) {
 		stated, ok := v.window.largest(c.stated)
 		used, size := sumOf(v.window.current, c.used), sumOf(v.window.current, c.size)
-		if ok && size > 0 && stated > used/size+rounding {
+		if ok && size > 0 && math.Abs(stated-used/size) > rounding {
 			return true
 		}
 	}

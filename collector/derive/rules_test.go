@@ -940,3 +940,28 @@ func TestTransfersAreNoCacheHits(t *testing.T) {
 		})
 	}
 }
+
+// TestCachesWithSeveralPools has SGLang's servers of models with a pool for sliding windows or states: the fullest
+// counts, whichever pool the tokens in use are of.
+func TestCachesWithSeveralPools(t *testing.T) {
+	for name, c := range map[string]struct {
+		stated, states, used string
+		want                 float64
+	}{
+		"one pool, and what is stated is rounded":              {"0.12", "0", "1210", 0.121},
+		"the window is fuller":                                 {"0.95", "0", "1000", 0.95},
+		"the window is emptier, and holds more":                {"0.3", "0", "6000", 0.3},
+		"the states are fuller, and what is stated lacks them": {"0.1", "0.95", "1000", 0.95},
+		"the states are emptier":                               {"0.5", "0.2", "5000", 0.5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := newBench(t, engine.SGLang, "m").page(
+				`sglang:token_usage{model_name="m"} `+c.stated,
+				`sglang:mamba_usage{model_name="m"} `+c.states,
+				`sglang:num_used_tokens{model_name="m"} `+c.used,
+				`sglang:max_total_num_tokens{model_name="m"} 10000`,
+			)
+			require.Equal(t, c.want, got.get(t, `kv_cache_utilization_ratio{model_id="m"}`))
+		})
+	}
+}

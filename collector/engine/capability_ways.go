@@ -69,7 +69,7 @@ func (p *Page) remarkOn(s Signal) string {
 		return "when a request ends"
 	case KVTokensUsed:
 		if p.Has(KVUtilization) {
-			return "or " + p.seriesOf("and", KVUtilization) + " if that is more, as with several pools"
+			return "or " + p.seriesOf("or", KVUtilization) + " if that is another, as with several pools"
 		}
 	case OutputToken:
 		return "the mean of each request"

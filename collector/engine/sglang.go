@@ -285,6 +285,7 @@ func sglangHistory() history {
 		since("0.5.2"):                        {"num_paused_reqs", "num_retracted_reqs"},
 		between("0.5.2", "0.5.3"):             {"queue_time_s"},
 		since("0.5.3"):                        {"queue_time_seconds"},
+		since("0.5.4.post3"):                  {"mamba_usage"},
 		since("0.5.6"):                        {"max_total_num_tokens"},
 		since("0.5.6.post2"):                  {sglangAnswers},
 		since("0.5.7"): {
@@ -348,7 +349,9 @@ func sglangScheduler() []Meaning {
 		{Name: "cuda_graph_passes_total", Signal: EngineIterations},
 		// The KV cache, in tokens and in pages of tokens. What can be evicted counts as free.
 		// Tokens in use are those of the fuller pool where several are, in the releases that show both counts.
+		// A model with states has a pool for them, which token_usage includes from 0.5.10 on only.
 		{Name: "token_usage", Signal: KVUtilization, Combine: Max},
+		{Name: "mamba_usage", Signal: KVUtilization, Combine: Max},
 		{Name: "num_used_tokens", Signal: KVTokensUsed, Unless: replacedBy("kv_used_tokens")},
 		{Name: "kv_used_tokens", Signal: KVTokensUsed},
 		{Name: "kv_available_tokens", Signal: KVTokensFree},

@@ -172,7 +172,7 @@ func TestSGLangReasons(t *testing.T) {
 		{"an old one", begins, engine.CanKVCache, "true, sglang:token_usage, rounded to 2 digits"},
 		{
 			"a new one", newer + "sglang:kv_used_tokens 4\n", engine.CanKVCache,
-			"true, sglang:kv_used_tokens of sglang:max_total_num_tokens, or sglang:token_usage if that is more, " +
+			"true, sglang:kv_used_tokens of sglang:max_total_num_tokens, or sglang:token_usage if that is another, " +
 				"as with several pools",
 		},
 		{

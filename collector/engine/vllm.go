@@ -287,6 +287,7 @@ func vllmHistory() history {
 		since("0.16.0"):                       {"prompt_tokens_cached_total", vllmBySource, vllmOffload},
 		since("0.18.0"):                       {"websocket_connections_total"},
 		since("0.20.0"):                       {"num_requests_waiting_by_reason"},
+		since("0.22.0"):                       {vllmStored},
 		since("0.24.0"):                       {vllmOnboarded, vllmOffloaded},
 		since("0.32.0"): {
 			"hisparse_host_to_device_bytes_total", "hisparse_host_cache_usage_perc",
@@ -516,11 +517,18 @@ const vllmOffload = "kv_offload_total_bytes_total"
 // deprecated, has that of the host's memory alone (offloading/metrics.py).
 const vllmOnboarded, vllmOffloaded = "kv_offload_load_bytes_total", "kv_offload_store_bytes_total"
 
+// vllmStored counts the bytes of operations of Mooncake's store by their outcome. One that failed, in part or as a
+// whole, counts all that it was to move (mooncake/store/worker.py).
+const vllmStored = "mooncake_store_operation_bytes_total"
+
 // vllmTransfers returns the meanings of KV cache transfers by the connectors of disaggregated
 // servers: NIXL (seen in the Rust frontend of 0.32.0), and Mooncake. The prefill server
 // counts caches that were not fetched in time.
 func vllmTransfers() []Meaning {
 	var all []Meaning
+	done := func(operation string) []Match {
+		return slices.Concat(only("operation", operation), only("status", "ok"))
+	}
 	for _, connector := range []string{"nixl_", "mooncake_"} {
 		all = append(all,
 			Meaning{Name: connector + "xfer_time_seconds_sum", Signal: KVTransferSeconds},
@@ -542,6 +550,8 @@ func vllmTransfers() []Meaning {
 		Meaning{Name: vllmOffload, Where: only("transfer_type", "GPU_to_CPU"), Signal: KVOffloadBytes},
 		Meaning{Name: vllmOnboarded, Signal: KVOnboardBytes, Unless: replacedBy(vllmOffload)},
 		Meaning{Name: vllmOffloaded, Signal: KVOffloadBytes, Unless: replacedBy(vllmOffload)},
+		Meaning{Name: vllmStored, Where: done("load_get"), Signal: KVOnboardBytes},
+		Meaning{Name: vllmStored, Where: done("save_put"), Signal: KVOffloadBytes},
 		// HiSparse keeps the whole cache in the memory of the host, and moves what attention picks; what could be evicted
 		// counts as free there, as it does on the GPU (kv_connector/v1/hisparse/metrics.py).
 		Meaning{Name: "hisparse_host_to_device_bytes_total", Signal: KVOnboardBytes},

@@ -62,6 +62,20 @@ func (p *vllmWriter) offloads() {
 		[]string{"CPU_to_GPU", "GPU_to_CPU"}, moved, 2*moved)
 	p.count("kv_offload_load_bytes", "Total bytes loaded from offload storage to GPU.", moved)
 	p.count("kv_offload_store_bytes", "Total bytes stored from GPU to offload storage.", 2*moved)
+	p.store(moved)
+}
+
+// store writes what vLLM shows of Mooncake's store, which moves as much. What fails counts too.
+func (p *vllmWriter) store(moved uint64) {
+	const help = "Number of bytes transferred by Mooncake store operations."
+	p.family("counter", "vllm:mooncake_store_operation_bytes_total", help)
+	add := func(operation, status string, n uint64) {
+		p.add(labeled(p.labels(), []string{"operation", operation, "status", status}), float64(n))
+	}
+	add("load_get", "ok", moved)
+	add("lookup_exists", "ok", 0)
+	add("save_put", "ok", 2*moved)
+	add("save_put", "partial_failure", moved)
 }
 
 // sglangTransferTimes are the histograms that took the place of gauges.
@@ -101,6 +115,21 @@ func (s *sglang) writeHost(p *page) {
 	p.one("gauge", "sglang:hicache_host_total_tokens", "Total capacity of the host KV cache in tokens.", s.ofRank(), 4000)
 	p.one("counter", "sglang:load_back_bytes_total", "Bytes loaded back from host to GPU.", cache, moved)
 	p.one("counter", "sglang:hicache_backup_bytes_total", "Bytes backed up from GPU to host.", cache, 2*moved)
+}
+
+// sglangFullest is that the use of tokens is that of the fullest pool.
+const sglangFullest = "token_usage of the fullest pool"
+
+// usage returns how full SGLang says that its cache is, and its pool of states: twice as full as that of tokens.
+func (s *sglang) usage(p *page, tokens float64) (usage, states float64) {
+	if !s.w.spec.States {
+		return tokens, 0
+	}
+	states = min(2*tokens, 1)
+	if p.lacks(sglangFullest) {
+		return tokens, states
+	}
+	return max(tokens, states), states
 }
 
 // accepted returns SGLang's tokens of each pass, and the share of drafts that were accepted, 0 without drafts.

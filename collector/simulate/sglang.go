@@ -39,6 +39,7 @@ func sglangWritten() written {
 		between("0.5.2", "0.5.3"):             {"queue_time_s"},
 		since("0.5.3"):                        {"queue_time_seconds"},
 		since("0.5.3.post2"):                  {"spec_accept_rate"},
+		since("0.5.4.post3"):                  {"mamba_usage"},
 		since("0.5.5"):                        {"{moe_ep_rank}"},
 		since("0.5.6"):                        {"max_total_num_tokens"},
 		since("0.5.6.post2"):                  {"http_responses_total"},
@@ -46,9 +47,11 @@ func sglangWritten() written {
 			"cuda_graph_passes_total", "realtime_tokens_total", "num_retracted_requests_total", "http_requests_total",
 			"kv_transfer_total_mb",
 		},
-		since("0.5.8"):  {"http_requests_active"},
-		since("0.5.9"):  {"{cache_source}"},
-		since("0.5.10"): {sglangTransferTimes, "hicache_host_used_tokens", "hicache_host_total_tokens"},
+		since("0.5.8"): {"http_requests_active"},
+		since("0.5.9"): {"{cache_source}"},
+		since("0.5.10"): {
+			sglangTransferTimes, sglangFullest, "hicache_host_used_tokens", "hicache_host_total_tokens",
+		},
 		since("0.5.11"): {
 			"kv_used_tokens", "kv_available_tokens", "kv_evictable_tokens", "num_pages", "page_size",
 		},
@@ -225,7 +228,9 @@ func (s *sglang) writeLoad(p *page) {
 	}
 	gauge("num_used_tokens", "The number of used tokens.", float64(used))
 	gauge("gen_throughput", "The generation throughput (token/s).", throughput)
-	gauge("token_usage", "The token usage.", math.Round(100*float64(used)/float64(room))/100)
+	usage, states := s.usage(p, float64(used)/float64(room))
+	gauge("token_usage", "The token usage.", math.Round(100*usage)/100)
+	gauge("mamba_usage", "The token usage for Mamba layers.", states)
 	gauge("kv_available_tokens", "Number of free token slots in the KV cache pool.", float64(room-used-evictable))
 	gauge("kv_evictable_tokens", "Number of evictable (radix-cached) token slots in the "+
 		"KV cache pool.", float64(evictable))

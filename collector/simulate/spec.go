@@ -65,8 +65,9 @@ type Setup struct {
 	// Stage makes it one of several servers that share the work on a request. A vLLM then shows what NIXL moves.
 	Stage Stage
 	// Drafts is vLLM, SGLang or trtllm-serve with speculative decoding, Adapters vLLM with LoRA adapters, and
-	// Transfers vLLM or SGLang as a decode server with a cache in the memory of the host. They change pages alone.
-	Drafts, Adapters, Transfers bool
+	// Transfers vLLM or SGLang as a decode server with a cache in the memory of the host, States SGLang with a model
+	// that has a state for each request too. They change pages alone.
+	Drafts, Adapters, Transfers, States bool
 	// Change is the last change to the page of a trtllm-serve 1.3 between its release candidates, a pull
 	// request; empty for the newest.
 	Change string

@@ -209,6 +209,7 @@ func vllmWritten() written {
 		since("0.15.0"):   {"nixl_num_kv_expired_reqs_total"},
 		since("0.16.0"):   {"prompt_tokens_cached_total", "prompt_tokens_by_source_total", "kv_offload_total_bytes_total"},
 		since("0.20.0"):   {"num_requests_waiting_by_reason"},
+		since("0.22.0"):   {"mooncake_store_operation_bytes_total"},
 		since("0.24.0"):   {"kv_offload_load_bytes_total", "kv_offload_store_bytes_total"},
 		since("0.30.0"):   {"request_num_preemptions"},
 		since(vllmLimits): {"admission_rejections_total", "prompt_tokens_cached_by_source_total"},
@@ -246,7 +247,7 @@ func vllmWrittenV0() written {
 			"nixl_num_failed_transfers_total", "nixl_num_failed_notifications_total", "nixl_num_kv_expired_reqs_total",
 			"mooncake_xfer_time_seconds", "mooncake_bytes_transferred", "mooncake_num_failed_transfers_total",
 			"mooncake_num_failed_recvs_total", "mooncake_num_kv_expired_reqs_total", "kv_offload_total_bytes_total",
-			"kv_offload_load_bytes_total", "kv_offload_store_bytes_total",
+			"kv_offload_load_bytes_total", "kv_offload_store_bytes_total", "mooncake_store_operation_bytes_total",
 		},
 	}
 }

@@ -12,7 +12,7 @@ import (
 func Dialects() []Server {
 	ours := slices.Concat(
 		tritons()[:1], tritons()[2:3], tritons()[5:6], serves()[:3], nims(), dynamos()[:1], dynamos()[2:3],
-		vllms()[1:2], sglangs(), withOptions(serves()[2], vllms()[1], sglangs()[0]),
+		vllms()[1:2], sglangs(), withStates(sglangs()[0]), withOptions(serves()[2], vllms()[1], sglangs()[0]),
 	)
 	var all []Server
 	for _, usual := range ours {
@@ -56,6 +56,15 @@ func withOptions(servers ...Server) []Server {
 		s := &servers[i]
 		s.Name += " with drafts, adapters and transfers"
 		s.spec.Drafts, s.spec.Adapters, s.spec.Transfers = true, true, true
+	}
+	return servers
+}
+
+// withStates returns servers whose model has a state for each request, in a pool of their own.
+func withStates(servers ...Server) []Server {
+	for i := range servers {
+		servers[i].Name += " with states"
+		servers[i].spec.States = true
 	}
 	return servers
 }

@@ -43,6 +43,10 @@ func toldByVLLM(_ *matrix.Server, page string) []told {
 	if on(page, "vllm:mooncake_xfer_time_seconds") {
 		mooncake = 1
 	}
+	stores := 1. // Mooncake's moves as much as the memory of the host.
+	if on(page, "vllm:mooncake_store_operation_bytes_total") {
+		stores = 2
+	}
 	cached := []string{"vllm:prompt_tokens_cached_total", "vllm:prefix_cache_hits_total"}
 	if strings.Contains(page, "# HELP vllm:gpu_prefix_cache_hits_total Prefix cache hits, in terms of number of cached tokens") {
 		cached = append(cached, "vllm:gpu_prefix_cache_hits_total") // Before, it counts blocks.
@@ -91,9 +95,9 @@ func toldByVLLM(_ *matrix.Server, page string) []told {
 		{"adapters_info", []string{"running", "a", "waiting", "b"}, 1, []string{"vllm:lora_requests_info"}},
 		tell("kv_cache_transfer_seconds_total", 1./64*wellEnded, "vllm:nixl_xfer_time_seconds"),
 		tell("kv_cache_transfer_bytes_total", (1<<20)*wellEnded, "vllm:nixl_bytes_transferred"),
-		tell("kv_cache_onboard_bytes_total", (1<<12)*wellEnded, "vllm:kv_offload_total_bytes_total",
+		tell("kv_cache_onboard_bytes_total", stores*(1<<12)*wellEnded, "vllm:kv_offload_total_bytes_total",
 			"vllm:kv_offload_load_bytes_total"),
-		tell("kv_cache_offload_bytes_total", (1<<13)*wellEnded, "vllm:kv_offload_total_bytes_total",
+		tell("kv_cache_offload_bytes_total", stores*(1<<13)*wellEnded, "vllm:kv_offload_total_bytes_total",
 			"vllm:kv_offload_store_bytes_total"),
 		lostTransfers("transfer", 1+mooncake, "vllm:nixl_num_failed_transfers_total"),
 		lostTransfers("receive", 2, "vllm:mooncake_num_failed_recvs_total"),
@@ -127,6 +131,10 @@ func toldBySGLang(_ *matrix.Server, page string) []told {
 	if regexp.MustCompile(`(?m)^sglang:spec_accept_length\{.* 2\.0$`).MatchString(page) {
 		accepted = []string{"sglang:spec_accept_length"}
 	}
+	usage := 0.12 // Of the fullest pool.
+	if regexp.MustCompile(`(?m)^sglang:mamba_usage\{.* 0\.24$`).MatchString(page) {
+		usage = 0.24
+	}
 	return []told{
 		tell("prompt_tokens_total", 200*ended, "sglang:prompt_tokens_total"),
 		tell("generation_tokens_total", 100*ended, "sglang:generation_tokens_total"),
@@ -134,7 +142,7 @@ func toldBySGLang(_ *matrix.Server, page string) []told {
 		tell("requests_running", 4, "sglang:num_running_reqs"),
 		tell("queue_depth", 2, "sglang:num_queue_reqs"),
 		tell("requests_preempted_total", others, "sglang:num_retracted_requests_total"),
-		tell("kv_cache_utilization_ratio", 0.12, "sglang:token_usage"),
+		tell("kv_cache_utilization_ratio", usage, "sglang:token_usage"),
 		tell("kv_cache_capacity_tokens", 64000, "sglang:max_total_num_tokens"),
 		tell("prompt_tokens_cached_total", cached, "sglang:cached_tokens_total"),
 		tell("prompt_cache_hit_ratio", 1./200, "sglang:cached_tokens_total"),
