@@ -146,6 +146,9 @@ func classesOf(m *engine.Meaning, lines []engine.Source) string {
 			parts = append(parts, fmt.Sprintf("class %s: %s", class, strings.Join(by[class], ", ")))
 		}
 	}
+	if len(by[engine.ClassUnknown]) > 0 {
+		parts[len(parts)-1] += "; say in classes which it is"
+	}
 	return strings.Join(parts, ", ")
 }
 
@@ -200,7 +203,11 @@ func unitDoubt(m *engine.Meaning) string {
 func (o *onPage) mistyped(m *engine.Meaning) string {
 	for _, f := range o.block.Shape().Families() {
 		declared := slices.Contains([]string{"counter", "gauge", "histogram", "summary"}, string(f.Type))
-		if f.Name == m.Name && declared && string(f.Type) != typeOf(m) {
+		switch {
+		case f.Name != m.Name || !declared || string(f.Type) == typeOf(m):
+		case f.Type == model.MetricTypeSummary && typeOf(m) == string(model.MetricTypeHistogram):
+			return "; the page declares a summary, of which only means are read"
+		default:
 			return "; but the page declares a " + string(f.Type)
 		}
 	}

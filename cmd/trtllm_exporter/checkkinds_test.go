@@ -40,7 +40,7 @@ func TestFilesOfKindsOnPages(t *testing.T) {
 			"reasons that nobody knows",
 			"{ name: ended, signal: requests_finished_total, labels: { finish_reason: why } }",
 			"acme_ended{why=\"stop\"} 5\nacme_ended{why=\"crashed\"} 1\n",
-			"2 lines on the page, of no model; class ok: stop, class unknown: crashed",
+			"2 lines on the page, of no model; class ok: stop, class unknown: crashed; say in classes which it is",
 		},
 		{
 			"parts and their sum", "{ name: waits, signal: requests_waiting }",
@@ -74,6 +74,11 @@ func TestFilesOfKindsOnPages(t *testing.T) {
 		{
 			"another type", "{ name: waits, signal: requests_waiting }", "# TYPE acme_waits counter\nacme_waits 5\n",
 			"1 line on the page, of no model; but the page declares a counter",
+		},
+		{
+			"a summary", "{ name: first_s, signal: time_to_first_token_seconds }",
+			"# TYPE acme_first_s summary\nacme_first_s_sum 2\nacme_first_s_count 4\n",
+			"2 lines on the page, of no model; the page declares a summary, of which only means are read",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -134,6 +134,9 @@ func (k *Kind) capability(name string, known *Knowledge) target.Check {
 	if c, ok := k.shown(name, p); ok {
 		return c
 	}
+	if c, ok := averages(name, p); ok {
+		return c
+	}
 	if s := p.unmeasured(name); s != "" {
 		return no(p.seriesOf("and", s)+" counts times, and their sum is 0: the server does not measure them", "")
 	}
@@ -185,6 +188,21 @@ func (k *Kind) shown(name string, p *Page) (target.Check, bool) {
 		}
 	}
 	return target.Check{}, false
+}
+
+// averages judges a capability by times of which a page has no buckets: their means are derived all the same.
+func averages(name string, p *Page) (c target.Check, ok bool) {
+	for _, w := range waysTo(name) {
+		s := w[0]
+		switch {
+		case name == CanStall || !p.averaged(s) || p.timeless(s):
+		case name == CanQuantiles:
+			return no("the page has no buckets of "+p.seriesOf("and", s)+", so that only means are known", ""), true
+		default:
+			return yes(p.seriesOf("and", s) + ", as a mean: the page has no buckets of it"), true
+		}
+	}
+	return c, false
 }
 
 // unmeasured returns the times on the page that would show a capability and are 0, empty if there are none.

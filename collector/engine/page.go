@@ -527,6 +527,11 @@ func (p *Page) timeless(s Signal) bool {
 	return p.values[s] > 0 && measured && sum <= 0
 }
 
+// averaged reports whether the page has the sum and the count of times, and no buckets of them, as a summary does.
+func (p *Page) averaged(s Signal) bool {
+	return !p.Has(s) && len(p.valued[s]) > 0 && len(p.valued[s+timesSum]) > 0
+}
+
 // shareless reports whether all series of a share say that there is none.
 func (p *Page) shareless(s Signal) bool { return s == KVHitRatio && p.values[s] < 0 }
 
