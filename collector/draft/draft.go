@@ -75,6 +75,8 @@ type draft struct {
 	name, prefix string
 	// relative is the built-in kind that has most of the names, empty if none has many.
 	relative engine.Name
+	// countless is true if the page declares no counters, so that gauges may be some.
+	countless bool
 	// mark is a beginning of names that stands for the prefix, if that cannot be one.
 	mark, markWhy string
 	guesses       []guess

@@ -208,3 +208,36 @@ acme_predict_seconds_count 8
 		require.Contains(t, text, line)
 	}
 }
+
+// TestADraftOfAPageWithoutCounters drafts a file from the page of a library that declares gauges and summaries alone.
+func TestADraftOfAPageWithoutCounters(t *testing.T) {
+	const page = "# TYPE tokens_total_prompt gauge\ntokens_total_prompt 60\n" +
+		"# TYPE tokens_total_generated gauge\ntokens_total_generated 20\n" +
+		"# TYPE num_used_blocks gauge\nnum_used_blocks 20\n" +
+		"# TYPE first_token_latency_milliseconds summary\nfirst_token_latency_milliseconds_sum 9\n" +
+		"first_token_latency_milliseconds_count 3\n"
+	text, err := draft.Kind([]byte(page), draft.Server{})
+	require.NoError(t, err)
+	requireValid(t, text)
+	const gauge, other = "the page declares a gauge, and it must be a counter", "no server that is known has such a name"
+	for _, want := range []string{
+		"name: tokens_total_prompt, signal: prompt_tokens_total } # doubtful: " + gauge,
+		"name: tokens_total_generated, signal: generation_tokens_total } # doubtful: " + gauge,
+		"name: num_used_blocks, signal: kv_cache_blocks_used } # doubtful: " + other,
+		"name: first_token_latency_milliseconds, signal: time_to_first_token_seconds, factor: 0.001 } # doubtful: " +
+			"the page declares a summary, of which only means are read",
+	} {
+		require.Contains(t, text, want)
+	}
+}
+
+// TestADraftGuessesNoOtherUnit drafts a file from a page with tokens that are neither requests nor generated ones.
+func TestADraftGuessesNoOtherUnit(t *testing.T) {
+	const page = "# TYPE acme_batch_max_tokens gauge\nacme_batch_max_tokens 60\n" +
+		"# TYPE acme_all_tokens_total counter\nacme_all_tokens_total 20\n" +
+		"# TYPE acme_tokens_generated_total counter\nacme_tokens_generated_total 20\n"
+	text, err := draft.Kind([]byte(page), draft.Server{})
+	require.NoError(t, err)
+	require.Contains(t, text, "name: tokens_generated_total, signal: generation_tokens_total }")
+	require.Contains(t, text, "# Nothing was guessed of: acme_all_tokens_total, acme_batch_max_tokens.\n")
+}

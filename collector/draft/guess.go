@@ -18,6 +18,8 @@ import (
 type guess struct {
 	series     engine.DeclaredSeries
 	why, doubt string
+	// last is true if only the least telling words are there, so that any other guess of the signal is better.
+	last bool
 	// exact is true if the whole name is known, and not only its end.
 	exact bool
 	// relative is what the name means to the relative, nil if it is not one of its names.
@@ -88,6 +90,8 @@ func short(name string) string {
 // guess adds a guess for each family that has one: those that are certain first.
 func (d *draft) guess(families []family) {
 	d.relative = d.relativeOf(families)
+	counter := func(f family) bool { return f.typ == model.MetricTypeCounter }
+	d.countless = !slices.ContainsFunc(families, counter)
 	var all []guess
 	for i := range families {
 		f := &families[i]
@@ -108,8 +112,14 @@ func (d *draft) guess(families []family) {
 	}
 	slices.SortStableFunc(all, func(a, b guess) int { return rank(&a) - rank(&b) })
 	for _, g := range all {
+		other := func(o guess) bool { return !o.last && o.series.Signal == g.series.Signal }
+		if g.last && slices.ContainsFunc(all, other) {
+			d.rest = append(d.rest, d.prefix+g.series.Name)
+			continue
+		}
 		d.add(g)
 	}
+	slices.Sort(d.rest)
 	slices.SortStableFunc(d.guesses, func(a, b guess) int { return rank(&a)/2 - rank(&b)/2 })
 }
 
@@ -330,6 +340,8 @@ func typeDoubt(f *family, suffix string, signal engine.Signal) string {
 		return "" // Sums and counts only grow.
 	case f.typ == "" || f.typ == model.MetricTypeUnknown:
 		return "the page declares no type, and it must be a " + want
+	case f.typ == model.MetricTypeSummary && want == string(model.MetricTypeHistogram):
+		return "the page declares a summary, of which only means are read"
 	case got != want:
 		return fmt.Sprintf("the page declares a %s, and it must be a %s", got, want)
 	}
@@ -366,54 +378,65 @@ func labelDoubt(f *family, s *engine.DeclaredSeries) string {
 type hint struct {
 	signal engine.Signal
 	words  [][]string
+	// last is true of words that mean the signal only if nothing else does.
+	last bool
 }
 
 // hints returns what words may mean, the more telling first.
 func hints() []hint {
 	one := func(words ...string) []string { return words }
 	return []hint{
-		{engine.FirstToken, [][]string{one("first", "ttft"), one("token", "ttft")}},
-		{engine.InterToken, [][]string{one("inter", "itl", "between"), one("token", "tokens", "itl")}},
-		{engine.OutputToken, [][]string{
+		{signal: engine.FirstToken, words: [][]string{one("first", "ttft"), one("token", "ttft")}},
+		{signal: engine.InterToken, words: [][]string{one("inter", "itl", "between"), one("token", "tokens", "itl")}},
+		{signal: engine.OutputToken, words: [][]string{
 			one("per", "tpot"), one("token", "tpot"), one("time", "latency", "duration", "tpot"),
 		}},
-		{engine.RequestQueue, [][]string{one("queue", "waiting", "queued"), one("duration", "time", "seconds", "latency")}},
-		{engine.RequestPrefill, [][]string{one("prefill", "prompt"), one("duration", "time", "seconds", "latency")}},
-		{engine.RequestDecode, [][]string{one("decode", "generation"), one("duration", "time", "seconds", "latency")}},
-		{engine.RequestInference, [][]string{one("inference", "predict"), one("duration", "time", "seconds", "latency")}},
-		{engine.RequestDuration, [][]string{
+		{signal: engine.RequestQueue, words: [][]string{one("queue", "waiting", "queued"), one("duration", "time", "seconds", "latency")}},
+		{signal: engine.RequestPrefill, words: [][]string{one("prefill", "prompt"), one("duration", "time", "seconds", "latency")}},
+		{signal: engine.RequestDecode, words: [][]string{one("decode", "generation"), one("duration", "time", "seconds", "latency")}},
+		{signal: engine.RequestInference, words: [][]string{one("inference", "predict"), one("duration", "time", "seconds", "latency")}},
+		{signal: engine.RequestDuration, words: [][]string{
 			one("request", "e2e", "requests", "process", "processing"), one("duration", "latency", "time"),
 		}},
-		{engine.RequestPromptTokens, [][]string{one("prompt", "input"), one("tokens", "length")}},
-		{engine.RequestOutputTokens, [][]string{
+		{signal: engine.RequestPromptTokens, words: [][]string{one("prompt", "input"), one("tokens", "length")}},
+		{signal: engine.RequestOutputTokens, words: [][]string{
 			one("generated", "generation", "output", "completion"), one("tokens", "length"),
 		}},
-		{engine.CachedTokens, [][]string{one("cached", "hit", "hits"), one("tokens")}},
-		{engine.PromptTokens, [][]string{one("prompt", "input", "prefill"), one("tokens", "token")}},
-		{engine.GenerationTokens, [][]string{
+		{signal: engine.CachedTokens, words: [][]string{one("cached", "hit", "hits"), one("tokens")}},
+		{signal: engine.PromptTokens, words: [][]string{one("prompt", "input", "prefill"), one("tokens", "token")}},
+		{signal: engine.GenerationTokens, words: [][]string{
 			one("generated", "generation", "predicted", "output", "completion"), one("tokens", "token"),
 		}},
-		{engine.GenerationTokens, [][]string{one("tokens")}},
-		{engine.Preemptions, [][]string{one("preemptions", "preempted", "preemption")}},
-		{engine.RequestsFailed, [][]string{one("failure", "failures", "failed", "errors", "error")}},
-		{engine.RequestsFinished, [][]string{one("success", "finished", "completed", "succeeded")}},
-		{engine.RequestsStarted, [][]string{one("request", "requests"), one("count", "received", "started", "total")}},
-		{engine.EngineIterations, [][]string{
+		{signal: engine.GenerationTokens, words: [][]string{one("tokens")}, last: true},
+		{signal: engine.Preemptions, words: [][]string{one("preemptions", "preempted", "preemption")}},
+		{signal: engine.RequestsFailed, words: [][]string{one("failure", "failures", "failed", "errors", "error")}},
+		{signal: engine.RequestsFinished, words: [][]string{one("success", "finished", "completed", "succeeded")}},
+		{signal: engine.RequestsStarted, words: [][]string{one("request", "requests"), one("count", "received", "started", "total")}},
+		{signal: engine.EngineIterations, words: [][]string{
 			one("decode", "iteration", "iterations", "step", "steps", "forward", "batches"),
 		}},
-		{engine.KVUtilization, [][]string{
+		{signal: engine.KVBlocksUsed, words: [][]string{one("blocks", "pages"), one("used")}},
+		{signal: engine.KVBlocksFree, words: [][]string{one("blocks", "pages"), one("free", "available")}},
+		{signal: engine.KVBlocksLimit, words: [][]string{one("blocks", "pages"), one("total", "max", "capacity")}},
+		{signal: engine.KVUtilization, words: [][]string{
 			one("cache", "kv"), one("usage", "utilization", "ratio", "perc", "percent", "used"),
 		}},
-		{engine.RequestsWaiting, [][]string{one("waiting", "queue", "queued", "deferred", "pending")}},
-		{engine.RequestsRunning, [][]string{one("running", "processing", "active", "batch")}},
-		{engine.RequestsActive, [][]string{one("remaining", "inflight", "flight", "progress", "ongoing")}},
+		{signal: engine.RequestsWaiting, words: [][]string{one("waiting", "awaiting", "queue", "queued", "deferred", "pending")}},
+		{signal: engine.RequestsRunning, words: [][]string{one("running", "processing", "active", "batch")}},
+		{signal: engine.RequestsActive, words: [][]string{one("remaining", "inflight", "flight", "progress", "ongoing")}},
 	}
 }
 
-// otherUnit reports whether words say that tokens are not what is counted.
+// otherUnit reports whether words say that something else is counted: a time and no tokens, or tokens and no requests.
 func otherUnit(signal engine.Signal, have []string) bool {
-	timed := func(w string) bool { return slices.Contains([]string{"seconds", "time", "duration", "max"}, w) }
-	return strings.HasSuffix(string(signal), "_tokens_total") && slices.ContainsFunc(have, timed)
+	unit := []string{"seconds", "time", "duration", "max"}
+	switch {
+	case strings.HasPrefix(string(signal), "requests_"):
+		unit = []string{"token", "tokens", "block", "blocks", "page", "pages"}
+	case !strings.HasSuffix(string(signal), "_tokens_total"):
+		return false
+	}
+	return slices.ContainsFunc(have, func(w string) bool { return slices.Contains(unit, w) })
 }
 
 // statusLabel returns the label all of whose values are HTTP statuses, empty without one.
@@ -442,6 +465,20 @@ func (d *draft) byStatus(f *family) (g guess, ok bool) {
 	return g, true
 }
 
+// mayBe reports whether a family may be of the type of a signal: it declares it, or a summary for a histogram, or
+// a gauge on a page that declares no counters, as some libraries do.
+func (d *draft) mayBe(f *family, signal engine.Signal) bool {
+	switch want := typeOf(signal); string(f.typ) {
+	case want:
+		return true
+	case string(model.MetricTypeSummary):
+		return want == string(model.MetricTypeHistogram)
+	case string(model.MetricTypeGauge):
+		return d.countless && want == string(model.MetricTypeCounter)
+	}
+	return false
+}
+
 // byWords guesses by the words of a name, or by what its labels tell. That is always doubtful.
 func (d *draft) byWords(f *family) (g guess, ok bool) {
 	if g, ok = d.byStatus(f); ok {
@@ -455,14 +492,15 @@ func (d *draft) byWords(f *family) (g guess, ok bool) {
 				found = append(found, set[i])
 			}
 		}
-		if len(found) < len(h.words) || string(f.typ) != typeOf(h.signal) || otherUnit(h.signal, have) {
+		if len(found) < len(h.words) || !d.mayBe(f, h.signal) || otherUnit(h.signal, have) {
 			continue
 		}
 		g = guess{
 			series: d.seriesOf(f.name, f, &engine.Meaning{Signal: h.signal}),
+			last:   h.last,
 			why:    "it is a " + string(f.typ) + ", and its name has " + strings.Join(slices.Compact(found), " and "),
 		}
-		g.doubt = cmp.Or(labelDoubt(f, &g.series), "no server that is known has such a name")
+		g.doubt = cmp.Or(labelDoubt(f, &g.series), typeDoubt(f, "", h.signal), "no server that is known has such a name")
 		if h.signal == engine.RequestsFailed {
 			g.series.Class = engine.ClassServer
 			g.doubt = "who is to blame for these requests, the server or its clients?"
