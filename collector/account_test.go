@@ -2,6 +2,7 @@ package collector_test
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -270,7 +271,13 @@ func TestAccountsOfNoTimeHaveNoLevels(t *testing.T) {
 			"it ends while requests are left out",
 			account.Options{Trim: true, Skip: time.Hour},
 			3, false,
-			"no page shows work after the 3600 s that are left out",
+			"it ended before the 3600 s that are left out were over",
+		},
+		{
+			"there were no requests after those that are left out",
+			account.Options{Trim: true, Skip: 10 * time.Second},
+			3, false,
+			"no page shows work after the 10 s that are left out",
 		},
 		{"there were no requests", account.Options{Trim: true}, 0.00001, true, "no page shows work"},
 	} {
@@ -281,9 +288,12 @@ func TestAccountsOfNoTimeHaveNoLevels(t *testing.T) {
 				r := startRecording(t, c.opts, server)
 				r.pass(5 * time.Second)
 				server.SetRate(c.rate)
+				r.pass(4 * time.Second)
+				server.SetRate(0.00001)
 				r.pass(20 * time.Second)
 				a := r.recorder.Account()
 				require.Zero(t, a.Seconds)
+				require.Equal(t, c.why, a.Empty)
 				require.Equal(t, c.requests, a.Sum.Requests != nil, "requests that ended: %v", a.Sum.Requests)
 				require.Nil(t, a.Sum.Running)
 				require.Nil(t, a.Sum.Cache)
@@ -477,5 +487,59 @@ func TestAccountsCountOneTier(t *testing.T) {
 		require.Len(t, a.Models, 1)
 		require.Equal(t, float64(router.Truth().Finished), a.Sum.Requests[engine.ClassOK])
 		require.NotNil(t, a.Sum.Cache, "of the worker")
+	})
+}
+
+// TestAccountsNameCountersThatComeAndGo has a page that lacks the tokens of a model at first, or for a time: what was
+// counted until they are there is not known, or whether they began again.
+func TestAccountsNameCountersThatComeAndGo(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		from, to time.Duration
+		says     string
+	}{
+		"they come late":           {0, 30 * time.Second, "was not on the page before"},
+		"they are away for a time": {20 * time.Second, 30 * time.Second, "was away from the page for a time"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				server := simulatedServer(t, simulate.Spec{Kind: simulate.KindTriton, Workload: simulate.Workload{Rate: 2}})
+				r := startRecording(t, account.Options{}, server)
+				begin := time.Now()
+				tokens := regexp.MustCompile(`(?m)^.*nv_llm_output_token_len.*\n`)
+				r.scraper.changePages(func(string) (string, error) {
+					page, passed := string(server.Page()), time.Since(begin)
+					if passed >= c.from && passed < c.to {
+						page = tokens.ReplaceAllString(page, "")
+					}
+					return page, nil
+				})
+				r.pass(time.Minute)
+				a := r.recorder.Account()
+				require.Equal(t, map[account.Cause]string{account.Reset: "p/r0"}, causesOf(a))
+				require.Contains(t, a.Interrupted[0].Reason, "its generation_tokens_total of ")
+				require.Contains(t, a.Interrupted[0].Reason, c.says)
+				require.True(t, a.Sum.AtLeast)
+				require.NotNil(t, a.Sum.Generated)
+				require.Nil(t, a.Sum.GenerationSpeed)
+			})
+		})
+	}
+}
+
+// TestAccountsOfServersThatWereNeverRead has a server whose page never comes: what it counts nobody knows.
+func TestAccountsOfServersThatWereNeverRead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := simulatedServer(t, simulate.Spec{Kind: simulate.KindVLLM, Workload: simulate.Workload{Rate: 2}})
+		dead := simulatedServer(t, simulate.Spec{Kind: simulate.KindVLLM, LoadDuration: time.Hour})
+		r := startRecording(t, account.Options{}, server, dead)
+		r.pass(time.Minute)
+		a := r.recorder.Account()
+		require.Equal(t, map[account.Cause]string{account.NoPage: "p/r1"}, causesOf(a))
+		require.Zero(t, a.Replicas[1].Pages)
+		require.True(t, a.Sum.AtLeast)
+		require.NotNil(t, a.Sum.RequestSpeed, "of the server that is read")
 	})
 }

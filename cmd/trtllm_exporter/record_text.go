@@ -14,7 +14,7 @@ import (
 // accountText returns an account for people, folded to a width.
 func accountText(a *account.Account, width int) string {
 	p := &textTable{width: width}
-	p.line(fmt.Sprintf("%s from %s to %s: %s", count(len(a.Replicas), "server"),
+	p.line(fmt.Sprintf("%s from %s to %s: %s", servers(a),
 		a.From.Local().Format(time.TimeOnly), a.To.Local().Format(time.TimeOnly), length(a)))
 	for i := range a.Replicas {
 		writeReplica(p, &a.Replicas[i])
@@ -42,13 +42,26 @@ func accountText(a *account.Account, width int) string {
 	return p.String()
 }
 
+// servers returns how many were read, and of how many.
+func servers(a *account.Account) string {
+	unread := 0
+	for i := range a.Replicas {
+		if a.Replicas[i].Pages == 0 {
+			unread++
+		}
+	}
+	all := count(len(a.Replicas), "server")
+	if unread == 0 {
+		return all
+	}
+	return fmt.Sprintf("%d of %s", len(a.Replicas)-unread, all)
+}
+
 // length returns how long the stretch was.
 func length(a *account.Account) string {
 	switch {
-	case a.Seconds == 0 && a.Skipped > 0:
-		return "no page shows work after the " + duration(a.Skipped) + " that --skip leaves out"
-	case a.Seconds == 0:
-		return "no page shows work"
+	case a.Empty != "":
+		return a.Empty
 	case a.Idle > 0:
 		return duration(a.Seconds) + ", up to " + duration(a.Idle) + " of it before the first and after the last request"
 	}

@@ -12,6 +12,8 @@ type Account struct {
 	From    time.Time `json:"from,omitzero"`
 	To      time.Time `json:"to,omitzero"`
 	Seconds float64   `json:"seconds"`
+	// Empty is why nothing lies between From and To, empty if something does.
+	Empty string `json:"empty,omitempty"`
 	// Skipped is how many seconds before From were left out.
 	Skipped float64 `json:"skipped_seconds,omitempty"`
 	// Idle is how many of the seconds may be without requests at both ends together, as the first page is
@@ -121,6 +123,8 @@ type Interruption struct {
 
 	// lossy is true if nothing was read of the replica before or after: what it counted meanwhile is lost.
 	lossy bool
+	// unread is true if nothing was ever read of it, so that nobody knows which models it has.
+	unread bool
 }
 
 // Cause is what interrupted an account.

@@ -36,6 +36,7 @@ const (
 
 const (
 	notOnPage = "it is not on the page"
+	noCounter = "its page has no counter of it"
 	noneEnded = "no request ended that shows it"
 )
 
@@ -116,7 +117,7 @@ func (b *builder) shares() {
 	case b.whole != "" || b.why != "":
 		b.absent(figureReused, b.why, "", "")
 	case !ok || of == nil:
-		b.absent(figureReused, "", engine.CanKVReuse, notOnPage)
+		b.absent(figureReused, "", engine.CanKVReuse, noCounter)
 	case *of <= 0:
 		b.absent(figureReused, "", "", noneEnded)
 	default:

@@ -108,6 +108,8 @@ type counter struct {
 	last  float64
 	seen  bool
 	grown float64
+	// away is true if pages since its last value lack it, as those of a server whose model is not loaded.
+	away bool
 }
 
 // columns are where the numbers of pages of one shape are.
@@ -131,6 +133,7 @@ type gaugeLine struct {
 // index finds the columns of a shape. The counters of a replica outlive its shapes.
 func (l *ledger) index(shape *exposition.Shape) {
 	l.columns = columns{shape: shape}
+	shown := make(map[*counter]bool)
 	for n := range shape.Lines() {
 		lset := shape.Labels(n)
 		name, derived := strings.CutPrefix(lset.Get(model.MetricNameLabel), derive.Prefix)
@@ -145,8 +148,13 @@ func (l *ledger) index(shape *exposition.Shape) {
 			l.columns.gauges = append(l.columns.gauges, gaugeLine{n, modelID, g})
 		}
 		if key, ok := keyOf(name, modelID, &lset); ok {
-			l.columns.counters = append(l.columns.counters, counterLine{n, l.counter(key, &lset)})
+			c := l.counter(key, &lset)
+			shown[c] = true
+			l.columns.counters = append(l.columns.counters, counterLine{n, c})
 		}
+	}
+	for _, c := range l.counters {
+		c.away = c.away || !shown[c]
 	}
 }
 

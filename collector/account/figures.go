@@ -108,6 +108,8 @@ func (s *summary) view(models []subject) *view {
 	}
 	several, known := "", false
 	for _, m := range models {
+		unread := func(i Interruption) bool { return i.unread && i.PoolID == m.pool }
+		v.lost = v.lost || slices.ContainsFunc(s.interrupted, unread)
 		for _, l := range m.ledgers {
 			bad := false
 			for _, i := range s.interrupted {

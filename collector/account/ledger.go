@@ -111,7 +111,7 @@ func (l *ledger) noteRestart(p *Page) {
 	if !first && p.Restarts > l.restarts {
 		l.happen(Restarted, p.At, "it restarted, and what it counted after the page before is lost")
 		for _, c := range l.counters {
-			c.last, c.seen = 0, true
+			c.last, c.seen, c.away = 0, true, false
 		}
 		l.fromZero = true
 	}
@@ -174,10 +174,17 @@ func (l *ledger) count(c *counter, v float64, at time.Time) (grew bool) {
 		l.happen(Reset, at, "its "+c.family+" fell: "+c.model+" was loaded again, and what it counted after the page "+
 			"before is lost")
 		before = 0
+	case c.seen && c.away && v > 0:
+		l.happen(Reset, at, "its "+c.family+" of "+c.model+" was away from the page for a time, and whether it began "+
+			"again meanwhile is not known")
+	case !c.seen && !l.base.IsZero() && !l.fromZero && c.family != gpuEnergy && v > 0:
+		l.happen(Reset, at, "its "+c.family+" of "+c.model+" was not on the page before, and what it counted until then is "+
+			"not known")
+		before = v
 	case !c.seen && (l.base.IsZero() || !l.fromZero || c.family == gpuEnergy):
 		before = v
 	}
-	c.last, c.seen = v, true
+	c.last, c.seen, c.away = v, true, false
 	c.grown += max(v-before, 0)
 	return v > before
 }

@@ -81,7 +81,8 @@ func (r *Recorder) Account() *Account {
 	models := modelsOf(all)
 	s := summary{from: from, to: to, interrupted: a.Interrupted}
 	if !to.After(from) {
-		s.empty, s.left = r.emptiness(), r.opts.Skip > 0
+		a.Empty = r.emptiness(all)
+		s.empty, s.left = a.Empty, r.opts.Skip > 0
 	}
 	for _, m := range models {
 		a.Models = append(a.Models, Model{m.pool, m.id, s.figures([]subject{m}, len(models) == 1)})
@@ -91,15 +92,20 @@ func (r *Recorder) Account() *Account {
 }
 
 // emptiness says why nothing lies between the first and the last page that count.
-func (r *Recorder) emptiness() string {
-	text := "there is one page only"
-	if r.opts.Trim {
-		text = "no page shows work"
+func (r *Recorder) emptiness(all []*ledger) string {
+	seconds := r.opts.Skip.Seconds()
+	counted := func(l *ledger) bool { return !l.tried.Before(r.origin.Add(r.opts.Skip)) }
+	switch {
+	case r.opts.Trim && r.origin.IsZero():
+		return "no page shows work"
+	case !slices.ContainsFunc(all, counted):
+		return fmt.Sprintf("it ended before the %g s that are left out were over", seconds)
+	case r.opts.Trim:
+		return fmt.Sprintf("no page shows work after the %g s that are left out", seconds)
+	case seconds > 0:
+		return fmt.Sprintf("there is one page only after the %g s that are left out", seconds)
 	}
-	if r.opts.Skip > 0 {
-		text += fmt.Sprintf(" after the %g s that are left out", r.opts.Skip.Seconds())
-	}
-	return text
+	return "there is one page only"
 }
 
 func (r *Recorder) sorted() []*ledger {
@@ -117,11 +123,11 @@ func (r *Recorder) stretch(all []*ledger) (from, to time.Time) {
 		}
 		to, last = later(to, l.worked), later(last, l.tried)
 	}
-	if !r.opts.Trim || to.IsZero() {
-		to = last
-	}
-	if r.opts.Trim && r.origin.IsZero() { // Nothing ran.
-		from = to
+	switch {
+	case !r.opts.Trim:
+		return from, last
+	case r.origin.IsZero() || to.IsZero(): // Nothing ran.
+		return last, last
 	}
 	return from, to
 }
@@ -153,6 +159,7 @@ func (r *Recorder) interruptions(l *ledger, from, to time.Time) (all []Interrupt
 		found = append(found, *late)
 	}
 	for _, i := range found {
+		i.unread = l.last.IsZero()
 		short := i.Kind == NoPage && i.To.Sub(i.From) < r.tolerance() && !i.lossy && !l.last.IsZero()
 		if !short && !i.To.Before(from) && (!i.From.After(to) || i.Kind == Processes) {
 			all = append(all, i)

@@ -1,6 +1,8 @@
 package account
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -78,20 +80,19 @@ func (v *view) wholeDurations() (seconds, count float64, ok bool) {
 
 // addPercentiles adds the buckets of percentiles.
 func (b *builder) addPercentiles(t *Times, figure, family string, parts map[string]float64) {
-	if t.Percentiles = b.percentiles(family, parts); t.Percentiles == nil {
-		b.figures.Absent[figure+"_percentiles"] = "servers have different buckets"
+	bounds, why := b.bounds(family)
+	if why != "" {
+		b.figures.Absent[figure+"_percentiles"] = why
+		return
 	}
+	t.Percentiles = percentiles(bounds, parts)
 }
 
 // percents are the percentiles of an account.
 func percents() []int { return []int{50, 90, 95, 99} }
 
-// percentiles returns the buckets of percentiles, nil if replicas have different ones.
-func (v *view) percentiles(family string, parts map[string]float64) (all []Percentile) {
-	bounds, ok := v.bounds(family)
-	if !ok {
-		return nil
-	}
+// percentiles returns the buckets of percentiles.
+func percentiles(bounds []bound, parts map[string]float64) (all []Percentile) {
 	for _, percent := range percents() {
 		p, rank := Percentile{Percent: percent}, float64(percent)/100*parts[partCount]
 		for _, bound := range bounds {
@@ -114,15 +115,15 @@ type bound struct {
 	value float64
 }
 
-// bounds returns the bounds of a histogram in ascending order; ok is false if replicas have different ones.
-func (v *view) bounds(family string) (bounds []bound, ok bool) {
+// bounds returns the bounds of a histogram in ascending order, or why there are none that replicas share.
+func (v *view) bounds(family string) (bounds []bound, why string) {
 	var texts map[string]bool
 	for i := range v.models {
 		m := &v.models[i]
 		for _, l := range m.counting(engine.TierWorker, func(l *ledger) bool { return l.has(family, m.id) }) {
 			own := l.bounds(family, m.id)
 			if texts != nil && !maps.Equal(texts, own) {
-				return nil, false
+				return nil, "servers have different buckets"
 			}
 			texts = own
 		}
@@ -130,17 +131,15 @@ func (v *view) bounds(family string) (bounds []bound, ok bool) {
 	for text := range texts {
 		value, err := strconv.ParseFloat(text, 64)
 		if err != nil {
-			return nil, false
+			return nil, fmt.Sprintf("%q is the bound of a bucket", text)
 		}
 		bounds = append(bounds, bound{text, value})
 	}
-	slices.SortFunc(bounds, func(a, b bound) int {
-		if a.value < b.value {
-			return -1
-		}
-		return 1
-	})
-	return bounds, len(bounds) > 0
+	slices.SortFunc(bounds, func(a, b bound) int { return cmp.Compare(a.value, b.value) })
+	if len(bounds) == 0 {
+		return nil, "the page has no buckets of it"
+	}
+	return bounds, ""
 }
 
 // bounds returns the texts of the bounds of a histogram of a model.
