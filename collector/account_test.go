@@ -280,6 +280,12 @@ func TestAccountsOfNoTimeHaveNoLevels(t *testing.T) {
 			"no page shows work after the 10 s that are left out",
 		},
 		{"there were no requests", account.Options{Trim: true}, 0.00001, true, "no page shows work"},
+		{
+			"there were no requests, and some were to be left out",
+			account.Options{Trim: true, Skip: time.Hour},
+			0.00001, true,
+			"no page shows work",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

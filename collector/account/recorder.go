@@ -82,7 +82,7 @@ func (r *Recorder) Account() *Account {
 	s := summary{from: from, to: to, interrupted: a.Interrupted}
 	if !to.After(from) {
 		a.Empty = r.emptiness(all)
-		s.empty, s.left = a.Empty, r.opts.Skip > 0
+		s.empty, s.left = a.Empty, r.opts.Skip > 0 && !r.origin.IsZero()
 	}
 	for _, m := range models {
 		a.Models = append(a.Models, Model{m.pool, m.id, s.figures([]subject{m}, len(models) == 1)})
