@@ -210,11 +210,15 @@ func sglangJudge(name string, k *Knowledge) (c target.Check, ok bool) {
 
 // sglangRemarks returns remarks on what the page shows. While idle, releases up to 0.4.3 do not update
 // the gauge of running requests, and those up to 0.5.15 only after 30 s (scheduler.py, check_memory;
-// metrics_reporter.py).
-func sglangRemarks(*Page) map[string]string {
+// metrics_reporter.py). The next one came with a gauge that is always on the page.
+func sglangRemarks(p *Page) map[string]string {
+	running := "updated every few steps"
+	if !p.hasFamily(sglangPrefix + "spec_cap_length") {
+		running += "; an idle server may show its last batch"
+	}
 	return map[string]string{
 		string(GenerationTokensLive): "all but the first token of each request",
-		CanRunning:                   "updated every few steps; an idle server may show its last batch",
+		CanRunning:                   running,
 		CanTTFT:                      "of streamed requests where label is_streaming tells them apart",
 		string(OutputToken):          "the mean of each request of more than one token",
 		string(InterToken):           "token by token; several that arrive at once count with their mean",

@@ -176,6 +176,14 @@ func TestSGLangReasons(t *testing.T) {
 				"as with several pools",
 		},
 		{
+			"an old one", begins, engine.CanRunning,
+			"true, sglang:num_running_reqs, updated every few steps; an idle server may show its last batch",
+		},
+		{
+			"one that notices that it is idle", begins + "sglang:spec_cap_length 0\n", engine.CanRunning,
+			"true, sglang:num_running_reqs, updated every few steps",
+		},
+		{
 			"one that waits for another server", begins + "sglang:num_queue_reqs 0\nsglang:num_decode_transfer_queue_reqs 1\n",
 			engine.CanQueue, "true, sglang:num_queue_reqs and sglang:num_decode_transfer_queue_reqs",
 		},

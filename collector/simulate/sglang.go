@@ -56,6 +56,7 @@ func sglangWritten() written {
 			"kv_used_tokens", "kv_available_tokens", "kv_evictable_tokens", "num_pages", "page_size",
 		},
 		since("0.5.12"): {"num_prefill_bootstrap_queue_reqs", "fwd_occupancy"},
+		since("0.5.16"): {"spec_cap_length"},
 		since("0.5.17"): {"{is_streaming}"},
 		since("0.5.18"): {"load_back_bytes_total", "hicache_backup_bytes_total"},
 		since("0.5.22"): {"request_time_per_output_token_seconds"},
@@ -239,6 +240,7 @@ func (s *sglang) writeLoad(p *page) {
 	gauge("spec_accept_length", "Mean acceptance length of speculative decoding (accepted drafts + bonus token "+
 		"per forward).", length)
 	gauge("spec_accept_rate", "Speculative acceptance rate (`accepted drafts / proposed drafts` in batch).", rate)
+	gauge("spec_cap_length", "Mean number of draft tokens that were verified per request.", 0)
 	gauge("fwd_occupancy", "Forward pass GPU occupancy percentage.", math.NaN())
 	process := with(s.ofRank(), "pid", strconv.Itoa(2000+s.w.truth.Epoch))
 	p.one("gauge", "sglang:num_retracted_reqs", "The number of retracted requests.", process, float64(s.last.paused))
