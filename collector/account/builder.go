@@ -37,6 +37,7 @@ const (
 const (
 	notOnPage = "it is not on the page"
 	noCounter = "its page has no counter of it"
+	noBuckets = "its page has no histogram of it"
 	noneEnded = "no request ended that shows it"
 )
 

@@ -34,7 +34,7 @@ func (b *builder) distribution(figure, capability, family string) *Times {
 func (b *builder) mean(figure, capability string, sum, count float64, ok bool) *Times {
 	switch {
 	case b.whole != "" || b.why != "" || !ok:
-		b.absent(figure, b.why, capability, notOnPage)
+		b.absent(figure, b.why, capability, noBuckets)
 	case count <= 0:
 		b.absent(figure, "", "", noneEnded)
 	default:
