@@ -97,7 +97,7 @@ var (
 		{needs: allOf(engine.KVUtilization), value: (*View).cacheUseExposed},
 	}
 	// cacheLimit is the number of KV cache blocks: of the engine, of all workers of a router, or, from
-	// labels, of all ranks, each of which reserves a block (vLLM, block_pool.py: the null block).
+	// labels, of all ranks, each of which reserves a block (vLLM with engine V1, block_pool.py: the null block).
 	cacheLimit = quantity{
 		asExposed(engine.KVBlocksLimit),
 		{needs: allOf(engine.WorkerKVBlocks).and(workersNeeds()), value: (*View).workersBlocks},

@@ -229,8 +229,12 @@ func (ix *index) statedCache(m *Model) (c statedCache) {
 	if err != nil {
 		perRank = math.NaN()
 	}
+	reserved := ranks
+	if size("swap_blocks") > 0 { // Engines that swap blocks to the memory of the host reserve none.
+		reserved = 0
+	}
 	return statedCache{
-		blocks:      positive(blocks - ranks),
+		blocks:      positive(blocks - reserved),
 		blockTokens: positive(size("block_tokens")),
 		tokens:      positive(perRank * ranks * (1 - ranks/blocks)),
 	}

@@ -965,3 +965,15 @@ func TestCachesWithSeveralPools(t *testing.T) {
 		})
 	}
 }
+
+// TestBlocksThatAreReserved has vLLM's caches: each rank of engine V1 reserves a block, and none of V0, which alone has
+// blocks in the memory of the host.
+func TestBlocksThatAreReserved(t *testing.T) {
+	for swapped, want := range map[string]float64{"None": 99 * 16, "0": 99 * 16, "512": 100 * 16} {
+		got := newBench(t, engine.VLLM, "m").page(
+			`vllm:num_requests_running{model_name="m"} 0`,
+			`vllm:cache_config_info{block_size="16",num_cpu_blocks="`+swapped+`",num_gpu_blocks="100"} 1`,
+		)
+		require.Equal(t, want, got.get(t, `kv_cache_capacity_tokens{model_id="m"}`), swapped)
+	}
+}

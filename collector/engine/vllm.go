@@ -483,6 +483,7 @@ func vllmEngine() []Meaning {
 				renamed("num_gpu_blocks", "blocks"),
 				renamed("block_size", "block_tokens"),
 				renamed("kv_cache_size_tokens", "tokens"),
+				renamed("num_cpu_blocks", "swap_blocks"), // Of engine V0 alone.
 			),
 		},
 		{

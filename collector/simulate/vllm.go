@@ -499,14 +499,17 @@ func (p *vllmWriter) phases() {
 
 // config writes some of the labels of the real family.
 func (p *vllmWriter) config() {
-	cfg := p.s.w.spec.Engine
+	cfg, swapped := p.s.w.spec.Engine, "None"
+	if p.s.w.spec.OldEngine {
+		swapped = "512"
+	}
 	p.one("gauge", "vllm:cache_config_info", "Information of the LLMEngine CacheConfig", pairs(
 		"block_size", strconv.Itoa(cfg.TokensPerBlock),
 		"cache_dtype", "auto",
 		"enable_prefix_caching", "True",
 		"engine", "0",
 		"gpu_memory_utilization", "0.92",
-		"num_cpu_blocks", "None",
+		"num_cpu_blocks", swapped,
 		"num_gpu_blocks", strconv.Itoa(cfg.KVBlocks),
 	), 1)
 }

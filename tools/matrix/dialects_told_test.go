@@ -43,6 +43,10 @@ func toldByVLLM(_ *matrix.Server, page string) []told {
 	if on(page, "vllm:mooncake_xfer_time_seconds") {
 		mooncake = 1
 	}
+	capacity := 15984. // Engine V1 reserves a block of 16 tokens.
+	if strings.Contains(page, `num_cpu_blocks="512"`) {
+		capacity = 16000
+	}
 	stores := 1. // Mooncake's moves as much as the memory of the host.
 	if on(page, "vllm:mooncake_store_operation_bytes_total") {
 		stores = 2
@@ -65,7 +69,7 @@ func toldByVLLM(_ *matrix.Server, page string) []told {
 		tell("queue_depth", 2, "vllm:num_requests_waiting"),
 		tell("requests_preempted_total", others, "vllm:num_preemptions_total"),
 		tell("kv_cache_utilization_ratio", 0.12, "vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc"),
-		tell("kv_cache_capacity_tokens", 16000, "vllm:cache_config_info"),
+		tell("kv_cache_capacity_tokens", capacity, "vllm:cache_config_info"),
 		tell("prompt_tokens_cached_total", prompts/10, cached...),
 		tell("prompt_cache_hit_ratio", 0.1, "vllm:prompt_tokens_cached_total", "vllm:prefix_cache_hits_total",
 			"vllm:gpu_prefix_cache_hits_total"),
