@@ -385,16 +385,17 @@ type hint struct {
 // hints returns what words may mean, the more telling first.
 func hints() []hint {
 	one := func(words ...string) []string { return words }
+	timed := one("duration", "time", "seconds", "latency")
 	return []hint{
 		{signal: engine.FirstToken, words: [][]string{one("first", "ttft"), one("token", "ttft")}},
 		{signal: engine.InterToken, words: [][]string{one("inter", "itl", "between"), one("token", "tokens", "itl")}},
 		{signal: engine.OutputToken, words: [][]string{
 			one("per", "tpot"), one("token", "tpot"), one("time", "latency", "duration", "tpot"),
 		}},
-		{signal: engine.RequestQueue, words: [][]string{one("queue", "waiting", "queued"), one("duration", "time", "seconds", "latency")}},
-		{signal: engine.RequestPrefill, words: [][]string{one("prefill", "prompt"), one("duration", "time", "seconds", "latency")}},
-		{signal: engine.RequestDecode, words: [][]string{one("decode", "generation"), one("duration", "time", "seconds", "latency")}},
-		{signal: engine.RequestInference, words: [][]string{one("inference", "predict"), one("duration", "time", "seconds", "latency")}},
+		{signal: engine.RequestQueue, words: [][]string{one("queue", "waiting", "queued"), timed}},
+		{signal: engine.RequestPrefill, words: [][]string{one("prefill", "prompt"), timed}},
+		{signal: engine.RequestDecode, words: [][]string{one("decode", "generation"), timed}},
+		{signal: engine.RequestInference, words: [][]string{one("inference", "predict"), timed}},
 		{signal: engine.RequestDuration, words: [][]string{
 			one("request", "e2e", "requests", "process", "processing"), one("duration", "latency", "time"),
 		}},
@@ -411,7 +412,9 @@ func hints() []hint {
 		{signal: engine.Preemptions, words: [][]string{one("preemptions", "preempted", "preemption")}},
 		{signal: engine.RequestsFailed, words: [][]string{one("failure", "failures", "failed", "errors", "error")}},
 		{signal: engine.RequestsFinished, words: [][]string{one("success", "finished", "completed", "succeeded")}},
-		{signal: engine.RequestsStarted, words: [][]string{one("request", "requests"), one("count", "received", "started", "total")}},
+		{signal: engine.RequestsStarted, words: [][]string{
+			one("request", "requests"), one("count", "received", "started", "total"),
+		}},
 		{signal: engine.EngineIterations, words: [][]string{
 			one("decode", "iteration", "iterations", "step", "steps", "forward", "batches"),
 		}},
@@ -421,7 +424,9 @@ func hints() []hint {
 		{signal: engine.KVUtilization, words: [][]string{
 			one("cache", "kv"), one("usage", "utilization", "ratio", "perc", "percent", "used"),
 		}},
-		{signal: engine.RequestsWaiting, words: [][]string{one("waiting", "awaiting", "queue", "queued", "deferred", "pending")}},
+		{signal: engine.RequestsWaiting, words: [][]string{
+			one("waiting", "awaiting", "queue", "queued", "deferred", "pending"),
+		}},
 		{signal: engine.RequestsRunning, words: [][]string{one("running", "processing", "active", "batch")}},
 		{signal: engine.RequestsActive, words: [][]string{one("remaining", "inflight", "flight", "progress", "ongoing")}},
 	}
