@@ -102,14 +102,12 @@ type view struct {
 }
 
 func (s *summary) view(models []subject) *view {
-	v := &view{models: models, from: s.from, to: s.to, why: s.empty}
+	v := &view{models: models, from: s.from, to: s.to, why: s.empty, lost: s.unread(models)}
 	if s.left {
 		v.whole = s.empty
 	}
 	several, known := "", false
 	for _, m := range models {
-		unread := func(i Interruption) bool { return i.unread && i.PoolID == m.pool }
-		v.lost = v.lost || slices.ContainsFunc(s.interrupted, unread)
 		for _, l := range m.ledgers {
 			bad := false
 			for _, i := range s.interrupted {
@@ -129,6 +127,13 @@ func (s *summary) view(models []subject) *view {
 		v.whole = cmp.Or(v.whole, several)
 	}
 	return v
+}
+
+// unread reports whether a replica was never read that may have one of the models.
+func (s *summary) unread(models []subject) bool {
+	return slices.ContainsFunc(s.interrupted, func(i Interruption) bool {
+		return i.unread && slices.ContainsFunc(models, func(m subject) bool { return m.pool == i.PoolID })
+	})
 }
 
 // sentence names an interruption in one line.

@@ -50,10 +50,9 @@ func TestTimesOfZeroAreNotMeasured(t *testing.T) {
 // TestTimesWithoutBucketsAreMeans has a server whose times are summaries, of which only the sum and the count add up.
 func TestTimesWithoutBucketsAreMeans(t *testing.T) {
 	const l = `{model_name="m"}`
-	page := "vllm:generation_tokens_total" + l + " 9\n"
-	for _, name := range []string{"time_to_first_token_seconds", "e2e_request_latency_seconds"} {
-		page += "vllm:" + name + "_sum" + l + " 2\nvllm:" + name + "_count" + l + " 4\n"
-	}
+	times := func(name string) string { return "vllm:" + name + "_sum" + l + " 2\nvllm:" + name + "_count" + l + " 4\n" }
+	page := "vllm:generation_tokens_total" + l + " 9\n" + times("time_to_first_token_seconds") +
+		times("e2e_request_latency_seconds")
 	known := &engine.Knowledge{Page: readPage(t, engine.VLLM, []byte(page))}
 	for name, want := range map[string]string{
 		engine.CanTTFT: "true, vllm:time_to_first_token_seconds, as a mean: the page has no buckets of it",
