@@ -50,7 +50,9 @@ func TestTimesOfZeroAreNotMeasured(t *testing.T) {
 // TestTimesWithoutBucketsAreMeans has a server whose times are summaries, of which only the sum and the count add up.
 func TestTimesWithoutBucketsAreMeans(t *testing.T) {
 	const l = `{model_name="m"}`
-	times := func(name string) string { return "vllm:" + name + "_sum" + l + " 2\nvllm:" + name + "_count" + l + " 4\n" }
+	times := func(name string) string {
+		return "vllm:" + name + "_sum" + l + " 2\nvllm:" + name + "_count" + l + " 4\n"
+	}
 	page := "vllm:generation_tokens_total" + l + " 9\n" + times("time_to_first_token_seconds") +
 		times("e2e_request_latency_seconds")
 	known := &engine.Knowledge{Page: readPage(t, engine.VLLM, []byte(page))}
