@@ -125,7 +125,7 @@ func warnings(file string, text []byte, f *config.File) []string {
 	var all []string
 	var doc yaml.Node
 	if yaml.Unmarshal(text, &doc) == nil {
-		all = append(all, variables(file, &doc, false)...)
+		all = append(all, lookalikes(file, &doc, false)...)
 	}
 	addresses := map[string]string{}
 	for i := range f.Pools {
@@ -232,13 +232,23 @@ func dropsState(pool *config.Pool) bool {
 	})
 }
 
-// variables warns about values that look like environment variables, which are not expanded. In
-// relabeling rules they are capture groups.
-func variables(file string, n *yaml.Node, rules bool) []string {
+// variable matches what a shell or Compose would replace.
+var variable = regexp.MustCompile(`\$\{[^}]*\}|^\$[A-Z][A-Z0-9_]*$`)
+
+// typographic matches a text in quotes as word processors write them.
+var typographic = regexp.MustCompile(`^[\x{2018}-\x{201f}].*[\x{2018}-\x{201f}]$`)
+
+// lookalikes warns about values that look like something else: environment variables, which are not expanded, and
+// texts in quotes that YAML does not know. In relabeling rules a dollar begins a capture group.
+func lookalikes(file string, n *yaml.Node, rules bool) []string {
 	if n.Kind == yaml.ScalarNode && !rules {
-		if found := regexp.MustCompile(`\$\{[^}]*\}`).FindString(n.Value); found != "" {
+		if found := variable.FindString(n.Value); found != "" {
 			return []string{fmt.Sprintf("%s: line %d: %s is not expanded: environment variables are not supported; "+
 				"write the value, or expand it before the start", file, n.Line, found)}
+		}
+		if typographic.MatchString(n.Value) {
+			return []string{fmt.Sprintf("%s: line %d: the typographic quotes are part of the value; write \" or ' around it",
+				file, n.Line)}
 		}
 	}
 	var all []string
@@ -248,7 +258,7 @@ func variables(file string, n *yaml.Node, rules bool) []string {
 			key := n.Content[i-1].Value
 			inRules = rules || key == "relabel_configs" || key == "metric_relabel_configs"
 		}
-		all = append(all, variables(file, child, inRules)...)
+		all = append(all, lookalikes(file, child, inRules)...)
 	}
 	return all
 }

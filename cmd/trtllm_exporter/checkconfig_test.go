@@ -48,6 +48,14 @@ func TestCheckConfigReportsErrorsAndWarnings(t *testing.T) {
 			"warning: config.yml: line 4: ${MODEL} is not expanded: environment variables are not supported",
 		},
 		{
+			"a variable without braces", good + "\n    authorization: { credentials: $TOKEN }", "", exitOK,
+			"warning: config.yml: line 4: $TOKEN is not expanded: environment variables are not supported",
+		},
+		{
+			"quotes of a word processor", good + "\n    model_ids: { a: [ “ensemble” ] }", "", exitOK,
+			"warning: config.yml: line 4: the typographic quotes are part of the value; write \" or ' around it",
+		},
+		{
 			"rules that keep only the servers' own series",
 			good + "\n    metric_relabel_configs: [ { source_labels: [__name__], regex: \"nv_.*\", action: keep } ]",
 			"", exitOK,

@@ -126,7 +126,11 @@ func (c *checker) fit(n *yaml.Node, v reflect.Value, path string) {
 // readStruct reads a mapping with fixed keys.
 func (c *checker) readStruct(n *yaml.Node, v reflect.Value, path string) {
 	if keys := keysOf(writtenType(v.Type())); n.Kind != yaml.MappingNode {
-		c.add(n, "%s must be a mapping of keys, not %s; known keys: %s", describe(path), kindWord(n), knownKeys(keys))
+		if keys.otherType != nil {
+			c.add(n, notMapping, describe(path), kindWord(n))
+		} else {
+			c.add(n, "%s must be a mapping of keys, not %s; known keys: %s", describe(path), kindWord(n), knownKeys(keys))
+		}
 		c.refuse(path)
 		for _, key := range keys.order {
 			c.refuse(join(path, key))

@@ -89,7 +89,11 @@ func readFile(name string) ([]byte, error) {
 	}
 	defer func() { _ = in.Close() }()                   // Nothing was written.
 	_ = in.SetReadDeadline(time.Now().Add(maxReadTime)) // An ordinary file has none, and needs none.
-	return io.ReadAll(io.LimitReader(in, maxFileSize+1))
+	text, err := io.ReadAll(io.LimitReader(in, maxFileSize+1))
+	if err != nil {
+		return nil, fmt.Errorf("%w; give the name of a readable file", err)
+	}
+	return text, nil
 }
 
 // Parse reads and validates a document. Errors begin with name, and relative file names in the

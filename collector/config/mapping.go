@@ -42,10 +42,13 @@ func (c *checker) readFields(n *yaml.Node, v reflect.Value, path string) {
 	})
 }
 
+// notMapping says that a block is no mapping whose keys are not fixed.
+const notMapping = "%s must be a mapping, not %s; write it as name: value"
+
 // readMap reads a mapping whose keys are not fixed.
 func (c *checker) readMap(n *yaml.Node, v reflect.Value, path string) {
 	if n.Kind != yaml.MappingNode {
-		c.add(n, "%s must be a mapping, not %s; write it as name: value", describe(path), kindWord(n))
+		c.add(n, notMapping, describe(path), kindWord(n))
 		c.refuse(path)
 		return
 	}

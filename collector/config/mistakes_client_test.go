@@ -28,6 +28,11 @@ basic_auth: { username: a, password: secret-password }
 			"correct the name or create the file",
 	},
 	{
+		name: "headers are a list",
+		text: "http_headers: [ X-Key: secret-password ]",
+		want: "line 5: pools[0].http_headers must be a mapping, not a list; write it as name: value",
+	},
+	{
 		name: "basic_auth is text",
 		text: "basic_auth: secret-password",
 		want: "line 5: pools[0].basic_auth must be a mapping of keys, not text; " +

@@ -131,6 +131,27 @@ pools:
 			"check the indentation, quotes and brackets from this line on",
 	},
 	{
+		name: "a colon without its blank",
+		text: `
+pools:
+  - pool_id:llama
+    engine: auto
+`,
+		want: "line 3: not valid YAML: mapping values are not allowed in this context; check the indentation of this line, " +
+			"and whether a colon in it or in the one before lacks its blank, or stands in a text without quotes",
+	},
+	{
+		name: "a text that begins with a sign of YAML",
+		text: "pools:\n  - engine: auto\n    pool_id: @llama\n",
+		want: "line 3: not valid YAML: found character that cannot start any token; " +
+			"put a text that begins with @, ` or % in quotes",
+	},
+	{
+		name: "a blank that does not break",
+		text: "pools:\n  -\u00a0pool_id: llama\n    engine: auto\n",
+		want: "line 2: not valid YAML; the line has a blank that does not break (U+00A0): write an ordinary one",
+	},
+	{
 		name: "an alias without its anchor",
 		text: "pools: *none",
 		want: "line 1: the alias *none has no anchor; define &none above it",

@@ -9,6 +9,29 @@ import (
 // poolMistakes are in the keys of a pool.
 var poolMistakes = []mistake{
 	{
+		name: "the name of a replica as a key",
+		text: "replica_id: r0",
+		want: `line 5: unknown key "replica_id" in pools[0]; use static_configs[].labels.replica_id`,
+	},
+	{
+		name: "labels of targets beside them",
+		text: "labels: { gpu: h100 }",
+		want: `line 5: unknown key "labels" in pools[0]; did you mean "honor_labels", or the key of pools[].static_configs[]?`,
+	},
+	{
+		name: "the beginnings of keys",
+		text: "basic_auth: { user: me, pass: secret-password }",
+		want: `
+line 5: unknown key "user" in pools[0].basic_auth; did you mean "username" or "username_file"?
+line 5: unknown key "pass" in pools[0].basic_auth; did you mean "password" or "password_file"?
+`,
+	},
+	{
+		name: "the path of the API is a URL",
+		text: "api_path: http://a:8000/v2",
+		want: `line 5: pools[0].api_path: "http://a:8000/v2" is a URL; write its path alone, like /v2`,
+	},
+	{
 		name: "discovery by HTTP with a part of a key",
 		text: "http_sd_configs: [ { url: 'http://sd', interval: 30s } ]",
 		want: `line 5: unknown key "interval" in pools[0].http_sd_configs[0]; did you mean "refresh_interval"?`,

@@ -71,6 +71,11 @@ var targetMistakes = []mistake{
 		want: `line 4: pools[0].static_configs[0].targets[0]: "10.0.0.1" has no port; write it like 10.0.0.1:8002`,
 	},
 	{
+		name: "a target that is a port",
+		text: `"8002"`,
+		want: `line 4: pools[0].static_configs[0].targets[0]: "8002" is a port alone; write it like localhost:8002`,
+	},
+	{
 		name: "a target with a path",
 		text: `"10.0.0.1:8002/metrics"`,
 		want: `line 4: pools[0].static_configs[0].targets[0]: "10.0.0.1:8002/metrics" has a path; ` +

@@ -45,8 +45,8 @@ func redact(n *yaml.Node, key string) {
 			switch {
 			case key == "http_headers" && secret.Sounds(name):
 				hideAll(value)
-			case (key == "endpoint_params" || key == "claims") && value.Kind == yaml.ScalarNode && secret.Sounds(name):
-				value.SetString(secretToken)
+			case (key == "endpoint_params" || key == "claims") && value.Kind == yaml.ScalarNode:
+				value.SetString(secretToken) // What a login sends may be an assertion, whatever its name.
 			case isParam(name) && key == "labels",
 				name == "replacement" && setsParam(n) && value.Value != defaultReplacement:
 				value.SetString(secretToken)

@@ -45,8 +45,8 @@ func TestPrintedDocument(t *testing.T) {
 		"http_headers: { X-Color: { values: [ blue ] } }":                                  "X-Color: {values: [blue]}",
 		"http_headers: { X-Color: { values: [ " +
 			"'http://u:hush@host/?q=hush' ] } }": "X-Color: {values: ['http://xxxxx@host/?xxxxx']}",
-		client + "endpoint_params: { api_key: hush, audience: all } }":     "endpoint_params: {api_key: <secret>, audience: all}",
-		client + "claims: { auth_token: hush, sub: me } }":                 "claims: {auth_token: <secret>, sub: me}",
+		client + "endpoint_params: { api_key: hush, audience: all } }":     "endpoint_params: {api_key: <secret>, audience: <secret>}",
+		client + "claims: { auth_token: hush, sub: me } }":                 "claims: {auth_token: <secret>, sub: <secret>}",
 		client + "claims: { auth: { sub: me, url: 'http://u:hush@a' } } }": "claims: {auth: {sub: me, url: 'http://xxxxx@a'}}",
 		client + "scopes: [ read ] }":                                      "token_url: 'http://xxxxx@login/x?xxxxx'",
 		"http_sd_configs: [ { url: " +

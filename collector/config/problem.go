@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,7 +24,10 @@ func (f *keyErrors) addIf(wrong bool, format string, args ...any) {
 func (f *keyErrors) addPath(key, path string) {
 	u, err := url.Parse(path)
 	isURL := err == nil && u.Scheme != "" && u.Host != ""
-	f.addIf(isURL, "%s: %q is a URL; write its path alone, like /metrics", key, redactURL(path))
+	if isURL {
+		alone := cmp.Or(u.EscapedPath(), "/metrics")
+		*f = append(*f, fmt.Errorf("%s: %q is a URL; write its path alone, like %s", key, redactURL(path), alone))
+	}
 	f.addIf(path != "" && !isURL && !strings.HasPrefix(path, "/"),
 		"%s: %q does not start with a slash; write /%s", key, redactURL(path), redactURL(path))
 	f.addIf(strings.ContainsAny(path, "?#"), "%s: is more than a path; leave out everything from ? or # on", key)
@@ -43,8 +47,11 @@ func (p *problem) Error() string {
 	if p.line > 0 {
 		location += ": line " + strconv.Itoa(p.line)
 	}
-	return location + ": " + strings.Join(strings.Fields(p.text), " ")
+	return location + ": " + withoutUser.ReplaceAllString(strings.Join(strings.Fields(p.text), " "), "${1}"+redacted+"@")
 }
+
+// withoutUser matches the user of a URL, which may be the value of any key, by mistake, and be cleaned as a file name.
+var withoutUser = regexp.MustCompile(`(:/+)[^/?#\s"@]*@`)
 
 func (p *problem) Unwrap() error { return p.cause }
 

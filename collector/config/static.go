@@ -129,11 +129,14 @@ func CheckAddress(address string) error {
 		return fmt.Errorf("%q has a path; write %q and put the path into metrics_path", address, host)
 	}
 	host, port, err := net.SplitHostPort(address)
+	_, noPort := strconv.Atoi(address)
 	switch number, notNumber := strconv.Atoi(port); {
 	case err != nil && strings.Count(address, ":") == 2 && strings.Contains(address, "."):
 		return fmt.Errorf("%q has two ports; write it like 10.0.0.1:8002", address)
 	case err != nil && strings.Count(address, ":") > 1:
 		return fmt.Errorf("%q is not host:port; write an IPv6 address like [::1]:8002", address)
+	case err != nil && noPort == nil:
+		return fmt.Errorf("%q is a port alone; write it like localhost:%s", address, address)
 	case err != nil:
 		return fmt.Errorf("%q has no port; write it like %s:8002", address, address)
 	case host == "":

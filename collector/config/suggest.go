@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
 
 // maxKeys is the number of known keys that a message lists.
@@ -29,10 +31,16 @@ var renamed = map[string]string{
 	"ec2_sd_configs":           "file_sd_configs, http_sd_configs or dns_sd_configs",
 }
 
-// keyInstead returns the key of ours for one of Prometheus, empty if there is none. A pool is often given a name.
+// keyInstead returns the key of ours for one of Prometheus, empty if there is none. A pool is often given a name, and
+// what names a replica is a label of its target.
 func keyInstead(key string, keys *keySet) string {
-	if key == "name" && slices.Contains(keys.order, "pool_id") {
+	switch inPool := slices.Contains(keys.order, "pool_id"); {
+	case key == "name" && inPool:
 		return "pool_id"
+	case key == relabel.LabelReplicaID && inPool:
+		return "static_configs[].labels.replica_id"
+	case key == relabel.LabelReplicaID:
+		return "labels.replica_id"
 	}
 	return renamed[key]
 }
@@ -45,13 +53,17 @@ func (c *checker) hint(key, path string, keys *keySet) string {
 	if near := nearestHint(key, keys.order); near != "" {
 		return near
 	}
+	parents := blocksWith(key, c.root) // The one closest to the root is the most likely.
 	if parts := PartlyNamed(key, keys.order); len(parts) > 0 {
 		for i, part := range parts {
 			parts[i] = strconv.Quote(part)
 		}
-		return "; did you mean " + strings.Join(parts[:min(2, len(parts))], " or ") + "?"
+		meant := strings.Join(parts[:min(2, len(parts))], " or ")
+		if here := index.ReplaceAllString(path, "[]"); len(parents) > 0 && strings.HasPrefix(parents[0], here) {
+			meant += ", or the key of " + describe(parents[0])
+		}
+		return "; did you mean " + meant + "?"
 	}
-	parents := blocksWith(key, c.root) // The one closest to the root is the most likely.
 	if len(parents) > 0 && parents[0] != path {
 		for i, parent := range parents {
 			parents[i] = describe(parent)
@@ -100,12 +112,12 @@ func meantBy(key string, keys *keySet) []string {
 	return PartlyNamed(key, keys.order)
 }
 
-// PartlyNamed returns the names that begin or end with the words of another one, as refresh_interval with interval,
-// and config.file with config.
+// PartlyNamed returns the names that begin with another one, as username with user, or end with its words, as
+// refresh_interval with interval.
 func PartlyNamed(name string, known []string) []string {
 	named := func(other string) bool {
-		return slices.ContainsFunc([]string{"_", ".", "-"}, func(separator string) bool {
-			return strings.HasPrefix(other, name+separator) || strings.HasSuffix(other, separator+name)
+		return strings.HasPrefix(other, name) || slices.ContainsFunc([]string{"_", ".", "-"}, func(separator string) bool {
+			return strings.HasSuffix(other, separator+name)
 		})
 	}
 	return slices.DeleteFunc(slices.Clone(known), func(other string) bool { return !named(other) })

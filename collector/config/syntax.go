@@ -19,6 +19,9 @@ func syntaxProblem(err error, text string) *problem {
 			text: "the alias *" + m[1] + " has no anchor; define &" + m[1] + " above it",
 		}
 	}
+	if line := firstLine(text, func(line string) bool { return strings.ContainsRune(line, '\u00a0') }); line > 0 {
+		return &problem{line: line, text: "not valid YAML; the line has a blank that does not break (U+00A0): write an ordinary one"}
+	}
 	line := 0
 	if m := regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?`).FindStringSubmatch(message); m[1] != "" {
 		line, _ = strconv.Atoi(m[1])
@@ -30,10 +33,15 @@ func syntaxProblem(err error, text string) *problem {
 		line++
 		message += " in the list or mapping that starts here"
 	}
-	return &problem{
-		line: line,
-		text: "not valid YAML: " + message + "; check the indentation, quotes and brackets from this line on",
+	way := "check the indentation, quotes and brackets from this line on"
+	switch {
+	case strings.HasPrefix(message, "mapping values are not allowed"):
+		way = "check the indentation of this line, and whether a colon in it or in the one before lacks its blank, or " +
+			"stands in a text without quotes"
+	case strings.HasSuffix(message, "cannot start any token"):
+		way = "put a text that begins with @, ` or % in quotes"
 	}
+	return &problem{line: line, text: "not valid YAML: " + message + "; " + way}
 }
 
 // tabLine returns the first line with a tab in its indentation, 0 if there is none.

@@ -51,7 +51,7 @@ func TestUnknownKeySuggestion(t *testing.T) {
 		"honor_lbaels":  "honor_labels", // Two are swapped.
 		"HONOR_LABELS":  "honor_labels", // All have the other case.
 		"hhnxr_lxbxls":  "honor_labels", // Four of twelve.
-		"o":             "",             // Two of one.
+		"oauth":         "oauth2",       // The beginning of one.
 		"hxnxr_lxbxlx":  "",             // Five of twelve.
 		"api_prt":       "api_port",     // More similar than api_protocol.
 		"lso":           "slo",          // A swap at the beginning.
