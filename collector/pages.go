@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 
-	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
@@ -14,9 +13,10 @@ import (
 type candidate struct {
 	*target.Target
 
-	// source and labels are what discovery said, before relabeling.
-	source string
-	labels labels.Labels
+	// source, address and standing are of what discovery said, before relabeling. Its labels are not kept: a group may
+	// have a megabyte of them, and thousands of targets.
+	source, address string
+	standing        standing
 }
 
 // onePerPage returns the targets in their order, each page of a pool once: what two targets read
@@ -34,8 +34,7 @@ func onePerPage(all []candidate, s *target.PoolDiscovery) (kept []*target.Target
 	for i := range all {
 		c := &all[i]
 		if one := chosen[pages[i]]; one != c {
-			address := withoutSecrets(c.labels.Get(model.AddressLabel))
-			s.Drop(c.source, address, fmt.Sprintf("%s has the same page as %s", c.ReplicaID, one.ReplicaID))
+			s.Drop(c.source, c.address, fmt.Sprintf("%s has the same page as %s", c.ReplicaID, one.ReplicaID))
 			continue
 		}
 		kept = append(kept, c.Target)
@@ -54,7 +53,7 @@ func (c *candidate) page() string {
 // precedes reports whether a target has a page rather than another one: the pod that is ready, or
 // else the first by name.
 func (c *candidate) precedes(other *candidate) bool {
-	better := cmp.Compare(standingOf(other.labels), standingOf(c.labels))
+	better := cmp.Compare(other.standing, c.standing)
 	return cmp.Or(better, cmp.Compare(c.ReplicaID, other.ReplicaID)) < 0
 }
 

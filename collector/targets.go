@@ -95,11 +95,12 @@ func (p targetMaker) found(
 		}
 	}()
 	discovered := p.labels(g.Labels, lset)
+	address := strings.Clone(target.Shortened(withoutSecrets(discovered.Get(model.AddressLabel))))
 	if rule := ended(discovered); rule != "" {
-		search.Drop(g.Source, target.Shortened(withoutSecrets(discovered.Get(model.AddressLabel))), rule)
+		search.Drop(g.Source, address, rule)
 		return candidate{}, nil
 	}
-	t = candidate{source: g.Source, labels: discovered}
+	t = candidate{source: g.Source, address: address, standing: standingOf(discovered)}
 	t.Target, err = p.target(discovered)
 	if t.Target == nil && err == nil {
 		p.dropped(search, g.Source, discovered)
@@ -182,12 +183,14 @@ func (p targetMaker) target(lset labels.Labels) (*target.Target, error) {
 			"target %s has no %s after relabel_configs: set it or drop the target", public, model.AddressLabel,
 		)
 	}
+	// A label is a part of one text with all of them, which the target must not keep.
+	label := func(name, otherwise string) string { return cmp.Or(strings.Clone(lset.Get(name)), otherwise) }
 	t := &target.Target{
-		PoolID:        cmp.Or(lset.Get(relabel.LabelPoolID), p.PoolID),
-		ReplicaID:     cmp.Or(lset.Get(relabel.LabelReplicaID), address),
-		Engine:        cmp.Or(lset.Get(relabel.LabelEngine), p.Engine),
-		EngineVersion: cmp.Or(lset.Get(relabel.LabelEngineVersion), p.EngineVersion),
-		TRTLLMVersion: cmp.Or(lset.Get(relabel.LabelTRTLLMVersion), p.TRTLLMVersion),
+		PoolID:        label(relabel.LabelPoolID, p.PoolID),
+		ReplicaID:     label(relabel.LabelReplicaID, strings.Clone(address)),
+		Engine:        label(relabel.LabelEngine, p.Engine),
+		EngineVersion: label(relabel.LabelEngineVersion, p.EngineVersion),
+		TRTLLMVersion: label(relabel.LabelTRTLLMVersion, p.TRTLLMVersion),
 		Labels:        extraLabels(lset),
 		Interval:      time.Duration(p.ScrapeInterval),
 		Timeout:       time.Duration(p.ScrapeTimeout),
@@ -308,6 +311,7 @@ func (p targetMaker) api(page *url.URL, address, path string) string {
 	return engine.BaseURL(p.APIProtocol == config.ProtocolGRPC, cmp.Or(p.APIScheme, page.Scheme), address) + prefix
 }
 
+// extraLabels returns the labels that all series of a target have besides its identity, as texts of their own.
 func extraLabels(lset labels.Labels) map[string]string {
 	var m map[string]string
 	lset.Range(func(l labels.Label) {
@@ -317,7 +321,7 @@ func extraLabels(lset labels.Labels) map[string]string {
 		if m == nil {
 			m = make(map[string]string)
 		}
-		m[l.Name] = l.Value
+		m[strings.Clone(l.Name)] = strings.Clone(l.Value)
 	})
 	return m
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -97,6 +98,37 @@ func TestTargetsBeyondLimits(t *testing.T) {
 			require.Less(t, log.Len(), 3000)
 		})
 	}
+}
+
+// Of what discovery says, a target keeps what it uses: a group, or an object of Kubernetes, may say a megabyte. The
+// test measures the heap, so it runs beside no other.
+func TestTargetsKeepNoHiddenLabels(t *testing.T) { //nolint:paralleltest // See above.
+	const targets, size = 200, 1 << 19
+	heap := func() int64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	group := &targetgroup.Group{
+		Source: "found",
+		Labels: model.LabelSet{"__meta_note": model.LabelValue(strings.Repeat("x", size)), "rack": "7"},
+	}
+	for i := range targets {
+		group.Targets = append(group.Targets, model.LabelSet{
+			model.AddressLabel: model.LabelValue(fmt.Sprintf("a:%d", i+1)), "replica_id": model.LabelValue(fmt.Sprintf("r%d", i)),
+		})
+	}
+	p := config.DefaultPool
+	p.PoolID = "llama"
+	before := heap()
+	all, search := targetsOf(
+		&p, config.DefaultSharding, []*targetgroup.Group{group}, slog.New(slog.DiscardHandler),
+	)
+	require.Less(t, heap()-before, int64(targets*size/10))
+	require.Len(t, all, targets)
+	require.Zero(t, search.LeftOut)
+	require.Equal(t, "7", all[0].Labels["rack"])
 }
 
 func TestTargetsBeyondNumber(t *testing.T) {
