@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -67,7 +68,8 @@ func repeat(conn net.Conn, answer func(sent string) string) {
 			value = credential
 		}
 		if pair, err := base64.StdEncoding.DecodeString(value); err == nil && bytes.Contains(pair, []byte(":")) {
-			_, value, _ = strings.Cut(string(pair), ":")
+			user, password, _ := strings.Cut(string(pair), ":")
+			value = cmp.Or(password, user)
 		}
 		sent = max(sent, value)
 	}
@@ -161,6 +163,9 @@ func holders(file, tokens string) map[string]func(peer, secret string) string {
 		},
 		"proxy_url": func(peer, secret string) string {
 			return server("127.0.0.9:443", "scheme: https\n    proxy_url: http://usr:"+secret+"@"+peer)
+		},
+		"proxy_url without a password": func(peer, secret string) string {
+			return server("127.0.0.9:443", "scheme: https\n    proxy_url: http://"+secret+"@"+peer)
 		},
 		"proxy_connect_header": func(peer, secret string) string {
 			return server("127.0.0.9:443", "scheme: https\n    proxy_url: http://"+peer+

@@ -93,15 +93,22 @@ func (w *walker) fields(v reflect.Value, secret bool) {
 	}
 }
 
-// address adds what may be secret in a text with a URL, such as a flag.
+// address adds what may be secret in a text with a URL, such as a flag, or with what was meant as one.
 func (w *walker) address(text string) {
 	_, rest, found := strings.Cut(text, "://")
 	u, err := url.Parse("//" + rest)
 	if !found || err != nil {
+		before := text[:max(strings.LastIndexByte(text, '@'), 0)]
+		if user, password, ok := strings.Cut(before[strings.LastIndexByte(before, '/')+1:], ":"); ok {
+			w.texts = append(w.texts, password, user+":"+password)
+		}
 		return
 	}
-	if password, ok := u.User.Password(); ok {
+	switch password, ok := u.User.Password(); {
+	case ok:
 		w.texts = append(w.texts, password, u.User.Username()+":"+password)
+	case u.User != nil: // A token stands there alone.
+		w.texts = append(w.texts, u.User.Username())
 	}
 	w.texts = append(w.texts, ofQuery(u.RawQuery)...)
 }

@@ -162,6 +162,12 @@ func TestSecretsOfCommandLines(t *testing.T) {
 	s := new(secret.Store)
 	s.AddConfig([]string{"top", "--target=http://a:hunter1hunter1@visible-host:1", "http://visible-host/?token=hunter2hunter2"})
 	require.Equal(t, "top visible-host <secret> <secret>", s.Hide("top visible-host hunter1hunter1 hunter2hunter2"))
+	s.AddConfig([]string{
+		"http://hunter3hunter3@visible-host", "--target=http//u:hunter4hunter4@visible-host", "u:hunter5hunter5@visible-host:1",
+		"http://u:hunter6hunter6%zz@visible-host", "--log.level=debug", "visible-name@visible-host",
+	})
+	require.Equal(t, "visible-host u visible-name debug <secret> <secret> <secret> <secret>",
+		s.Hide("visible-host u visible-name debug hunter3hunter3 hunter4hunter4 hunter5hunter5 hunter6hunter6%zz"))
 }
 
 func TestSecretsOfProxiesInEnvironment(t *testing.T) {
