@@ -308,6 +308,45 @@ func TestWebConfigurationThatBecomesAPipeIsNotRead(t *testing.T) {
 	}
 }
 
+// The toolkit reads the files that the configuration names for each handshake.
+func TestCertificateThatBecomesAPipeIsNotRead(t *testing.T) {
+	server := httptest.NewTLSServer(http.NotFoundHandler())
+	server.Close()
+	key, err := x509.MarshalPKCS8PrivateKey(server.TLS.Certificates[0].PrivateKey)
+	require.NoError(t, err)
+	files := map[string][]byte{
+		"cert.pem": pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
+		"key.pem":  pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}),
+	}
+	opts := threeReplicas(t).options()
+	opts.WebConfigFile = webConfig(t, "tls_server_config: { cert_file: cert.pem, key_file: key.pem }\n")
+	folder := filepath.Dir(opts.WebConfigFile)
+	for name, text := range files {
+		require.NoError(t, os.WriteFile(filepath.Join(folder, name), text, 0o600))
+	}
+	base := strings.Replace(start(t, opts), "http:", "https:", 1)
+	client := server.Client()
+	client.Timeout = 10 * time.Second
+	defer client.CloseIdleConnections()
+	require.Equal(t, http.StatusOK, login(t, client, base+"/-/healthy", "", ""))
+	for name, text := range files {
+		t.Run(name, func(t *testing.T) {
+			client.CloseIdleConnections()
+			path := filepath.Join(folder, name)
+			require.NoError(t, os.Remove(path))
+			require.NoError(t, syscall.Mkfifo(path, 0o600))
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base, http.NoBody)
+			require.NoError(t, err)
+			_, err = client.Do(request) //nolint:bodyclose // There is none.
+			require.Error(t, err)
+			require.NotErrorIs(t, err, context.DeadlineExceeded, "it waits for the end of the file")
+			require.NoError(t, os.Remove(path))
+			require.NoError(t, os.WriteFile(path, text, 0o600))
+			require.Equal(t, http.StatusOK, login(t, client, base+"/-/healthy", "", ""))
+		})
+	}
+}
+
 func TestBrokenWebConfigurationIsRefusedAtStart(t *testing.T) {
 	for name, text := range map[string]string{
 		"unknown key":     "tls_config: {}\n",

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -67,7 +68,11 @@ type Server struct {
 // New checks the options, binds every address and registers the server's metrics. Nothing is
 // served before Run. A caller that does not call Run must call Close.
 func New(ctx context.Context, opts Options) (*Server, error) {
-	authenticated, err := hasUsers(opts.WebConfigFile)
+	err := checkNamed(opts.WebConfigFile)
+	authenticated := false
+	if err == nil {
+		authenticated, err = hasUsers(opts.WebConfigFile)
+	}
 	if err == nil {
 		err = toolkit.Validate(opts.WebConfigFile)
 	}
@@ -219,15 +224,15 @@ func (s *Server) newHTTPServer(handler http.Handler) *http.Server {
 	return server
 }
 
-// guard keeps the toolkit from reading the web configuration, for each handshake and request, when it has
-// become something that may have no end.
+// guard keeps the toolkit from reading the web configuration, for each handshake and request, or the files that it
+// names, for each handshake, when one has become something that may have no end.
 func (s *Server) guard(server *http.Server) {
 	server.BaseContext = func(net.Listener) context.Context { // By then the toolkit has wrapped the handler.
 		server.Handler = s.requireUsers(server.Handler)
 		return context.Background()
 	}
 	server.ConnState = func(conn net.Conn, state http.ConnState) {
-		if state == http.StateNew && checkFile(s.opts.WebConfigFile) != nil {
+		if state == http.StateNew && checkNamed(s.opts.WebConfigFile) != nil {
 			_ = conn.Close()
 		}
 	}
@@ -263,6 +268,39 @@ func hasUsers(file string) (bool, error) {
 	}
 	err = yaml.Unmarshal(text, &config)
 	return len(config.Users) > 0, err
+}
+
+// checkNamed checks that the web configuration and the files that it names, such as the certificate, have an end.
+func checkNamed(file string) error {
+	if file == "" {
+		return nil
+	}
+	if err := checkFile(file); err != nil {
+		return err
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	var config struct {
+		TLS map[string]any `yaml:"tls_server_config"`
+	}
+	if yaml.Unmarshal(text, &config) != nil {
+		return nil // The toolkit says why.
+	}
+	for key, value := range config.TLS {
+		name, _ := value.(string)
+		if !strings.HasSuffix(key, "_file") || name == "" {
+			continue
+		}
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(filepath.Dir(file), name)
+		}
+		if err := checkFile(name); err != nil {
+			return fmt.Errorf("%s: %s: %w", key, name, err)
+		}
+	}
+	return nil
 }
 
 // checkFile checks that a file has an end.
