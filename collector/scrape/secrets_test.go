@@ -283,11 +283,17 @@ func TestCredentialFilesWithoutEnd(t *testing.T) {
 	defer func() { _ = writer.Close() }()
 	server := serve(t, nil, replies(answer("200 OK", "", page)))
 	for file, reason := range map[string]scrape.Reason{pipe: scrape.ReasonTimeout, "/dev/zero": scrape.ReasonResource} {
-		client := newClient(t, func(c *scrape.Config) {
-			c.Authorization = &promconfig.Authorization{CredentialsFile: file}
-		})
-		_, err := scrapeWithin(t, client, server.url, hang)
-		require.Equal(t, reason, scrape.ReasonOf(err), "%s: %v", file, err)
+		for key, set := range map[string]func(*scrape.Config){
+			"authorization": func(c *scrape.Config) {
+				c.Authorization = &promconfig.Authorization{CredentialsFile: file}
+			},
+			"http_headers": func(c *scrape.Config) {
+				c.Headers = &promconfig.Headers{Headers: map[string]promconfig.Header{"X-Key": {Files: []string{file}}}}
+			},
+		} {
+			_, err := scrapeWithin(t, newClient(t, set), server.url, hang)
+			require.Equal(t, reason, scrape.ReasonOf(err), "%s: %s: %v", key, file, err)
+		}
 	}
 }
 

@@ -224,7 +224,36 @@ func credentials(c *Config, rt http.RoundTripper, token *tokenSource) http.Round
 		rt = &tokenTransport{source: token, next: rt}
 	}
 	if c.Headers != nil {
-		rt = promconfig.NewHeadersRoundTripper(c.Headers, rt)
+		rt = headersTransport{c.Headers, rt}
 	}
 	return rt
+}
+
+// headersTransport adds configured headers to requests. Prometheus' own reads files without a limit of time, so that a
+// target whose file was a pipe for a moment was never asked again.
+type headersTransport struct {
+	*promconfig.Headers
+
+	next http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t headersTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+	req = req.Clone(req.Context())
+	for name, h := range t.Headers.Headers {
+		for _, value := range h.Values {
+			req.Header.Add(name, value)
+		}
+		for _, value := range h.Secrets {
+			req.Header.Add(name, string(value))
+		}
+		for _, file := range h.Files {
+			value, err := fileSecret(file).Fetch(req.Context())
+			if err != nil {
+				return nil, fmt.Errorf("http_headers: %w", err)
+			}
+			req.Header.Add(name, value)
+		}
+	}
+	return t.next.RoundTrip(req)
 }
