@@ -2,6 +2,7 @@ package discovery
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptrace"
@@ -32,7 +33,8 @@ func clientOf(d promdiscovery.Discoverer) *http.Client {
 // maxError is how much is read of an answer that is an error. Clients show less of it.
 const maxError = 64 << 10
 
-// careful is the transport of a source. It limits answers, learns the credentials that are sent, which may come
+// careful is the transport of a source. It follows redirects within a host: another one may be a metadata service, and
+// clients send it the headers of the configuration. It limits answers, learns the credentials that are sent, which may come
 // from a server of tokens or a program, and hides secrets in answers that are errors before a client cuts them:
 // the start of a secret cannot be told from another text.
 type careful struct {
@@ -43,8 +45,16 @@ type careful struct {
 	limit int64
 }
 
+// leaves reports whether a request follows a redirect from one host to another.
+func leaves(r *http.Request) bool {
+	return r.Response != nil && (r.URL.Hostname() != r.Response.Request.URL.Hostname() || leaves(r.Response.Request))
+}
+
 // RoundTrip implements http.RoundTripper.
 func (c careful) RoundTrip(r *http.Request) (*http.Response, error) {
+	if leaves(r) {
+		return nil, errors.New("it redirects to another host, which nobody named; if that host is right, set the address to it")
+	}
 	trace := &httptrace.ClientTrace{WroteHeaderField: c.secrets.Sent("Authorization")}
 	resp, err := c.RoundTripper.RoundTrip(r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))
 	if err != nil {

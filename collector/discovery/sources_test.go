@@ -147,6 +147,33 @@ func TestSourceThatSwitchesProtocolIsAskedAgain(t *testing.T) {
 	start(t, `http_sd_configs: [{url: "`+srv.URL+`", refresh_interval: 1s}]`).wait(t, "a:1{}")
 }
 
+// Another host may be a metadata service, and would get the headers of the configuration.
+func TestRedirectsAreFollowedWithinAHost(t *testing.T) {
+	t.Parallel()
+	var elsewhere atomic.Int64
+	other := newSDServer(t, `[{"targets": ["b:1"]}]`)
+	other.Config.Handler = http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) })
+	srv := newSDServer(t, `[]`)
+	srv.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/here":
+			writeTargets(w, `{"targets": ["a:1"]}`)
+		case "/path":
+			http.Redirect(w, r, "/here", http.StatusFound)
+		default:
+			http.Redirect(w, r, strings.Replace(other.URL, "127.0.0.1", "localhost", 1), http.StatusFound)
+		}
+	})
+	s := start(t, `
+http_sd_configs:
+  - {url: "`+srv.URL+`/path", refresh_interval: 20ms, http_headers: {X-Key: {secrets: [secret-key]}}}
+  - {url: "`+srv.URL+`/host", refresh_interval: 20ms, http_headers: {X-Key: {secrets: [secret-key]}}}`)
+	s.wait(t, "a:1{}")
+	require.Eventually(t, func() bool { return s.Sources()[1].LastError != "" }, time.Minute, time.Millisecond)
+	require.Contains(t, s.Sources()[1].LastError, "it redirects to another host")
+	require.Zero(t, elsewhere.Load())
+}
+
 func TestAnswerOfTheLimitIsRead(t *testing.T) {
 	t.Parallel()
 	const list = `[{"targets": ["a:1"]}]`
