@@ -90,10 +90,11 @@ func (ix *index) placesOf(n *numbers) (places []exposition.ValueIndex) {
 	return places
 }
 
-// complete reports whether the buckets of a histogram end with +Inf.
+// complete reports whether the buckets of a histogram end with +Inf, and begin at 0 or above: none is of what can be
+// negative, and a percentile must not be.
 func (g *group) complete() bool {
 	n := len(g.buckets)
-	return n > 0 && math.IsInf(g.buckets[n-1].bound, 1)
+	return n > 0 && math.IsInf(g.buckets[n-1].bound, 1) && g.buckets[0].bound >= 0
 }
 
 // valid reports whether all numbers of a histogram are finite and the buckets cumulative up to the

@@ -866,6 +866,20 @@ func TestHistogramsAreSummedOrAbsent(t *testing.T) {
 	}
 }
 
+// TestBoundsBelowZeroAreOfNoDuration uses a vLLM in which most times to the first token are below -1 s.
+func TestBoundsBelowZeroAreOfNoDuration(t *testing.T) {
+	for bound, want := range map[string]bool{"0": true, "-1": false} {
+		b := newBench(t, engine.VLLM, "m")
+		var got values
+		for n := range 4 {
+			got = b.page(histogram("vllm:time_to_first_token_seconds", `engine="0",model_name="m"`, 5*n,
+				bound+" 20 +Inf", 9*n, 10*n, 10*n)...)
+		}
+		require.Equal(t, want, hasSeries(got, `time_to_first_token_seconds_count{model_id="m"}`), bound)
+		require.Equal(t, want, hasSeries(got, `time_to_first_token_percentile_seconds{model_id="m", percentile="50"}`), bound)
+	}
+}
+
 // TestModelWithoutTokensHasNoTokenTimes uses a vLLM with an embedding model: what it
 // shows as the time to the first token is the time of the request.
 func TestModelWithoutTokensHasNoTokenTimes(t *testing.T) {
