@@ -231,7 +231,10 @@ func serve(ctx context.Context, out *output, flags *webFlags, source *sourceFlag
 	logger := promslog.New(&out.log)
 	redirectKubernetesLog(logger)
 	flags.ConfigFile = source.file
-	initial := config.Contents(source.file) // A change while the exporter starts must count as one.
+	var initial []byte
+	if source.reloadInterval > 0 { // A pipe can be read only once.
+		initial = config.Contents(source.file) // A change while the exporter starts must count as one.
+	}
 	e, err := newExporter(ctx, logger, out.secrets, flags.options(), source.load)
 	if err != nil {
 		return err
