@@ -119,9 +119,6 @@ func (f *demoFlags) run(ctx context.Context, out *output, flags *webFlags) error
 
 func (f *demoFlags) fleet() simulate.FleetSpec {
 	fleet := demoFleet(f.replicas, f.speed)
-	if f.calm {
-		calm(&fleet)
-	}
 	if f.staged {
 		fleet.Pools = append(fleet.Pools, simulate.StagedPools(f.speed)...)
 	}
@@ -130,10 +127,14 @@ func (f *demoFlags) fleet() simulate.FleetSpec {
 		mixed := pools[len(pools)-1]
 		fleet.Pools = append(fleet.Pools, mixed, otherKinds(&mixed.Replicas[0]))
 	}
+	if f.calm {
+		calm(&fleet)
+	}
 	return fleet
 }
 
-// calm leaves out the bursts that fill replicas for seconds: the rate rises a little once a minute, and nothing waits.
+// calm leaves out the bursts that fill replicas for seconds: the rate rises a little once a minute, nothing waits, and
+// none of the few requests fails that do so in any fleet.
 func calm(fleet *simulate.FleetSpec) {
 	const peak, length = 1.2, 12 * time.Second
 	for p := range fleet.Pools {
@@ -141,6 +142,7 @@ func calm(fleet *simulate.FleetSpec) {
 			r := &fleet.Pools[p].Replicas[i]
 			at, rate := time.Duration(5+20*(i%3))*time.Second, r.Workload.Rate
 			r.Scenario = simulate.Burst(at, length, rate, peak*rate).Repeat(5000, time.Minute)
+			r.Workload.ErrorRate, r.Workload.AbandonRate = 0, 0
 		}
 	}
 }

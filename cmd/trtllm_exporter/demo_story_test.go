@@ -32,3 +32,12 @@ func TestDemoFaultsFitFleetsOfAnySize(t *testing.T) {
 		started.Close()
 	}
 }
+
+func TestNothingFailsInACalmFleet(t *testing.T) {
+	for _, p := range (&demoFlags{replicas: 6, speed: 1, calm: true, mixed: true, staged: true}).fleet().Pools {
+		for i := range p.Replicas {
+			failing := p.Replicas[i].Workload.ErrorRate + p.Replicas[i].Workload.AbandonRate
+			require.Zero(t, failing, p.Replicas[i].Name)
+		}
+	}
+}
