@@ -148,6 +148,8 @@ func wrongAccess() []mistake {
 // wrongLines lists mistakes in command lines and files, which need no server.
 func wrongLines() []mistake {
 	all := []mistake{
+		{name: "a slash too few in a URL", command: "trtllm_exporter doctor http:/HOST:8002"},
+		{name: "no colon in a URL", command: "trtllm_exporter --target http//HOST:8002"},
 		{name: "no server named", command: "trtllm_exporter doctor"},
 		{name: "another scheme than HTTP", command: "trtllm_exporter doctor grpc://HOST:8001"},
 		{name: "a port out of range", command: "trtllm_exporter doctor HOST:80002"},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -90,10 +91,14 @@ func singleScrape(servers []string, timeout time.Duration, pool config.Pool) (*c
 	return f, nil
 }
 
+// misspelt matches what begins with a scheme, but for a colon or a slash: its host is not named http.
+var misspelt = regexp.MustCompile(`^https?(:/|//)`)
+
+// withScheme puts a scheme before each host:port.
 func withScheme(addresses []string, scheme string) []string {
 	urls := slices.Clone(addresses)
 	for i, address := range urls {
-		if !strings.Contains(address, "://") {
+		if !strings.Contains(address, "://") && !misspelt.MatchString(address) {
 			urls[i] = scheme + "://" + address
 		}
 	}
