@@ -41,6 +41,8 @@ type careful struct {
 	http.RoundTripper
 
 	secrets *secret.Store
+	// files are read for each request.
+	files secret.Files
 	// limit limits each answer, in bytes.
 	limit int64
 }
@@ -52,6 +54,9 @@ func leaves(r *http.Request) bool {
 
 // RoundTrip implements http.RoundTripper.
 func (c careful) RoundTrip(r *http.Request) (*http.Response, error) {
+	if err := c.files.Check(); err != nil {
+		return nil, err
+	}
 	if leaves(r) {
 		return nil, errors.New("it redirects to another host, which nobody named; if that host is right, set the address to it")
 	}

@@ -140,7 +140,7 @@ func (m *Manager) add(
 	})
 	s.discoverer = d
 	if err == nil {
-		err = m.guard(d, b, s.client != nil, logger)
+		err = m.guard(d, b, s, logger)
 	}
 	switch {
 	case err != nil && b.inCluster:
@@ -152,7 +152,8 @@ func (m *Manager) add(
 }
 
 // guard puts what guards against a server of targets between it and its client, if the source asks one.
-func (m *Manager) guard(d promdiscovery.Discoverer, b *block, lists bool, logger *slog.Logger) error {
+func (m *Manager) guard(d promdiscovery.Discoverer, b *block, s *source, logger *slog.Logger) error {
+	lists := s.client != nil
 	if _, asks := b.config.(*http.SDConfig); !asks && !lists {
 		return nil
 	}
@@ -161,10 +162,10 @@ func (m *Manager) guard(d promdiscovery.Discoverer, b *block, lists bool, logger
 		return errors.New("its client cannot be guarded")
 	}
 	if !lists {
-		client.Transport = careful{client.Transport, m.secrets, maxAnswer()}
+		client.Transport = careful{client.Transport, m.secrets, s.sentFiles, maxAnswer()}
 		return nil
 	}
-	client.Transport = limitLists(careful{client.Transport, m.secrets, math.MaxInt64}, func(err error) {
+	client.Transport = limitLists(careful{client.Transport, m.secrets, s.sentFiles, math.MaxInt64}, func(err error) {
 		logger.Error("List is not read to its end", "err", err)
 	})
 	return nil

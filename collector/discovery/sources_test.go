@@ -1,6 +1,7 @@
 package discovery_test
 
 import (
+	"encoding/pem"
 	"fmt"
 	"io"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -145,6 +147,43 @@ func TestSourceThatSwitchesProtocolIsAskedAgain(t *testing.T) {
 	srv := newSDServer(t, `[{"targets": ["a:1"]}]`)
 	srv.Config.Handler = switchesFirst(t, srv.Config.Handler)
 	start(t, `http_sd_configs: [{url: "`+srv.URL+`", refresh_interval: 1s}]`).wait(t, "a:1{}")
+}
+
+// Clients of Prometheus read files for each request, and would wait for the end of a pipe for ever.
+func TestSourceWhoseFileWasAPipeIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	for key, block := range map[string]string{
+		"a token":    "authorization: {credentials_file: %s}",
+		"a password": "basic_auth: {username: a, password_file: %s}",
+		"a header":   "http_headers: {X-Key: {files: [%s]}}",
+		"a secret":   "oauth2: {client_id: a, client_secret_file: %s, token_url: 'http://127.0.0.1:1/'}",
+		"a CA":       "tls_config: {ca_file: %s}",
+	} {
+		t.Run(key, func(t *testing.T) {
+			t.Parallel()
+			file := filepath.Join(t.TempDir(), "file")
+			text := []byte("secret-text")
+			if key == "a CA" {
+				server := httptest.NewTLSServer(http.NotFoundHandler())
+				server.Close()
+				text = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+			}
+			require.NoError(t, os.WriteFile(file, text, 0o600))
+			srv := newSDServer(t, `[]`)
+			s := start(t, `http_sd_configs: [{url: "`+srv.URL+`", refresh_interval: 20ms, `+fmt.Sprintf(block, file)+`}]`)
+			source := func() target.Source { return s.Sources()[0] }
+			heard := func() bool { return !source().LastSuccess.IsZero() || source().LastError != "" }
+			require.Eventually(t, heard, time.Minute, time.Millisecond)
+			require.NoError(t, os.Remove(file))
+			require.NoError(t, syscall.Mkfifo(file, 0o600))
+			noFile := func() bool { return strings.Contains(source().LastError, "which may have no end") }
+			require.Eventually(t, noFile, time.Minute, time.Millisecond)
+			require.NoError(t, os.Remove(file))
+			require.NoError(t, os.WriteFile(file, text, 0o600))
+			again := func() bool { return source().LastSuccess.After(source().LastErrorAt) || !noFile() }
+			require.Eventually(t, again, time.Minute, time.Millisecond)
+		})
+	}
 }
 
 // Another host may be a metadata service, and would get the headers of the configuration.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 
 	promconfig "github.com/prometheus/common/config"
@@ -19,7 +20,7 @@ func (s *Store) AddConfig(config any) Files {
 	var w walker
 	w.walk(reflect.ValueOf(config), false)
 	s.Add(w.texts...)
-	files := Files{s, w.files}
+	files := Files{s, w.files, slices.Concat(w.unsent, w.files)}
 	files.Read()
 	return files
 }
@@ -29,8 +30,9 @@ func Sounds(name string) bool { return secretName.MatchString(name) }
 
 var secretName = regexp.MustCompile(`(?i)auth|cookie|cred|key|pass|secret|token`)
 
-// walker collects the secrets of a configuration, and the names of files with some.
-type walker struct{ texts, files []string }
+// walker collects the secrets of a configuration, the names of files with some, and those of others, which are not
+// sent.
+type walker struct{ texts, files, unsent []string }
 
 // walk walks a value; all of its texts are secrets if its name sounds like it.
 func (w *walker) walk(v reflect.Value, secret bool) {
@@ -61,6 +63,7 @@ func (w *walker) walk(v reflect.Value, secret bool) {
 func (w *walker) fields(v reflect.Value, secret bool) {
 	switch c := v.Interface().(type) {
 	case promconfig.TLSConfig: // Nobody is sent a key.
+		w.unsent = append(w.unsent, c.CAFile, c.CertFile, c.KeyFile)
 		return
 	case url.URL:
 		w.address(c.String())
@@ -137,6 +140,18 @@ func ofQuery(query string) []string {
 type Files struct {
 	store *Store
 	names []string
+	// read are all files that a client with the configuration reads.
+	read []string
+}
+
+// Check returns an error if a file may have no end, such as a pipe, for which clients would wait for ever.
+func (f Files) Check() error {
+	for _, name := range f.read {
+		if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+			return fmt.Errorf("%s is a folder, pipe or device, which may have no end; name a file", name)
+		}
+	}
+	return nil
 }
 
 // Read notes what the files have now: all of it, and what a document such as a kubeconfig has under names
