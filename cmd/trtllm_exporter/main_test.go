@@ -394,7 +394,8 @@ func TestContradictingSourceFlagsAreRejected(t *testing.T) {
 		{"file and target", sourceFlags{file: "a", targets: []string{"b"}}, "both given"},
 		{"nothing", sourceFlags{}, "nothing to scrape"},
 		{"times with a file", sourceFlags{file: "a", interval: time.Second}, "global.scrape_interval"},
-		{"negative", sourceFlags{targets: []string{"a"}, timeout: -time.Second}, "longer than 0"},
+		{"a time that is no time", sourceFlags{targets: []string{"a"}, interval: time.Nanosecond}, "must be 1ms or longer"},
+		{"negative", sourceFlags{targets: []string{"a"}, timeout: -time.Second}, "must be 1ms or longer"},
 		{"longer than the window", sourceFlags{targets: []string{"a"}, interval: time.Minute}, "global.window"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -147,8 +147,8 @@ func (s *sourceFlags) check() error {
 			"on SIGHUP only", s.reloadInterval)
 	case s.file == "" && s.reloadInterval > 0:
 		return errors.New("--config.reload-interval is for a file; give --config.file FILE")
-	case s.interval < 0 || s.timeout < 0:
-		return errors.New("--scrape.interval and --scrape.timeout must be longer than 0")
+	case tooShort(s.interval) || tooShort(s.timeout):
+		return errors.New("--scrape.interval and --scrape.timeout must be 1ms or longer")
 	}
 	window := time.Duration(config.DefaultFile.Global.Window)
 	if s.interval > window/2 {
@@ -157,6 +157,9 @@ func (s *sourceFlags) check() error {
 	}
 	return nil
 }
+
+// tooShort reports whether a time is given, and shorter than a file can say.
+func tooShort(given time.Duration) bool { return given != 0 && given < time.Millisecond }
 
 // load loads the file, or returns a configuration for the targets, and applies the naming flags.
 func (s *sourceFlags) load() (*config.File, error) {
