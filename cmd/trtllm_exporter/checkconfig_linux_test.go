@@ -43,3 +43,19 @@ func closeWhenRead(pipe *os.File) {
 		time.Sleep(time.Millisecond)
 	}
 }
+
+// A file that never ends takes neither for ever nor all memory.
+func TestCommandsReadNoFileWithoutEnd(t *testing.T) {
+	t.Chdir(t.TempDir())
+	kinds := "kinds: [ { name: acme, marks: [\"acme_\"], series: [ { name: acme_running, signal: requests_running } ] } ]"
+	require.NoError(t, os.WriteFile("kinds.yml", []byte(kinds), 0o600))
+	for _, args := range [][]string{
+		{"rules", "--values=/dev/zero"},
+		{"check-config", "--page=/dev/zero", "kinds.yml"},
+		{"top", "--once", "--token-file=/dev/zero", "127.0.0.1:1"},
+	} {
+		var out bytes.Buffer
+		require.NotEqual(t, exitOK, run(args, &out, &out), "%v: %s", args, &out)
+		require.Less(t, out.Len(), 2000, "%v", args)
+	}
+}

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -133,7 +132,7 @@ func releaseDoubt(k *engine.Kind, m *engine.Meaning) string {
 
 // describeMatches says what a file's series match on a page.
 func describeMatches(p *textTable, kinds *engine.Kinds, name string) error {
-	text, err := os.ReadFile(name)
+	text, err := config.ReadFile(name)
 	if err != nil {
 		return fmt.Errorf("--page: %w; save one with: curl -s http://SERVER/metrics", err)
 	}

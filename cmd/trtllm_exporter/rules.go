@@ -3,11 +3,11 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/alecthomas/kingpin/v2"
 
 	"github.com/trtllm-exporter/trtllm_exporter/alerts"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/dashboards"
 )
 
@@ -29,7 +29,7 @@ func declareRules(app *kingpin.Application, out *output) (string, func() error) 
 		var text []byte
 		if *file != "" {
 			var err error
-			if text, err = os.ReadFile(*file); err != nil {
+			if text, err = config.ReadFile(*file); err != nil {
 				return fmt.Errorf("--values: %w", err)
 			}
 		}

@@ -123,7 +123,9 @@ func (f *topFlags) client(secrets *secret.Store) (*top.Client, error) {
 	if err := settings.Validate(); err != nil {
 		return nil, exitError{err, exitUsage}
 	}
-	secrets.AddConfig(settings)
+	if err := secrets.AddConfig(settings).Check(); err != nil { // The client reads them to their end.
+		return nil, exitError{fmt.Errorf("top: %w", err), exitUsage}
+	}
 	client, err := promconfig.NewClientFromConfig(settings, "top")
 	if err != nil {
 		return nil, fmt.Errorf("top: %w", err)

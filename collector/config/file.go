@@ -70,7 +70,7 @@ func Load(path string, further ...func(*Pool) error) (*File, error) {
 
 // Read returns the text of a document, up to the first bytes that are too many for one.
 func Read(path string) ([]byte, error) {
-	text, err := readFile(path)
+	text, err := ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("configuration: %w", err)
 	}
@@ -80,9 +80,9 @@ func Read(path string) ([]byte, error) {
 // maxReadTime is how long the writer of a pipe, such as a program that generates the document, may take.
 const maxReadTime = 5 * time.Second
 
-// readFile returns the text of a file, up to the first bytes that are too many for a document. It does not
+// ReadFile returns the text of a file, up to the first bytes that are too many for a document. It does not
 // wait for a pipe that nobody writes.
-func readFile(name string) ([]byte, error) {
+func ReadFile(name string) ([]byte, error) {
 	in, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, fmt.Errorf("%w; give the name of a readable file", err)

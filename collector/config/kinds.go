@@ -59,7 +59,7 @@ func ParseKinds(name string, text []byte) (*engine.Kinds, error) {
 	return kinds, nil
 }
 
-func loadKinds(names []string) (*engine.Kinds, problems) { return loadFrom(names, readFile) }
+func loadKinds(names []string) (*engine.Kinds, problems) { return loadFrom(names, ReadFile) }
 
 func loadFrom(names []string, read func(name string) ([]byte, error)) (*engine.Kinds, problems) {
 	var files []kindsFile
@@ -171,7 +171,7 @@ func DeclaresKinds(text []byte) bool {
 // Contents returns the text of a document and of the files with kinds that it names, nil if one of them
 // cannot be read.
 func Contents(name string) []byte {
-	text, err := readFile(name)
+	text, err := ReadFile(name)
 	if err != nil {
 		return nil
 	}
@@ -192,7 +192,7 @@ func Contents(name string) []byte {
 		if !filepath.IsAbs(kinds) {
 			kinds = filepath.Join(filepath.Dir(name), kinds)
 		}
-		more, err := readFile(kinds)
+		more, err := ReadFile(kinds)
 		if err != nil {
 			return nil
 		}

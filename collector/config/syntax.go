@@ -20,7 +20,10 @@ func syntaxProblem(err error, text string) *problem {
 		}
 	}
 	if line := firstLine(text, func(line string) bool { return strings.ContainsRune(line, '\u00a0') }); line > 0 {
-		return &problem{line: line, text: "not valid YAML; the line has a blank that does not break (U+00A0): write an ordinary one"}
+		return &problem{
+			line: line,
+			text: "not valid YAML; the line has a blank that does not break (U+00A0): write an ordinary one",
+		}
 	}
 	line := 0
 	if m := regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?`).FindStringSubmatch(message); m[1] != "" {

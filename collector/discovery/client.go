@@ -34,8 +34,8 @@ func clientOf(d promdiscovery.Discoverer) *http.Client {
 const maxError = 64 << 10
 
 // careful is the transport of a source. It follows redirects within a host: another one may be a metadata service, and
-// clients send it the headers of the configuration. It limits answers, learns the credentials that are sent, which may come
-// from a server of tokens or a program, and hides secrets in answers that are errors before a client cuts them:
+// clients send it the headers of the configuration. It limits answers, learns the credentials that are sent, which may
+// come from a server of tokens or a program, and hides secrets in answers that are errors before a client cuts them:
 // the start of a secret cannot be told from another text.
 type careful struct {
 	http.RoundTripper
@@ -58,7 +58,7 @@ func (c careful) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if leaves(r) {
-		return nil, errors.New("it redirects to another host, which nobody named; if that host is right, set the address to it")
+		return nil, errors.New("it redirects to another host, which nobody named; if that host is right, name it instead")
 	}
 	trace := &httptrace.ClientTrace{WroteHeaderField: c.secrets.Sent("Authorization")}
 	resp, err := c.RoundTripper.RoundTrip(r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))
