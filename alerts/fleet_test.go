@@ -260,11 +260,13 @@ func (e *exporter) loses(s *server, l life, minutes int, serves float64) {
 }
 
 // traffic is the rate of requests for a model of a server by outcome, by default model m, how many run, their
-// time to first token, and the gap between tokens. Objective is that for the first token.
+// time to first token, and the gap between tokens. Invalid ones are the clients' fault. Objective is that for the
+// first token.
 type traffic struct {
 	model                     string
 	ok, failed, refused, late timeline
-	canceled, running         timeline
+	canceled, invalid         timeline
+	running                   timeline
 	seconds, gap              timeline
 	objective, availability   float64
 }
@@ -279,11 +281,17 @@ func (e *exporter) asked(s *server, t *traffic) {
 		return at
 	}
 	model := cmp.Or(t.model, "m")
-	ok, failed, refused, late, canceled := of(t.ok), of(t.failed), of(t.refused), of(t.late), of(t.canceled)
-	all := func(step int) float64 { return ok(step) + failed(step) + refused(step) + canceled(step) }
+	ok, failed, refused, late := of(t.ok), of(t.failed), of(t.refused), of(t.late)
+	canceled, invalid := of(t.canceled), of(t.invalid)
+	all := func(step int) float64 {
+		return ok(step) + failed(step) + refused(step) + canceled(step) + invalid(step)
+	}
 	classes := map[string]timeline{"ok": ok, "server": failed, "overload": refused}
 	if t.canceled != nil {
 		classes["canceled"] = canceled
+	}
+	if t.invalid != nil {
+		classes["client"] = invalid
 	}
 	for class, rate := range classes {
 		e.counter("llm_server_requests_total", s.labels("model_id", model, "class", class), rate)

@@ -712,6 +712,25 @@ func failures() []scenario {
 		{name: "the clients of a pool that is filled on purpose cancel all requests", requests: true, build: pool("p-batch", 2, all(&traffic{
 			ok: from(0, 0, up), canceled: from(0, 1, always(0)), running: always(10),
 		}))},
+		{name: "a release renames the model, so that all requests are the clients' fault", requests: true, build: func(f *fleet) {
+			e := f.exporter("e", up)
+			for _, s := range e.pool("p", 2, ready) {
+				e.asked(s, &traffic{model: "old", ok: from(-58, absent, up)})
+				e.asked(s, &traffic{model: "new", ok: from(-58, 0, always(absent)), invalid: from(-58, 1, always(absent))})
+			}
+		}, tickets: []string{"LLMPoolErrors"}},
+		{name: "a limit is lowered, so that all requests are the clients' fault", requests: true, build: pool("p", 2, all(&traffic{
+			ok: from(-58, 0, up), invalid: from(-58, 1, always(0)),
+		})), tickets: []string{"LLMPoolErrors"}},
+		{name: "a client sends bad requests, and few others ask", requests: true, build: pool("p", 2, all(&traffic{
+			ok: from(-58, 0.01, up), invalid: from(-58, 3, always(0)),
+		}))},
+		{name: "all requests to a new pool are the clients' fault", requests: true, build: pool("p", 1, all(&traffic{
+			invalid: always(1),
+		}))},
+		{name: "a client sends two bad requests in an hour, and nobody else asks", requests: true, build: pool("p", 1, all(&traffic{
+			ok: from(-58, 0, up), invalid: between(-20, -18, 1./60, always(0)),
+		}))},
 		{name: "one of ten fails half of its requests", requests: true, build: pool("p", 10, func(i int) *traffic {
 			if i > 0 {
 				return &traffic{ok: always(2)}
