@@ -801,6 +801,14 @@ func failures() []scenario {
 		{name: "most requests fail, and the others are late", requests: true, build: pool("p", 2, all(&traffic{
 			ok: always(1), failed: between(0, 40, 1.5, always(0)), late: between(0, 40, 1, always(0)), objective: 0.95,
 		})), pages: map[string]int{"LLMPoolErrors": 8}, tickets: []string{"LLMPoolErrors", "LLMSLOBurnSlow"}},
+		{name: "most requests are rejected for four of each ten minutes", requests: true, build: pool("p", 2, all(&traffic{
+			ok: up, refused: func(step int) float64 {
+				if step >= 0 && step%(10*minute) < 4*minute {
+					return 1.5
+				}
+				return 0
+			},
+		})), tickets: []string{"LLMPoolSaturated"}},
 		{name: "a pool that is filled on purpose rejects requests, and is slow", requests: true, build: pool("p-batch", 2, all(&traffic{
 			ok: always(1), refused: from(0, 9, always(0)), seconds: always(40),
 		}))},

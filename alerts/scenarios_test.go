@@ -991,20 +991,27 @@ func TestPagesThatComeAndGo(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name, alert string
+		up          timeline
 		build       func(e *exporter)
 	}{
-		{"a pool of one crashes every quarter of an hour", "LLMPoolDown", func(e *exporter) {
+		{"a pool of one crashes every quarter of an hour", "LLMPoolDown", always(1), func(e *exporter) {
 			e.pool("p", 1, recurs("down", 15, 2))
 		}},
-		{"one of four hangs every ten minutes", "LLMReplicaBroken", func(e *exporter) {
+		{"one of four hangs every ten minutes", "LLMReplicaBroken", always(1), func(e *exporter) {
 			e.pool("p", 4, ready)
 			e.named("hangs", "p", 1, recurs("stalled", 10, 3))
 		}},
+		{"the only exporter is down for five of ten minutes", "LLMExporterDown", func(step int) float64 {
+			if step >= 0 && step%(10*minute) < 5*minute {
+				return 0
+			}
+			return 1
+		}, func(e *exporter) { e.pool("p", 4, ready) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			f := &fleet{cluster: "c", every: 1, last: 61 * minute}
-			c.build(f.exporter("e", always(1)))
+			c.build(f.exporter("e", c.up))
 			fixture.PlayRules(t, alerts.WithoutPanels(rendered(t)), "15s", fmt.Sprintf(
 				"  - interval: 15s\n    input_series:\n%s    promql_expr_test:\n"+
 					"      - expr: '1 + sum(changes(ALERTS_FOR_STATE{alertname=%q}[60m]))'\n"+
