@@ -1020,6 +1020,38 @@ func TestPagesThatComeAndGo(t *testing.T) {
 	}
 }
 
+// TestPoolsThatAreGoneAreForgotten plays a pool that the configuration no longer has: records that remember themselves
+// end, too, once it no longer counts as one that served.
+func TestPoolsThatAreGoneAreForgotten(t *testing.T) {
+	t.Parallel()
+	values, err := alerts.DefaultValues()
+	require.NoError(t, err)
+	values["evaluation_interval"] = "1m"
+	rules, err := alerts.Render(values)
+	require.NoError(t, err)
+	const gone, last = 20, 480
+	f := &fleet{cluster: "c", every: minute, last: last * minute}
+	e := f.exporter("e", always(1))
+	e.has("p", from(gone, absent, always(2)))
+	there, none := from(gone, absent, always(1)), from(gone, absent, always(0))
+	for _, s := range e.pool("q", 2, ready) {
+		e.asked(s, &traffic{ok: always(1)})
+	}
+	for i := range 2 {
+		s := &server{pool: "p", replica: strconv.Itoa(i)}
+		e.sees(s, ready.becomes(gone, ""))
+		e.asked(s, &traffic{ok: between(10, gone, 0, there), failed: none, refused: none, canceled: there, running: there})
+	}
+	rules = alerts.WithoutPanels(rules)
+	records, _ := alerts.NewReads(rules).Records()
+	var wanted strings.Builder
+	for _, name := range records {
+		fmt.Fprintf(&wanted, "      - { expr: '%s{pool_id=\"p\"}', eval_time: %dm, exp_samples: [] }\n", name, last-1)
+	}
+	fixture.PlayRules(t, rules, "1m",
+		"  - interval: 15s\n    input_series:\n"+f.out.String()+"    promql_expr_test:\n"+wanted.String())
+}
+
 // play evaluates all rules over scenarios, each in its own cluster.
 func play(t *testing.T, scrape string, every int, all []scenario) {
 	t.Helper()
