@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"maps"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -450,6 +451,17 @@ func TestDetectionOrder(t *testing.T) {
 			require.Equal(t, c.path, found.Path)
 		})
 	}
+}
+
+func TestServerThatLoadsIsDetected(t *testing.T) {
+	detected := func(server response) engine.Detection {
+		return engine.Detect(t.Context(), server, "http://server", true)
+	}
+	found := detected(response{status: http.StatusServiceUnavailable, state: "starting"})
+	require.Equal(t, engine.TRTLLMServe, found.Kind)
+	require.Equal(t, "/prometheus/metrics", found.Path)
+	require.Equal(t, "its answers have the header X-Trtllm-Server-State", found.Evidence)
+	require.Equal(t, engine.Unknown, detected(response{status: http.StatusServiceUnavailable}).Kind)
 }
 
 func TestAnswersAreBounded(t *testing.T) {

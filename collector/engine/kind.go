@@ -331,14 +331,7 @@ func (k *Kind) evidence(ctx context.Context, q *questions) string {
 	if k.identify != nil {
 		return k.identify(ctx, q)
 	}
-	if len(k.owners) == 0 || k.versionPath == "" {
-		return ""
-	}
-	list, _ := q.models(ctx)
-	if !slices.Contains(k.owners, list.owner()) || q.version(ctx) == "" {
-		return ""
-	}
-	return "/v1/models lists models owned by " + list.owner() + ", and /version answers"
+	return q.ownedBy(ctx, k.owners, k.versionPath)
 }
 
 // Health queries the API for whether the server is live and ready.

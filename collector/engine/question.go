@@ -165,6 +165,18 @@ func (q *questions) version(ctx context.Context) string {
 	return plainVersion(q.text(ctx, versionPath, versionKey))
 }
 
+// ownedBy returns the evidence that the models have one of the owners, and that the server has a version.
+func (q *questions) ownedBy(ctx context.Context, owners []string, versionPath string) string {
+	if len(owners) == 0 || versionPath == "" {
+		return ""
+	}
+	list, _ := q.models(ctx)
+	if !slices.Contains(owners, list.owner()) || q.version(ctx) == "" {
+		return ""
+	}
+	return "/v1/models lists models owned by " + list.owner() + ", and /version answers"
+}
+
 // askModels adds the list of models. If they have one of the owners, that confirms the kind.
 func (q *questions) askModels(ctx context.Context, owners []string, f *Facts) {
 	q.askModelsAt(ctx, usualModels, owners, f)

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -54,13 +55,14 @@ func trtllmServe() *Kind {
 			withPrefix(servePrefix, serveSeries(since("1.3.0rc5")))),
 		quirks: Quirks{GaugesWhenRequestsEnd: true, CountersAppear: true},
 
-		trtllm: true,
+		trtllm:   true,
+		identify: serveIdentify,
 
 		Ready:       "/health",
 		SelfTest:    SelfTest{Path: "/health_generate", Counted: true},
 		versionPath: versionPath,
 		versionKey:  versionKey,
-		owners:      []string{"tensorrt_llm"},
+		owners:      serveOwners(),
 		Iterations:  "/metrics",
 		stream:      Stream{Usage: true, Seed: true, IgnoreEOS: true},
 
@@ -75,6 +77,20 @@ func trtllmServe() *Kind {
 		gaps:        serveGaps,
 		determinism: serveDeterminism,
 	}
+}
+
+func serveOwners() []string { return []string{"tensorrt_llm"} }
+
+// serveIdentify returns the evidence. A server that loads has neither page nor models, but says what it is.
+func serveIdentify(ctx context.Context, q *questions) string {
+	if owned := q.ownedBy(ctx, serveOwners(), versionPath); owned != "" {
+		return owned
+	}
+	_, header, _, err := q.client.Do(ctx, http.MethodGet, q.base+usualModels, nil, answerLimit)
+	if err != nil || header.Get(serveState) == "" {
+		return ""
+	}
+	return "its answers have the header " + serveState
 }
 
 // serveAsk asks without GET /health, on which newer servers may exit (openai_server.py).
