@@ -567,9 +567,9 @@ func TestReloadDoesNotWaitForSourceWithoutEnd(t *testing.T) {
 	server := newFakeServer(t)
 	tc.apply(metricsPool("next", "r="+server.pageAndAPI()))
 	tc.waitForText(targetSeries("target_up", "next", "r") + " 1")
-	writer, err := os.OpenFile(pipe, os.O_WRONLY, 0) // It ends what waits.
+	end, err := os.OpenFile(pipe, os.O_RDWR, 0) // It ends what waits, if anything does.
 	require.NoError(t, err)
-	require.NoError(t, writer.Close())
+	require.NoError(t, end.Close())
 }
 
 // TestLabelsAreNotTheServer has discovery that gives a target another label each time, such as when it was seen last,
