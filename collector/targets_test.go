@@ -100,8 +100,8 @@ func TestTargetsBeyondLimits(t *testing.T) {
 	}
 }
 
-// Of what discovery says, a target keeps what it uses: a group, or an object of Kubernetes, may say a megabyte. The
-// test measures the heap, so it runs beside no other.
+// A target keeps only the labels of discovery that it uses: a group, or a Kubernetes object, may have a megabyte of
+// them. The test measures the heap, so no other test runs beside it.
 func TestTargetsKeepNoHiddenLabels(t *testing.T) { //nolint:paralleltest // See above.
 	const targets, size = 200, 1 << 19
 	heap := func() int64 {

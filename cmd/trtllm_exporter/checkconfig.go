@@ -153,8 +153,8 @@ func poolWarnings(pool *config.Pool) (all []string) {
 	return all
 }
 
-// sharedAddresses returns the static targets of a pool that have the page of another one. The addresses are those of
-// the pools before it, with the keys of their targets, to which it adds those of this pool.
+// sharedAddresses names the static targets of a pool whose page another target has as well. In addresses it finds the
+// key of the target that has a page already, and notes the pages of this pool.
 func sharedAddresses(n int, pool *config.Pool, addresses map[string]string) (all []string) {
 	for i, g := range pool.Discovery.StaticConfigs {
 		for k, t := range g.Targets {

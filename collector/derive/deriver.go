@@ -59,8 +59,8 @@ type Deriver struct {
 	// entries and works hold the state of each entry and work, by key.
 	entries map[string]*entryState
 	works   map[string]*workState
-	// served, answered, movements, steps and advances are those of [Conditions], but for requests that only seem to
-	// have ended well, on the newest page, which are seemed.
+	// seemed counts requests on the newest page that only seem to have ended well. The others here are what
+	// [Conditions] says, without them.
 	served, seemed, answered   float64
 	movements, steps, advances int
 	// servedAt is when a request ended well last, movedAt when tokens of others moved, and calledAt when a model

@@ -34,8 +34,8 @@ type Model struct {
 	of       *Model
 	nth      int
 
-	// Of a model id: queues are those of the server itself in which its requests wait, queuedByCore is true if
-	// those of all its models do. workers is the number of workers that a router knows, or of ranks.
+	// Of a model id: queues are the queues of the server itself in which its requests wait, and queuedByCore is true
+	// if the requests of all its models wait there. workers is the number of workers that a router knows, or of ranks.
 	queues       *shown
 	queuedByCore bool
 	workers      float64

@@ -331,7 +331,10 @@ func (k *Kind) evidence(ctx context.Context, q *questions) string {
 	if k.identify != nil {
 		return k.identify(ctx, q)
 	}
-	return q.ownedBy(ctx, k.owners, k.versionPath)
+	if len(k.owners) == 0 || k.versionPath == "" {
+		return ""
+	}
+	return q.ownedBy(ctx, k.owners)
 }
 
 // Health queries the API for whether the server is live and ready.

@@ -166,10 +166,7 @@ func (q *questions) version(ctx context.Context) string {
 }
 
 // ownedBy returns the evidence that the models have one of the owners, and that the server has a version.
-func (q *questions) ownedBy(ctx context.Context, owners []string, versionPath string) string {
-	if len(owners) == 0 || versionPath == "" {
-		return ""
-	}
+func (q *questions) ownedBy(ctx context.Context, owners []string) string {
 	list, _ := q.models(ctx)
 	if !slices.Contains(owners, list.owner()) || q.version(ctx) == "" {
 		return ""

@@ -83,7 +83,7 @@ func serveOwners() []string { return []string{"tensorrt_llm"} }
 
 // serveIdentify returns the evidence. A server that loads has neither page nor models, but says what it is.
 func serveIdentify(ctx context.Context, q *questions) string {
-	if owned := q.ownedBy(ctx, serveOwners(), versionPath); owned != "" {
+	if owned := q.ownedBy(ctx, serveOwners()); owned != "" {
 		return owned
 	}
 	_, header, _, err := q.client.Do(ctx, http.MethodGet, q.base+usualModels, nil, answerLimit)

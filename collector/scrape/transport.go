@@ -248,7 +248,7 @@ func (t headersTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 			req.Header.Add(name, string(value))
 		}
 		for _, file := range h.Files {
-			value, err := fileSecret(file).Fetch(req.Context()) //nolint:contextcheck // It is that of the request.
+			value, err := fileSecret(file).Fetch(req.Context()) //nolint:contextcheck // The context is the request's.
 			if err != nil {
 				return nil, fmt.Errorf("http_headers: %w", err)
 			}

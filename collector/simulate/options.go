@@ -117,7 +117,7 @@ func (s *sglang) writeHost(p *page) {
 	p.one("counter", "sglang:hicache_backup_bytes_total", "Bytes backed up from GPU to host.", cache, 2*moved)
 }
 
-// sglangFullest is that the use of tokens is that of the fullest pool.
+// sglangFullest is the change by which token_usage became the use of the fullest pool.
 const sglangFullest = "token_usage of the fullest pool"
 
 // usage returns how full SGLang says that its cache is, and its pool of states: twice as full as that of tokens.
