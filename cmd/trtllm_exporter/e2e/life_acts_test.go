@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"fmt"
+	"strings"
 	"syscall"
 	"time"
 
@@ -56,10 +57,10 @@ func terminate(s *server) act {
 	}
 }
 
-// post sends a request without a body to the API of a server.
-func post(s *server, path string) act {
+// post sends a request to the API of a server, if need be with a body of JSON.
+func post(s *server, path string, body ...string) act {
 	return func(l *life) {
-		s.post(l.t, path)
+		s.post(l.t, path, strings.Join(body, ""))
 		l.happened = time.Now()
 	}
 }

@@ -93,17 +93,17 @@ func (s *server) status(t *testing.T, path string) int {
 }
 
 // post sends a request without a body, which must succeed.
-func (s *server) post(t *testing.T, path string) []byte {
+func (s *server) post(t *testing.T, path, body string) []byte {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	response, err := postJSON(ctx, s.url(path), "")
+	response, err := postJSON(ctx, s.url(path), body)
 	require.NoError(t, err)
 	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
+	answer, err := io.ReadAll(response.Body)
 	require.NoError(t, err)
-	require.Equal(t, http.StatusOK, response.StatusCode, "%s: %s", path, body)
-	return body
+	require.Equal(t, http.StatusOK, response.StatusCode, "%s: %s", path, answer)
+	return answer
 }
 
 // crowd starts n requests.

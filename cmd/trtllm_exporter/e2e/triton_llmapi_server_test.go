@@ -120,13 +120,13 @@ func (s *llmapiServer) start(t *testing.T) {
 // load and unload request it for a model, and wait for the index.
 func (s *llmapiServer) load(t *testing.T, model string) {
 	t.Helper()
-	s.post(t, "/v2/repository/models/"+model+"/load")
+	s.post(t, "/v2/repository/models/"+model+"/load", "")
 	require.Equal(t, "READY", s.indexState(t, model), "state of %s in the index", model)
 }
 
 func (s *llmapiServer) unload(t *testing.T, model string) {
 	t.Helper()
-	s.post(t, "/v2/repository/models/"+model+"/unload")
+	s.post(t, "/v2/repository/models/"+model+"/unload", "")
 	within(t, 30*time.Second, model+" is unloaded", func() bool {
 		return strings.HasPrefix(s.indexState(t, model), "UNAVAILABLE")
 	})

@@ -187,7 +187,7 @@ func indexed(s *tritonServer, model, state string) act {
 func (s *tritonServer) indexState(t *testing.T, model string) string {
 	t.Helper()
 	var rows []struct{ Name, State, Reason string }
-	require.NoError(t, json.Unmarshal(s.post(t, "/v2/repository/index"), &rows))
+	require.NoError(t, json.Unmarshal(s.post(t, "/v2/repository/index", ""), &rows))
 	for _, row := range rows {
 		if row.Name == model {
 			return strings.TrimSpace(row.State + " " + row.Reason)

@@ -75,9 +75,11 @@ const (
 	// after which requests in flight are suspicious.
 	firstToken = 2 * time.Second
 	stallAfter = 5 * time.Second
-	// The exporter asks with confirms if it suspects a hang, and with canaries always, and leaves some
-	// of those requests.
+	// The exporter asks with confirms if it suspects a hang, with asks always, and with canaries it leaves
+	// some of those requests.
 	confirms = "canary: { confirm: true, first_token_timeout: 2s, endpoint: completions, prompt: w1 w2 w3 }"
+	asks     = "canary: { enabled: true, interval: 10s, first_token_timeout: 5s, endpoint: completions, " +
+		"prompt: w1 w2 w3, max_tokens: 5 }"
 	canaries = "canary: { enabled: true, interval: 10s, endpoint: completions, prompt: w1 w2 w3, max_tokens: 5, " +
 		"cancel_within: 2500ms, cancel_tokens: 3000 }"
 )

@@ -81,6 +81,17 @@ func TestVLLMStates(t *testing.T) {
 				says: is("ready", keep, ""),
 				then: acts{complete},
 			},
+			{
+				name: "a server that was paused with requests is unserved, and not stalled",
+				does: acts{busy(1, 5, 300), post(s, "/pause?mode=keep"), pauses(stallAfter + 3*engineInterval)},
+				says: is("unserved", avoid, "paused"),
+			},
+			{
+				name: "it is ready when it goes on",
+				does: acts{post(s, "/resume")},
+				says: is("ready", keep, ""),
+				then: acts{complete},
+			},
 		},
 		// Its health is 503 for a moment after its engine died.
 		states: []string{"unknown", "ready", "not_ready", "stalled", "unserved", "failing", "down"},
@@ -111,9 +122,24 @@ func TestSGLang(t *testing.T) {
 			},
 			{name: "clients that leave are counted", does: acts{sglangLeft}},
 			{name: "its canary succeeds and leaves", does: acts{sglangCanary}},
+			{
+				name: "a server that was paused with requests is unserved, and not stalled",
+				does: acts{
+					busy(1, 5, 300),
+					post(s, "/pause_generation", `{"mode":"in_place"}`),
+					pauses(stallAfter + 3*engineInterval),
+				},
+				says: is("unserved", avoid, "paused"),
+			},
+			{
+				name: "it is ready when it goes on",
+				does: acts{post(s, "/continue_generation", `{}`)},
+				says: is("ready", keep, ""),
+				then: acts{complete},
+			},
 		},
 		// If the scheduler was killed, the page fails before the API.
-		states: []string{"unknown", "starting", "ready", "stalled", "blind", "down"},
+		states: []string{"unknown", "starting", "ready", "stalled", "unserved", "blind", "down"},
 	}).lives(t)
 }
 
@@ -140,8 +166,16 @@ func (e *engine) lives(t *testing.T) {
 		},
 	)
 	l.plays(e.own...)
+	l.plays(step{
+		name: "a full server, in which the canary waits behind others, is ready",
+		does: acts{fullOfRequests},
+	})
 	for _, p := range e.parts {
 		l.plays(e.hangs(p)...)
+		l.plays(step{
+			name: "of a server that stopped while idle, the canary tells: " + p.called,
+			does: acts{e.hangsIdle(p)},
+		})
 	}
 	l.plays(
 		step{
@@ -189,6 +223,35 @@ func (e *engine) hangs(p part) []step {
 			says: is("ready", keep, ""),
 			then: append(acts{complete}, e.recovered...),
 		},
+	}
+}
+
+// fullOfRequests has a canary wait behind requests that make progress.
+func fullOfRequests(whole *life) {
+	const late = "llm_server_canary_requests_total"
+	l := watchEngine(whole.t, whole.client, asks)
+	l.hears(engineReady())
+	l.shows(has(1, "llm_server_canary_success"))
+	l.happened = time.Now()
+	c := whole.client.crowd(whole.t, 4*slots, request{words: 20, tokens: 1500})
+	await(l.t, patience, func() string { return l.page().wrong(above(1, late, "result", "no_first_token")) })
+	l.hears(stays("ready", keep, ""))
+	c.stop()
+	l.shows(has(1, "llm_server_canary_success"))
+	l.hears(stays("ready", keep, ""))
+}
+
+// hangsIdle stops a part while nobody but the canary asks for anything.
+func (e *engine) hangsIdle(p part) act {
+	return func(whole *life) {
+		running(0)(whole)
+		l := watchEngine(whole.t, e.server, asks)
+		l.hears(engineReady())
+		l.shows(has(1, "llm_server_canary_success"))
+		freeze(e.server, p.title)(l)
+		l.hears(is("canary_failing", avoid, ""))
+		thaw(e.server, p.title)(l)
+		l.hears(is("ready", keep, ""))
 	}
 }
 
