@@ -187,6 +187,11 @@ check-picker: ## Test that the endpoint picker of the Gateway API inference exte
 e2e-triton: build $(TOOLS)/promtool ## Run the binary against real Triton servers on loopback (CPU only).
 	@TRTLLM_EXPORTER_BIN=$(EXPORTER) PROMTOOL=$(TOOLS)/promtool tools/triton/e2e.sh
 
+# Some fifty servers, each of which loses the processes of one model.
+e2e-triton-processes: build ## Kill and stop the processes of each model of real Triton servers while clients use them. Twenty minutes.
+	EACH_PROCESS=1 TRTLLM_EXPORTER_BIN=$(EXPORTER) $(GO) test $(VET) -tags e2e_triton -count=1 -v -parallel 4 -timeout 60m \
+		-run '^TestEachProcessOfTriton$$' ./cmd/trtllm_exporter/e2e/
+
 e2e-dynamo: build ## Run the binary against a real Dynamo with mock workers, in a network namespace of its own.
 	@tools/ci/needs.sh tools/dynamo/dynamo.sh install -- sh -c 'DYNAMO_DIR="$$INSTALLED" TRTLLM_EXPORTER_BIN=$(EXPORTER) exec tools/dynamo/dynamo.sh inside \
 		$(GO) test $(VET) -tags e2e_dynamo -count=1 -timeout 10m ./cmd/trtllm_exporter/e2e/'
@@ -207,7 +212,7 @@ $(CACHE)/aiperf/bin/aiperf:
 	$(CACHE)/aiperf/bin/pip install --quiet aiperf==0.13.0
 	touch $@
 
-e2e-servers: e2e-triton e2e-dynamo e2e-vllm ## Run the binary against all real servers that need no GPU.
+e2e-servers: e2e-triton e2e-triton-processes e2e-dynamo e2e-vllm ## Run the binary against all real servers that need no GPU.
 
 # The API server takes minutes to build, so `ci` relies on the strict decoders of check-deploy.
 e2e-kube: ## Run chart, overlays and discovery against a real Kubernetes API server on loopback (needs etcd).

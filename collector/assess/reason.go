@@ -303,12 +303,17 @@ func (e *Evidence) allFail() string {
 
 // stands says since when nothing moves.
 func (e *Evidence) stands() string {
-	requests, are, nothing := "requests", "are in flight, but", "nothing"
+	requests, are, were := "requests", "are", "were"
+	if e.Still.InFlight == 1 {
+		requests, are, were = "request", "is", "was"
+	}
+	nothing := "nothing"
 	if name := e.Still.Entry.name(); name != "" {
-		requests, nothing = "requests to "+name, "nothing there"
+		requests, nothing = requests+" to "+name, "nothing there"
 	}
+	become := are + " in flight, but"
 	if e.Still.Left {
-		are = "were given up, and"
+		become = were + " given up, and"
 	}
-	return fmt.Sprintf("%g %s %s %s has moved since %s", e.Still.InFlight, requests, are, nothing, clock(e.Still.Since))
+	return fmt.Sprintf("%g %s %s %s has moved since %s", e.Still.InFlight, requests, become, nothing, clock(e.Still.Since))
 }

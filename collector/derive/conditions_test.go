@@ -1049,14 +1049,6 @@ func TestRequestsOfAnEntryThatCountsNoEnds(t *testing.T) {
 			count("ensemble", 0), count("tensorrt_llm_bls", arrived), count("preprocessing", arrived),
 			count("postprocessing", 20*arrived))
 	}
-	config := func(name string) engine.ModelFacts {
-		return engine.ModelFacts{Name: name, Version: "1", State: engine.ModelReady, Configured: true, Backend: "python"}
-	}
-	front, bls := config("ensemble"), config("tensorrt_llm_bls")
-	front.Platform, front.Backend, front.Steps = "ensemble", "", []string{"preprocessing", "tensorrt_llm", "postprocessing"}
-	bls.Decoupled = true
-	llm := config("tensorrt_llm")
-	llm.Backend = "tensorrtllm"
 	for _, c := range []struct {
 		name  string
 		moves bool
@@ -1066,7 +1058,7 @@ func TestRequestsOfAnEntryThatCountsNoEnds(t *testing.T) {
 		{"the engine hangs while idle, and requests arrive", false, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b := newBench(t, engine.Triton).facts(front, bls, llm, config("preprocessing"), config("postprocessing"))
+			b := newBench(t, engine.Triton).facts(repositoryOfTensorRTLLM()...)
 			for n := range 3 {
 				b.page(page(10+n, 100+n)...)
 			}
@@ -1080,6 +1072,53 @@ func TestRequestsOfAnEntryThatCountsNoEnds(t *testing.T) {
 			require.Equal(t, c.still, len(b.deriver.Conditions().Still) > 0)
 		})
 	}
+}
+
+// TestQueueOfAnEntryIsItsOwn has two entries over the same parts. What waits for one of them is asked about there: the
+// other one may answer.
+func TestQueueOfAnEntryIsItsOwn(t *testing.T) {
+	page := func(ensemble, bls, inside int) []string {
+		waits := func(model string, n int) string {
+			return fmt.Sprintf(`nv_inference_pending_request_count{model=%q,version="1"} %d`, model, n)
+		}
+		return append(busy(0, 100), waits("tensorrt_llm_bls", bls), waits("ensemble", ensemble), waits("preprocessing", inside),
+			`nv_inference_request_success{model="tensorrt_llm_bls",version="1"} 10`)
+	}
+	for _, c := range []struct {
+		name  string
+		page  []string
+		about []string
+	}{
+		{"the process of business logic died", page(0, 40, 0), []string{"tensorrt_llm_bls"}},
+		{"the ensemble waits", page(40, 0, 0), []string{"ensemble"}},
+		{"a part waits, which both call", page(0, 0, 40), []string{"ensemble"}},
+		{"both wait", page(40, 30, 0), []string{"ensemble", "tensorrt_llm_bls"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t, engine.Triton).facts(repositoryOfTensorRTLLM()...)
+			for range 12 {
+				b.page(c.page...)
+			}
+			var about []string
+			for _, still := range b.deriver.Conditions().Still {
+				about = append(about, still.Model)
+			}
+			slices.Sort(about)
+			require.Equal(t, c.about, about)
+		})
+	}
+}
+
+// repositoryOfTensorRTLLM returns the models of TensorRT-LLM's repository as it is shipped.
+func repositoryOfTensorRTLLM() []engine.ModelFacts {
+	config := func(name string) engine.ModelFacts {
+		return engine.ModelFacts{Name: name, Version: "1", State: engine.ModelReady, Configured: true, Backend: "python"}
+	}
+	front, bls, llm := config("ensemble"), config("tensorrt_llm_bls"), config("tensorrt_llm")
+	front.Platform, front.Backend, front.Steps = "ensemble", "", []string{"preprocessing", "tensorrt_llm", "postprocessing"}
+	bls.Decoupled = true
+	llm.Backend = "tensorrtllm"
+	return []engine.ModelFacts{front, bls, llm, config("preprocessing"), config("postprocessing")}
 }
 
 // TestUnansweredArrivals covers servers whose engine's own gauges show nothing, because it hung

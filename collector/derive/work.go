@@ -557,7 +557,7 @@ func (ix *index) queueWorks() (works []work) {
 		}
 		works = append(works, work{
 			key:         "queue of " + g.name + " " + g.version,
-			callee:      ix.callee(g.model),
+			callee:      ix.calleeOf(g),
 			serves:      g.role.Front(),
 			apart:       follows,
 			minInFlight: 1,
@@ -568,6 +568,16 @@ func (ix *index) queueWorks() (works []work) {
 		})
 	}
 	return works
+}
+
+// calleeOf returns what clients call the model of a group: the model itself, or of a part the entry. Several entries
+// of one public model may have the same parts.
+func (ix *index) calleeOf(g *group) string {
+	called := ix.callee(g.model)
+	if called != "" && g.role.Front() {
+		return g.name
+	}
+	return called
 }
 
 // newTally returns a tally of counters that count each request once.

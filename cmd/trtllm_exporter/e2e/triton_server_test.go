@@ -205,19 +205,38 @@ const modelProcesses = 5
 // the model behind it, may end its requests and say so.
 func (s *tritonServer) killStubs(t *testing.T, processes int, of ...string) {
 	t.Helper()
-	region := fmt.Sprintf("triton_%d_", s.pagePort)
-	var stubs []int
-	for pid, line := range commandLines(t) {
-		if strings.Contains(line, "triton_python_backend_stub") && strings.Contains(line, region) &&
-			strings.Contains(line, strings.Join(of, "")+"/") {
-			stubs = append(stubs, pid)
-		}
-	}
+	stubs := s.stubs(t, strings.Join(of, ""))
 	require.Len(t, stubs, processes, "processes of models")
 	for _, signal := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGKILL} {
-		for _, pid := range stubs {
-			require.NoError(t, syscall.Kill(pid, signal))
+		signalAll(t, signal, stubs)
+	}
+}
+
+// signalStubs sends a signal to the processes of a model.
+func (s *tritonServer) signalStubs(t *testing.T, signal syscall.Signal, of string) {
+	t.Helper()
+	stubs := s.stubs(t, "/"+of)
+	require.NotEmpty(t, stubs, "processes of %s", of)
+	signalAll(t, signal, stubs)
+}
+
+// stubs returns the processes of the server's models whose path has a part.
+func (s *tritonServer) stubs(t *testing.T, part string) (found []int) {
+	t.Helper()
+	region := fmt.Sprintf("triton_%d_", s.pagePort)
+	for pid, line := range commandLines(t) {
+		if strings.Contains(line, "triton_python_backend_stub") && strings.Contains(line, region) &&
+			strings.Contains(line, part+"/") {
+			found = append(found, pid)
 		}
+	}
+	return found
+}
+
+func signalAll(t *testing.T, signal syscall.Signal, processes []int) {
+	t.Helper()
+	for _, pid := range processes {
+		require.NoError(t, syscall.Kill(pid, signal))
 	}
 }
 
