@@ -42,9 +42,9 @@ type Evidence struct {
 	Deliberate bool
 	// Failing lists the entries of which only failures end, AllStill the work in flight of which nothing moves,
 	// longest first. Still is the one of them that is judged.
-	Failing  []Failures
-	AllStill []Stillness
-	Still    Stillness
+	Failing  []derive.Failures
+	AllStill []derive.Stillness
+	Still    derive.Stillness
 	// Questions holds the latest to each entry that one was about.
 	Questions []Question
 	// Rejected is why the last question says nothing, as one that the model does not take; empty if it does.
@@ -114,53 +114,11 @@ type API struct {
 	NotReadySince, SilentSince time.Time
 }
 
-// Entry is a model that clients call. Version is empty unless the page shows several of it.
-type Entry struct{ Model, Version string }
-
-// speaksFor reports whether an answer about one entry may be about another one: it is, unless both have
-// names which differ.
-func (e Entry) speaksFor(other Entry) bool {
-	models := e.Model == "" || other.Model == "" || e.Model == other.Model
-	return models && (e.Version == "" || other.Version == "" || e.Version == other.Version)
-}
-
-// Failures are the failed requests of an entry of which none ended well since.
-type Failures struct {
-	// Entry is the model, empty if the server does not count per model. Part is set if
-	// only requests to this part of it are known to fail.
-	Entry Entry
-	Part  string
-	// Unclear is true if they may be the clients' fault, or if Unanswered is: others ended, and nobody knows how they
-	// were answered.
-	Unclear, Unanswered bool
-	Requests            float64
-	// Acquitted is true if the pages spoke for the replica since, Accused is otherwise before the first
-	// failure after they did last. Last is the page with the latest failure.
-	Acquitted     bool
-	Accused, Last time.Time
-}
-
-// Stillness is work in flight of which nothing moves.
-type Stillness struct {
-	// InFlight is the number of its requests, 0 if there is no such work. Entry is the model that clients
-	// call for it, empty if there is only one.
-	InFlight float64
-	Entry    Entry
-	// Since is when something moved last.
-	Since time.Time
-	// Partly is true if other work of the replica moves, which a question cannot tell apart, Left if
-	// its requests are no longer in flight and none of them ended.
-	Partly, Left bool
-	// Stepless is true if the page shows no step of its engine. Pieced is true if none of its requests has
-	// been in flight for long, since the clients of others left before.
-	Stepless, Pieced bool
-}
-
 // Question is what the exporter asked the server by itself.
 type Question struct {
 	// Entry is what it was about, empty if it is about the server as a whole: it went to the model that
 	// the operator chose, or to the only one.
-	Entry Entry
+	Entry derive.Entry
 	// Asked is when the last question was sent that has an answer, Answer what that was, and
 	// Reason how it failed.
 	Asked  time.Time
@@ -198,35 +156,6 @@ type Canary struct {
 	// failed in a row, Moved is true if tokens moved.
 	Others float64
 	Moved  bool
-}
-
-// Pages adds what the pages say for and against the replica; at returns the time of an instant of
-// the deriver.
-func (e *Evidence) Pages(c *derive.Conditions, at func(time.Duration) time.Time) {
-	for _, f := range c.Failing {
-		e.Failing = append(e.Failing, Failures{
-			Entry:      Entry{f.Model, f.Version},
-			Part:       f.Part,
-			Unclear:    f.Unclear,
-			Unanswered: f.Unanswered,
-			Requests:   f.Requests,
-			Acquitted:  f.Acquitted,
-			Accused:    at(f.Accused),
-			Last:       at(f.Last),
-		})
-	}
-	for _, still := range c.Still {
-		e.AllStill = append(e.AllStill, Stillness{
-			InFlight: still.InFlight,
-			Entry:    Entry{Model: still.Model},
-			Since:    at(still.Since),
-			Partly:   still.Partly,
-			Left:     still.Left,
-			Stepless: still.Stepless,
-			Pieced:   still.Pieced,
-		})
-	}
-	e.Uncounted = c.Uncounted
 }
 
 // Found adds what was found out about a replica and its page; nothing if that is nil.
@@ -378,19 +307,19 @@ func onlyOne(first, latest time.Time) bool {
 }
 
 // about returns what became of the latest question about an entry since it is accused.
-func (e *Evidence) about(f Failures) Answer { return e.asked(f).since(f.Accused) }
+func (e *Evidence) about(f derive.Failures) Answer { return e.asked(f).since(f.Accused) }
 
 // asked returns the latest question about an entry of which only failures end. A check that passes by what fails is
 // none.
-func (e *Evidence) asked(f Failures) Question {
+func (e *Evidence) asked(f derive.Failures) Question {
 	passesBy := func(q Question) bool { return q.SelfTest && q.Answer == Answered }
 	return latest(slices.DeleteFunc(slices.Clone(e.Questions), passesBy), f.Entry)
 }
 
 // latest returns the question about an entry that was asked last; any is if there is only one.
-func latest(questions []Question, entry Entry) (latest Question) {
+func latest(questions []Question, entry derive.Entry) (latest Question) {
 	for _, q := range questions {
-		if entry.speaksFor(q.Entry) {
+		if entry.SpeaksFor(q.Entry) {
 			latest = latest.later(q)
 		}
 	}
@@ -513,10 +442,10 @@ func (e *Evidence) admits(a Accusation) bool {
 // deniesOthers reports whether a server that says that models are not ready does not say so of those that are
 // accused: it says the same while any other one loads.
 func (e *Evidence) deniesOthers(a Accusation) bool {
-	var accused []Entry
+	var accused []derive.Entry
 	switch a {
 	case NothingMoves:
-		accused = []Entry{e.Still.Entry}
+		accused = []derive.Entry{e.Still.Entry}
 	case OnlyFailures, PartFails, DeclaredFails, UnclearFails:
 		for _, f := range e.unacquitted() {
 			accused = append(accused, f.Entry)
@@ -525,14 +454,14 @@ func (e *Evidence) deniesOthers(a Accusation) bool {
 		return false
 	}
 	denied := func(m engine.ModelState) bool {
-		row := Entry{Model: m.Name, Version: m.Version}
-		return m.State != engine.ModelReady && slices.ContainsFunc(accused, row.speaksFor)
+		row := derive.Entry{Model: m.Name, Version: m.Version}
+		return m.State != engine.ModelReady && slices.ContainsFunc(accused, row.SpeaksFor)
 	}
 	return e.API.OfModels && !slices.ContainsFunc(e.API.Models, denied)
 }
 
 // unacquitted returns the entries of which only failures end, and that nothing acquits.
-func (e *Evidence) unacquitted() (all []Failures) {
+func (e *Evidence) unacquitted() (all []derive.Failures) {
 	for _, f := range e.Failing {
 		if !f.Acquitted {
 			all = append(all, f)
@@ -569,5 +498,5 @@ func (e *Evidence) part() string {
 
 // quiet reports whether no request failed for a window.
 func (e *Evidence) quiet() bool {
-	return !slices.ContainsFunc(e.Failing, func(f Failures) bool { return e.Now.Sub(f.Last) <= e.Window })
+	return !slices.ContainsFunc(e.Failing, func(f derive.Failures) bool { return e.Now.Sub(f.Last) <= e.Window })
 }

@@ -40,11 +40,11 @@ type Memory struct {
 	// questions holds the last answers to such questions by what was asked, see [Question].
 	questions map[inquiry]answer
 	// tried holds the last try to ask about each entry while something is accused.
-	tried map[Entry]try
+	tried map[derive.Entry]try
 	// asked is when the last question was sent, about which entry, and what the pages said then. awaited is
 	// that time until it is answered.
 	asked, awaited time.Time
-	about          Entry
+	about          derive.Entry
 	then           derive.Conditions
 	// again is true if it must be repeated until it is answered, whatever the pages say, and at once when
 	// something moves, if work stood still when it was asked.
@@ -60,7 +60,7 @@ type Memory struct {
 
 // inquiry is what a question is about, and whether the server's own health check was asked.
 type inquiry struct {
-	entry    Entry
+	entry    derive.Entry
 	selfTest bool
 }
 
@@ -296,8 +296,8 @@ func (m *Memory) NewProcess() {
 
 // MayAsk reports whether a question could tell more about what the pages say, since when, and that
 // enough time has passed since the last one.
-func (m *Memory) MayAsk(now time.Time, c *derive.Conditions) (since time.Time, ok bool) {
-	entries, _ := answerable(c)
+func (m *Memory) MayAsk(now time.Time) (since time.Time, ok bool) {
+	entries, _ := m.answerable()
 	switch {
 	case len(entries) == 0:
 		m.accused, m.tried = time.Time{}, nil
@@ -305,22 +305,22 @@ func (m *Memory) MayAsk(now time.Time, c *derive.Conditions) (since time.Time, o
 		m.accused = now
 	}
 	due := m.asked.IsZero() || now.Sub(m.asked) >= canary.ConfirmEvery ||
-		m.again && len(m.then.Still) > 0 && progressed(&m.then, c)
+		m.again && len(m.then.Still) > 0 && progressed(&m.then, &m.page)
 	return m.accused, (len(entries) > 0 || m.again) && due
 }
 
 // answerable returns the entries against which the pages say something that the answer to a question could settle:
 // first those of which only failures end, then those of which nothing moves. Failing is the number of the former.
-func answerable(c *derive.Conditions) (entries []Entry, failing int) {
-	for _, f := range c.Failing {
+func (m *Memory) answerable() (entries []derive.Entry, failing int) {
+	for _, f := range m.page.Failing {
 		if !f.Acquitted {
-			entries = append(entries, Entry{f.Model, f.Version})
+			entries = append(entries, f.Entry)
 		}
 	}
 	failing = len(entries)
-	for _, still := range c.Still {
+	for _, still := range m.page.Still {
 		if !still.Partly {
-			entries = append(entries, Entry{Model: still.Model})
+			entries = append(entries, still.Entry)
 		}
 	}
 	return entries, failing
@@ -330,26 +330,26 @@ func answerable(c *derive.Conditions) (entries []Entry, failing int) {
 // asked about longest ago. It is empty if there is only one. Fails is true if the question must take the way of
 // clients, since only failures end there: the server's own health check may pass by what fails. A server that remembers
 // that its check failed needs that one first.
-func (m *Memory) About(c *derive.Conditions) (entry Entry, fails bool) {
-	entries, failing := answerable(c)
+func (m *Memory) About() (entry derive.Entry, fails bool) {
+	entries, failing := m.answerable()
 	if len(entries) == 0 {
-		return Entry{}, false
+		return derive.Entry{}, false
 	}
-	entry = slices.MinFunc(entries, func(a, b Entry) int {
+	entry = slices.MinFunc(entries, func(a, b derive.Entry) int {
 		return m.tried[a].sent.Compare(m.tried[b].sent)
 	})
 	return entry, !m.again && slices.Contains(entries[:failing], entry)
 }
 
-// Asked notes that a question was sent about an entry, or the server as a whole, in these conditions.
-func (m *Memory) Asked(now time.Time, entry Entry, c *derive.Conditions) {
-	m.asked, m.awaited, m.about, m.then = now, now, entry, *c
+// Asked notes that a question was sent about an entry, or the server as a whole.
+func (m *Memory) Asked(now time.Time, entry derive.Entry) {
+	m.asked, m.awaited, m.about, m.then = now, now, entry, m.page
 	if m.tried == nil {
-		m.tried = make(map[Entry]try)
+		m.tried = make(map[derive.Entry]try)
 	}
 	before := m.tried[entry]
 	m.tried[entry] = try{now, before.void, before.why}
-	m.passing = passageOf(c)
+	m.passing = passageOf(&m.page)
 	m.passing.asked = now
 }
 
@@ -406,8 +406,18 @@ func (m *Memory) CanaryAnswered() {
 	}
 }
 
-// Recall adds what is remembered to the evidence.
+// OthersServed reports whether pages have shown requests of others that end well, or their tokens.
+func (m *Memory) OthersServed() bool { return m.page.Served > 0 || m.page.Movements > 0 }
+
+// ForgetPages forgets what the pages said: the next one is the first of others.
+func (m *Memory) ForgetPages() { m.page, m.previous = derive.Conditions{}, derive.Conditions{} }
+
+// Recall adds what is remembered to the evidence. What pages say for and against the server rests on successive ones
+// of one process.
 func (m *Memory) Recall(e *Evidence) {
+	if e.Processes == 0 {
+		e.Failing, e.AllStill, e.Uncounted = m.page.Failing, m.page.Still, m.page.Uncounted
+	}
 	e.Scrape.Again, e.Scrape.Since = m.failedScrapes > 1, m.noPageSince
 	e.Replaced = m.replaced && e.API.SamePort && !e.API.Apart
 	e.API.NotReadySince = m.notReadySince
@@ -437,13 +447,13 @@ func (m *Memory) recallQuestions() []Question {
 		all = append(all, m.recall(asked.entry, last))
 	}
 	if m.canaryHeard.Result != "" {
-		all = append(all, m.recall(Entry{}, m.canaryHeard))
+		all = append(all, m.recall(derive.Entry{}, m.canaryHeard))
 	}
 	return all
 }
 
 // recall returns what became of a question; nothing if a healthy server may give that answer to it.
-func (m *Memory) recall(entry Entry, last answer) Question {
+func (m *Memory) recall(entry derive.Entry, last answer) Question {
 	switch {
 	case last.Idle(m.Canary.Succeeded()):
 		return Question{}

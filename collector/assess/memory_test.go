@@ -108,10 +108,10 @@ func TestCanaryMayWaitWhereNoStepIsShown(t *testing.T) {
 // TestQuestionIsAskedIfItCouldSettleSomething asks for each sign of the pages whether the answer to a
 // question could say more about it.
 func TestQuestionIsAskedIfItCouldSettleSomething(t *testing.T) {
-	fails := derive.FailingEntry{Model: "m", Requests: 9}
-	acquitted := derive.FailingEntry{Model: "n", Requests: 9, Acquitted: true}
-	part := derive.FailingEntry{Model: "m", Part: "preprocessing", Requests: 9}
-	failing := func(entries ...derive.FailingEntry) derive.Conditions {
+	fails := derive.Failures{Entry: derive.Entry{Model: "m"}, Requests: 9}
+	acquitted := derive.Failures{Entry: derive.Entry{Model: "n"}, Requests: 9, Acquitted: true}
+	part := derive.Failures{Entry: derive.Entry{Model: "m"}, Part: "preprocessing", Requests: 9}
+	failing := func(entries ...derive.Failures) derive.Conditions {
 		return derive.Conditions{Failing: entries}
 	}
 	for _, c := range []struct {
@@ -128,7 +128,10 @@ func TestQuestionIsAskedIfItCouldSettleSomething(t *testing.T) {
 		},
 		{
 			"nothing moves of two models",
-			derive.Conditions{Still: []derive.Stillness{{InFlight: 1, Model: "a"}, {InFlight: 3, Model: "b"}}},
+			derive.Conditions{Still: []derive.Stillness{
+				{Entry: derive.Entry{Model: "a"}, InFlight: 1},
+				{Entry: derive.Entry{Model: "b"}, InFlight: 3},
+			}},
 			true,
 		},
 		{"only failures end", failing(fails), true},
@@ -139,11 +142,12 @@ func TestQuestionIsAskedIfItCouldSettleSomething(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var m assess.Memory
 			now := time.Unix(1_000_000, 0)
-			since, asks := m.MayAsk(now, &c.show)
+			m.Page(now, &c.show)
+			since, asks := m.MayAsk(now)
 			require.Equal(t, c.asks, asks)
 			require.Equal(t, c.asks, since.Equal(now), "since when it is accused")
-			m.Asked(now, assess.Entry{}, &c.show)
-			_, again := m.MayAsk(now.Add(time.Second), &c.show)
+			m.Asked(now, derive.Entry{})
+			_, again := m.MayAsk(now.Add(time.Second))
 			require.False(t, again, "it was just asked")
 		})
 	}
@@ -153,16 +157,17 @@ func TestQuestionIsAskedIfItCouldSettleSomething(t *testing.T) {
 func TestEachAccusedEntryIsAskedAbout(t *testing.T) {
 	var m assess.Memory
 	now := time.Unix(1_000_000, 0)
-	c := derive.Conditions{Failing: []derive.FailingEntry{
-		{Model: "served", Requests: 9, Acquitted: true},
-		{Model: "a", Requests: 9},
-		{Model: "b", Requests: 9},
+	c := derive.Conditions{Failing: []derive.Failures{
+		{Entry: derive.Entry{Model: "served"}, Requests: 9, Acquitted: true},
+		{Entry: derive.Entry{Model: "a"}, Requests: 9},
+		{Entry: derive.Entry{Model: "b"}, Requests: 9},
 	}}
 	var asked []string
 	for range 4 {
 		now = now.Add(time.Minute)
-		entry, _ := m.About(&c)
-		m.Asked(now, entry, &c)
+		m.Page(now, &c)
+		entry, _ := m.About()
+		m.Asked(now, entry)
 		m.Answer(canary.Report{Result: canary.OK, Asked: now}, false)
 		asked = append(asked, entry.Model)
 	}
@@ -189,12 +194,12 @@ func TestQuestionBehindOthersProvesNothing(t *testing.T) {
 			now := time.Unix(1_000_000, 0)
 			page := func(steps int) *derive.Conditions { return &derive.Conditions{Advances: steps} }
 			m.Page(now, page(5))
-			m.Asked(now, assess.Entry{}, page(5))
+			m.Asked(now, derive.Entry{})
 			m.Page(now.Add(time.Second), page(5+c.steps))
 			m.Answer(canary.Report{Result: c.result, Asked: now, Reason: "no text within 3s"}, false)
-			e := assess.Evidence{Failing: []assess.Failures{{Requests: 4, Accused: now.Add(-time.Second)}}}
-			e.Scrape.OK = true
+			e := assess.Evidence{Scrape: assess.Scrape{OK: true}}
 			m.Recall(&e)
+			e.Failing = []derive.Failures{{Requests: 4, Accused: now.Add(-time.Second)}}
 			require.Equal(t, c.want, e.Witnesses().Question)
 		})
 	}
@@ -260,11 +265,11 @@ func TestLongRequestInFrontRestartsNothing(t *testing.T) {
 			since := time.Unix(1_000_000, 0)
 			for _, q := range c.questions {
 				at := since.Add(q.after)
-				m.Asked(at, assess.Entry{}, &derive.Conditions{})
+				m.Asked(at, derive.Entry{})
 				m.Answer(canary.Report{Result: q.result, Asked: at, Reason: "no text within 10s"}, false)
 			}
 			e := changed(serving(), func(e *assess.Evidence) {
-				e.Still = assess.Stillness{InFlight: 3, Since: since, Stepless: !c.steps}
+				e.Still = derive.Stillness{InFlight: 3, Since: since, Stepless: !c.steps}
 				m.Recall(e)
 			})
 			requireVerdict(t, c.want, assess.Judge(&e))
@@ -290,11 +295,12 @@ func TestAnswerThatPagesContradict(t *testing.T) {
 			var m assess.Memory
 			asked := since.Add(31 * time.Second)
 			m.Page(asked, &derive.Conditions{Steps: 7})
-			m.Asked(asked, assess.Entry{}, &derive.Conditions{Steps: 7})
+			m.Page(asked, &derive.Conditions{Steps: 7})
+			m.Asked(asked, derive.Entry{})
 			m.Answer(canary.Report{Result: canary.OK, Asked: asked, Frames: c.frames}, false)
 			m.Page(asked.Add(5*time.Second), &derive.Conditions{Steps: c.steps})
 			e := changed(serving(), func(e *assess.Evidence) {
-				e.Still = assess.Stillness{InFlight: 3, Since: since, Stepless: c.stepless}
+				e.Still = derive.Stillness{InFlight: 3, Since: since, Stepless: c.stepless}
 				e.ShowsSelfTest = true
 				m.Recall(e)
 			})
@@ -331,11 +337,12 @@ func TestQuestionThatIsNotInTheEngine(t *testing.T) {
 				}
 			}
 			m.Page(asked.Add(-2*time.Second), conditions(3, 7))
-			m.Asked(asked, assess.Entry{}, conditions(3, 7))
+			m.Page(asked, conditions(3, 7))
+			m.Asked(asked, derive.Entry{})
 			m.Page(c.requested, conditions(c.inFlight, c.advances))
 			m.Answer(canary.Report{Result: canary.NoFirstToken, Asked: asked, Reason: "no text within 10s"}, false)
 			e := changed(serving(), func(e *assess.Evidence) {
-				e.Still = assess.Stillness{InFlight: 3, Since: since}
+				e.Still = derive.Stillness{InFlight: 3, Since: since}
 				m.Recall(e)
 			})
 			requireVerdict(t, c.want, assess.Judge(&e))
@@ -350,10 +357,10 @@ func TestSilenceBehindNewWork(t *testing.T) {
 	since := time.Unix(1_000_000, 0)
 	for n, want := range []string{"suspected", "stalled (live 503)"} {
 		at := since.Add(time.Duration(31+61*n) * time.Second)
-		m.Asked(at, assess.Entry{}, &derive.Conditions{})
+		m.Asked(at, derive.Entry{})
 		m.Answer(canary.Report{Result: canary.NoFirstToken, Asked: at, Reason: "no text within 10s"}, false)
 		e := changed(serving(), func(e *assess.Evidence) {
-			e.Still = assess.Stillness{InFlight: 1, Since: since, Pieced: true}
+			e.Still = derive.Stillness{InFlight: 1, Since: since, Pieced: true}
 			m.Recall(e)
 		})
 		requireVerdict(t, want, assess.Judge(&e))
@@ -363,17 +370,21 @@ func TestSilenceBehindNewWork(t *testing.T) {
 // TestQuestionThatSaysNothingLeavesTimeForAnother has two models of whose work nothing moves, one of which cannot be
 // asked.
 func TestQuestionThatSaysNothingLeavesTimeForAnother(t *testing.T) {
-	c := &derive.Conditions{Still: []derive.Stillness{{InFlight: 1, Model: "embeds"}, {InFlight: 4, Model: "talks"}}}
+	c := &derive.Conditions{Still: []derive.Stillness{
+		{Entry: derive.Entry{Model: "embeds"}, InFlight: 1},
+		{Entry: derive.Entry{Model: "talks"}, InFlight: 4},
+	}}
 	var m assess.Memory
 	now, asked := time.Unix(1_000_000, 0), []string(nil)
 	for range 150 {
 		now = now.Add(time.Second)
-		if _, ok := m.MayAsk(now, c); !ok {
+		m.Page(now, c)
+		if _, ok := m.MayAsk(now); !ok {
 			continue
 		}
-		entry, _ := m.About(c)
+		entry, _ := m.About()
 		asked = append(asked, entry.Model)
-		m.Asked(now, entry, c)
+		m.Asked(now, entry)
 		report := canary.Report{Result: canary.NoFirstToken, Asked: now, At: now}
 		if entry.Model == "embeds" {
 			report = canary.Report{}
@@ -385,9 +396,9 @@ func TestQuestionThatSaysNothingLeavesTimeForAnother(t *testing.T) {
 
 // TestWayOfQuestion has what is accused, and whether the question must take the way of clients.
 func TestWayOfQuestion(t *testing.T) {
-	failing := []derive.FailingEntry{{Model: "a", Requests: 9}}
-	acquitted := []derive.FailingEntry{{Model: "a", Requests: 9, Acquitted: true}}
-	still := []derive.Stillness{{InFlight: 4, Model: "a"}}
+	failing := []derive.Failures{{Entry: derive.Entry{Model: "a"}, Requests: 9}}
+	acquitted := []derive.Failures{{Entry: derive.Entry{Model: "a"}, Requests: 9, Acquitted: true}}
+	still := []derive.Stillness{{Entry: derive.Entry{Model: "a"}, InFlight: 4}}
 	for name, tt := range map[string]struct {
 		accused    derive.Conditions
 		remembered bool
@@ -402,9 +413,11 @@ func TestWayOfQuestion(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var m assess.Memory
 			now := time.Unix(1_000_000, 0)
-			m.Asked(now, assess.Entry{}, &derive.Conditions{Still: still})
+			m.Page(now, &derive.Conditions{Still: still})
+			m.Asked(now, derive.Entry{})
 			m.Answer(canary.Report{Result: canary.NoFirstToken, SelfTest: true, Asked: now}, tt.remembered)
-			_, got := m.About(&tt.accused)
+			m.Page(now, &tt.accused)
+			_, got := m.About()
 			require.Equal(t, tt.want, got)
 		})
 	}
@@ -415,9 +428,9 @@ func TestHealthCheckAnswersForStillnessAlone(t *testing.T) {
 	since := time.Unix(1_000_000, 0)
 	asked := assess.Question{Asked: since.Add(time.Minute), Answer: assess.Answered, SelfTest: true}
 	request := assess.Question{Asked: since.Add(30 * time.Second), Answer: assess.Answered}
-	failures := []assess.Failures{{Requests: 9, Accused: since, Last: since.Add(time.Minute)}}
+	failures := []derive.Failures{{Requests: 9, Accused: since, Last: since.Add(time.Minute)}}
 	for name, tt := range map[string]struct {
-		failing   []assess.Failures
+		failing   []derive.Failures
 		questions []assess.Question
 		want      assess.Answer
 	}{
@@ -429,7 +442,7 @@ func TestHealthCheckAnswersForStillnessAlone(t *testing.T) {
 			e := serving()
 			e.Now, e.Failing, e.Questions = since.Add(2*time.Minute), tt.failing, tt.questions
 			if tt.failing == nil {
-				e.AllStill = []assess.Stillness{{InFlight: 4, Since: since}}
+				e.AllStill = []derive.Stillness{{InFlight: 4, Since: since}}
 			}
 			require.Equal(t, tt.want, assess.Judge(&e).Witnesses.Question)
 		})
@@ -440,18 +453,21 @@ func TestHealthCheckAnswersForStillnessAlone(t *testing.T) {
 // answers.
 func TestEachStillnessIsJudgedByItsOwnQuestion(t *testing.T) {
 	since := time.Unix(1_000_000, 0)
-	still := []derive.Stillness{{InFlight: 1, Model: "leaks"}, {InFlight: 4, Model: "hangs"}}
+	still := []derive.Stillness{
+		{Entry: derive.Entry{Model: "leaks"}, InFlight: 1, Since: since},
+		{Entry: derive.Entry{Model: "hangs"}, InFlight: 4, Since: since},
+	}
 	var m assess.Memory
 	c := &derive.Conditions{Still: still}
 	for n, result := range []canary.Result{canary.OK, canary.NoFirstToken} {
 		at := since.Add(time.Duration(n+1) * time.Minute)
-		entry, _ := m.About(c)
+		m.Page(at, c)
+		entry, _ := m.About()
 		require.Equal(t, still[n].Model, entry.Model, "what was not asked about comes first")
-		m.Asked(at, entry, c)
+		m.Asked(at, entry)
 		m.Answer(canary.Report{Result: result, Asked: at, Reason: "no text within 10s"}, false)
 	}
 	e := serving()
-	e.Pages(c, func(time.Duration) time.Time { return since })
 	m.Recall(&e)
 	v := assess.Judge(&e)
 	requireVerdict(t, "stalled (live 503)", v)
@@ -464,7 +480,7 @@ func TestQuestionBehindAnOperatorProvesNothing(t *testing.T) {
 	for called, want := range map[bool]string{true: "suspected", false: "stalled (live 503)"} {
 		e := changed(serving(), func(e *assess.Evidence) {
 			e.Called = called
-			e.Still = assess.Stillness{InFlight: 4, Since: since}
+			e.Still = derive.Stillness{InFlight: 4, Since: since}
 			e.Questions = []assess.Question{{Asked: since.Add(time.Minute), Answer: assess.Failed}}
 		})
 		requireVerdict(t, want, assess.Judge(&e))
@@ -515,7 +531,7 @@ func TestErrorThatOthersRefuteRestartsNothing(t *testing.T) {
 			m.Canary.Take(canary.Report{Result: c.last, Asked: since.Add(31 * time.Second)}, time.Second)
 			m.CanaryAnswered()
 			e := changed(serving(), func(e *assess.Evidence) {
-				e.Still = assess.Stillness{InFlight: 1, Since: since}
+				e.Still = derive.Stillness{InFlight: 1, Since: since}
 				m.Recall(e)
 			})
 			requireVerdict(t, c.want, assess.Judge(&e))
@@ -541,7 +557,7 @@ func TestQuestionThatOthersRefuteProvesNothing(t *testing.T) {
 			var m assess.Memory
 			now := time.Unix(1_000_000, 0)
 			ask := func(result canary.Result) {
-				m.Asked(now, assess.Entry{}, &derive.Conditions{})
+				m.Asked(now, derive.Entry{})
 				m.Answer(canary.Report{Result: result, Asked: now, At: now.Add(time.Second)}, false)
 			}
 			ask(c.first)
@@ -550,7 +566,7 @@ func TestQuestionThatOthersRefuteProvesNothing(t *testing.T) {
 			now = now.Add(2 * time.Minute)
 			ask(c.second)
 			e := changed(serving(), func(e *assess.Evidence) {
-				e.Still = assess.Stillness{InFlight: 1, Since: now.Add(-time.Minute)}
+				e.Still = derive.Stillness{InFlight: 1, Since: now.Add(-time.Minute)}
 				m.Recall(e)
 			})
 			requireVerdict(t, c.want, assess.Judge(&e))
@@ -585,7 +601,7 @@ func TestWordAboutOtherModelsAccusesNobody(t *testing.T) {
 		t.Run(c.says, func(t *testing.T) {
 			e := changed(serving(), func(e *assess.Evidence) {
 				e.Now = now
-				e.Still = assess.Stillness{InFlight: 1, Entry: assess.Entry{Model: "embed"}, Since: now.Add(-5 * time.Minute)}
+				e.Still = derive.Stillness{InFlight: 1, Entry: derive.Entry{Model: "embed"}, Since: now.Add(-5 * time.Minute)}
 				e.API.API, e.API.WasReady, e.API.FromServer = engine.APINotReady, true, true
 				e.API.OfModels, e.API.Models = true, c.models
 				e.API.NotReadySince = now.Add(-4 * time.Minute)
@@ -787,10 +803,10 @@ func TestRejectedQuestionIsSaid(t *testing.T) {
 	var m assess.Memory
 	since := time.Unix(1_000_000, 0)
 	asked := since.Add(31 * time.Second)
-	m.Asked(asked, assess.Entry{}, &derive.Conditions{})
+	m.Asked(asked, derive.Entry{})
 	m.Answer(canary.Report{Reason: "the server answers 404: no such model"}, false)
 	e := changed(serving(), func(e *assess.Evidence) {
-		e.Still = assess.Stillness{InFlight: 3, Since: since}
+		e.Still = derive.Stillness{InFlight: 3, Since: since}
 		m.Recall(e)
 	})
 	v := assess.Judge(&e)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
@@ -266,7 +267,8 @@ func (e *Evidence) withoutPage(state State) string {
 // clock returns the time of day.
 func clock(t time.Time) string { return t.UTC().Format("15:04 UTC") }
 
-func (e Entry) name() string {
+// nameOf returns what an entry is called, empty for the only one.
+func nameOf(e derive.Entry) string {
 	if e.Version != "" {
 		return "version " + e.Version + " of " + e.Model
 	}
@@ -278,7 +280,7 @@ func (e Entry) name() string {
 func (e *Evidence) entries() string {
 	var names []string
 	for _, f := range e.Failing {
-		if name := f.Entry.name(); name != "" && !slices.Contains(names, name) {
+		if name := nameOf(f.Entry); name != "" && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
@@ -308,7 +310,7 @@ func (e *Evidence) stands() string {
 		requests, are, were = "request", "is", "was"
 	}
 	nothing := "nothing"
-	if name := e.Still.Entry.name(); name != "" {
+	if name := nameOf(e.Still.Entry); name != "" {
 		requests, nothing = requests+" to "+name, "nothing there"
 	}
 	become := are + " in flight, but"

@@ -16,7 +16,7 @@ import (
 
 // TestFullServerIsNotRestarted has pages that count rejections for lack of capacity as failures.
 func TestFullServerIsNotRestarted(t *testing.T) {
-	failing := []assess.Failures{{Requests: 5, Accused: two.Add(-time.Minute), Last: two}}
+	failing := []derive.Failures{{Requests: 5, Accused: two.Add(-time.Minute), Last: two}}
 	rejected := assess.Question{Asked: two, Answer: assess.Failed, Reason: "status 503", Overload: true}
 	failed := assess.Question{Asked: two, Answer: assess.Failed, Reason: "status 500"}
 	for _, c := range []struct {
@@ -43,7 +43,7 @@ func TestFullServerIsNotRestarted(t *testing.T) {
 
 // TestFailuresWhoseFaultIsUnknown has a frontend of a release that does not tell mistakes of clients from failures.
 func TestFailuresWhoseFaultIsUnknown(t *testing.T) {
-	failing := []assess.Failures{{Requests: 5, Unclear: true, Accused: two.Add(-time.Minute), Last: two}}
+	failing := []derive.Failures{{Requests: 5, Unclear: true, Accused: two.Add(-time.Minute), Last: two}}
 	for _, c := range []struct {
 		name     string
 		question assess.Question
@@ -82,10 +82,10 @@ func TestFullQueueBehindWhatStandsStill(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var m assess.Memory
 			c.report.Asked, c.report.At = two, two
-			m.Asked(two, assess.Entry{}, &derive.Conditions{})
+			m.Asked(two, derive.Entry{})
 			m.Answer(c.report, false)
 			e := changed(serving(), func(e *assess.Evidence) {
-				e.Still = assess.Stillness{InFlight: 4, Since: two.Add(-time.Minute)}
+				e.Still = derive.Stillness{InFlight: 4, Since: two.Add(-time.Minute)}
 				m.Recall(e)
 			})
 			requireVerdict(t, c.want, assess.Judge(&e))
@@ -97,20 +97,20 @@ func TestFullQueueBehindWhatStandsStill(t *testing.T) {
 // it: that is not the request's own fault, nor enough to restart a server.
 func TestRefusalRestartsNobody(t *testing.T) {
 	refused := canary.Report{Result: canary.Refused}
-	still := assess.Stillness{InFlight: 4, Since: two.Add(-time.Minute)}
-	failing := []assess.Failures{{Requests: 5, Accused: two.Add(-time.Minute), Last: two}}
+	still := derive.Stillness{InFlight: 4, Since: two.Add(-time.Minute)}
+	failing := []derive.Failures{{Requests: 5, Accused: two.Add(-time.Minute), Last: two}}
 	for _, c := range []struct {
 		name            string
 		report          canary.Report
 		tried, declared bool
-		still           assess.Stillness
-		failing         []assess.Failures
+		still           derive.Stillness
+		failing         []derive.Failures
 		want            string
 	}{
 		{"beside work that stands still", refused, true, false, still, nil, "stalled (ready 503)"},
 		{"no stream any more", canary.Report{Result: canary.Malformed}, true, false, still, nil, "stalled (ready 503)"},
-		{"only failures end", refused, true, false, assess.Stillness{}, failing, "failing (ready 503)"},
-		{"only failures end as a file counts", refused, true, true, assess.Stillness{}, failing, "failing (ready 503)"},
+		{"only failures end", refused, true, false, derive.Stillness{}, failing, "failing (ready 503)"},
+		{"only failures end as a file counts", refused, true, true, derive.Stillness{}, failing, "failing (ready 503)"},
 		{"it was never answered", refused, false, false, still, nil, "suspected"},
 		{
 			"this client may not ask",
@@ -130,8 +130,8 @@ func TestRefusalRestartsNobody(t *testing.T) {
 			m.Canary.Take(c.report, time.Second)
 			m.CanaryAnswered()
 			e := changed(serving(), func(e *assess.Evidence) {
-				e.Still, e.Failing, e.Declared = c.still, c.failing, c.declared
 				m.Recall(e)
+				e.Still, e.Failing, e.Declared = c.still, c.failing, c.declared
 			})
 			requireVerdict(t, c.want, assess.Judge(&e))
 		})
@@ -141,26 +141,26 @@ func TestRefusalRestartsNobody(t *testing.T) {
 // TestAccusationIsNoHelp has a canary that failed twice before work stood still or only failures ended:
 // until a question about that is answered, what it showed stands.
 func TestAccusationIsNoHelp(t *testing.T) {
-	still := assess.Stillness{InFlight: 4, Since: two.Add(-time.Minute)}
-	failing := []assess.Failures{{Requests: 5, Accused: two.Add(-time.Minute), Last: two}}
+	still := derive.Stillness{InFlight: 4, Since: two.Add(-time.Minute)}
+	failing := []derive.Failures{{Requests: 5, Accused: two.Add(-time.Minute), Last: two}}
 	before := assess.Question{Asked: two.Add(-time.Hour), Answer: assess.Failed}
 	awaited := assess.Question{AwaitedSince: two}
 	since := assess.Question{Asked: two, Answer: assess.Failed}
 	answered := assess.Question{Asked: two, Answer: assess.Answered}
 	for _, c := range []struct {
 		name     string
-		still    assess.Stillness
-		failing  []assess.Failures
+		still    derive.Stillness
+		failing  []derive.Failures
 		question assess.Question
 		want     string
 	}{
-		{"nobody else asks", assess.Stillness{}, nil, before, "canary_failing (ready 503)"},
+		{"nobody else asks", derive.Stillness{}, nil, before, "canary_failing (ready 503)"},
 		{"work stands still", still, nil, before, "canary_failing (ready 503)"},
 		{"work stands still, a question is on its way", still, nil, awaited, "canary_failing (ready 503)"},
 		{"work stands still, and the next question fails", still, nil, since, "stalled (live 503)"},
 		{"work stands still, and a question is answered", still, nil, answered, "ready"},
-		{"only failures end", assess.Stillness{}, failing, before, "failing (ready 503)"},
-		{"only failures end, a question is on its way", assess.Stillness{}, failing, awaited, "failing (ready 503)"},
+		{"only failures end", derive.Stillness{}, failing, before, "failing (ready 503)"},
+		{"only failures end, a question is on its way", derive.Stillness{}, failing, awaited, "failing (ready 503)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := changed(serving(), func(e *assess.Evidence) {
@@ -176,7 +176,7 @@ func TestAccusationIsNoHelp(t *testing.T) {
 func TestReplicaState(t *testing.T) {
 	api := func(s engine.APIState) engine.Health { return engine.Health{API: s, Detail: "the API said so"} }
 	gone := engine.Health{API: engine.APIRefused, Found: true, Detail: "the API said so"}
-	failing := []assess.Failures{{Requests: 5, Accused: two.Add(-time.Minute), Last: two}}
+	failing := []derive.Failures{{Requests: 5, Accused: two.Add(-time.Minute), Last: two}}
 	page := func(s engine.APIState) assess.Evidence {
 		return assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(s)}}
 	}
@@ -286,7 +286,7 @@ func TestReplicaState(t *testing.T) {
 			e.Questions = []assess.Question{{Asked: two.Add(-time.Second), Answer: assess.Answered}}
 		}), assess.Ready, "it may do without"},
 		{"one of two entries fails", changed(serving(), func(e *assess.Evidence) {
-			e.Failing = []assess.Failures{{Entry: assess.Entry{Model: "ensemble"}, Requests: 9, Acquitted: true, Last: two}}
+			e.Failing = []derive.Failures{{Entry: derive.Entry{Model: "ensemble"}, Requests: 9, Acquitted: true, Last: two}}
 		}), assess.Ready, "all requests to ensemble are failing, and others are served"},
 		{"one entry fails for long, and the other since it was used last", changed(serving(), func(e *assess.Evidence) {
 			e.Failing = twoFail()
@@ -294,36 +294,36 @@ func TestReplicaState(t *testing.T) {
 		}), assess.Failing, "all requests to a, b are failing"},
 		{"two entries fail, and a question about one is answered", changed(serving(), func(e *assess.Evidence) {
 			e.Failing = twoFail()
-			e.Questions = []assess.Question{{Entry: assess.Entry{Model: "b"}, Asked: two, Answer: assess.Answered}}
+			e.Questions = []assess.Question{{Entry: derive.Entry{Model: "b"}, Asked: two, Answer: assess.Answered}}
 		}), assess.Failing, "all requests to a, b are failing"},
 		{"both questions are answered", changed(serving(), func(e *assess.Evidence) {
 			e.Failing = twoFail()
 			e.Questions = []assess.Question{
-				{Entry: assess.Entry{Model: "b"}, Asked: two, Answer: assess.Answered},
-				{Entry: assess.Entry{Model: "a"}, Asked: two.Add(-time.Second), Answer: assess.Answered},
+				{Entry: derive.Entry{Model: "b"}, Asked: two, Answer: assess.Answered},
+				{Entry: derive.Entry{Model: "a"}, Asked: two.Add(-time.Second), Answer: assess.Answered},
 			}
 		}), assess.Ready, "the requests may be to blame"},
 		{"one is answered, the other fails", changed(serving(), func(e *assess.Evidence) {
 			e.Failing = twoFail()
 			e.Questions = []assess.Question{
-				{Entry: assess.Entry{Model: "b"}, Asked: two, Answer: assess.Answered},
-				{Entry: assess.Entry{Model: "a"}, Asked: two.Add(-time.Second), Answer: assess.Failed, Reason: "status 500"},
+				{Entry: derive.Entry{Model: "b"}, Asked: two, Answer: assess.Answered},
+				{Entry: derive.Entry{Model: "a"}, Asked: two.Add(-time.Second), Answer: assess.Failed, Reason: "status 500"},
 			}
 		}), assess.Failing, "and the exporter's own request failed: status 500"},
 		{"one version fails, and a question about the other is answered", changed(serving(), func(e *assess.Evidence) {
-			e.Failing = []assess.Failures{failedSince(assess.Entry{"a", "1"})}
-			e.Questions = []assess.Question{{Entry: assess.Entry{"a", "2"}, Asked: two, Answer: assess.Answered}}
+			e.Failing = []derive.Failures{failedSince(derive.Entry{Model: "a", Version: "1"})}
+			e.Questions = []assess.Question{{Entry: derive.Entry{Model: "a", Version: "2"}, Asked: two, Answer: assess.Answered}}
 		}), assess.Failing, "all requests to version 1 of a are failing"},
 		{"one version fails, and a question about it is answered", changed(serving(), func(e *assess.Evidence) {
-			e.Failing = []assess.Failures{failedSince(assess.Entry{"a", "1"})}
-			e.Questions = []assess.Question{{Entry: assess.Entry{"a", "1"}, Asked: two, Answer: assess.Answered}}
+			e.Failing = []derive.Failures{failedSince(derive.Entry{Model: "a", Version: "1"})}
+			e.Questions = []assess.Question{{Entry: derive.Entry{Model: "a", Version: "1"}, Asked: two, Answer: assess.Answered}}
 		}), assess.Ready, "all requests to version 1 of a are failing, and the exporter's own was answered"},
 		{"the reason is that of the question which convicts", changed(serving(), func(e *assess.Evidence) {
 			e.Failing = twoFail()
 			e.Failing[0].Acquitted = true
 			e.Questions = []assess.Question{
-				{Entry: assess.Entry{Model: "a"}, Asked: two, Answer: assess.Failed, Reason: "of another model"},
-				{Entry: assess.Entry{Model: "b"}, Asked: two.Add(-time.Second), Answer: assess.Failed, Reason: "status 500"},
+				{Entry: derive.Entry{Model: "a"}, Asked: two, Answer: assess.Failed, Reason: "of another model"},
+				{Entry: derive.Entry{Model: "b"}, Asked: two.Add(-time.Second), Answer: assess.Failed, Reason: "status 500"},
 			}
 		}), assess.Failing, "and the exporter's own request failed: status 500"},
 		{"a question about the server as a whole is answered", changed(serving(), func(e *assess.Evidence) {
@@ -352,7 +352,7 @@ func TestReplicaState(t *testing.T) {
 		}), assess.Failing, "all requests are failing: it has no worker"},
 		{"a router without workers, and nobody asks any more", changed(serving(), func(e *assess.Evidence) {
 			e.Routes = true
-			e.Failing = []assess.Failures{
+			e.Failing = []derive.Failures{
 				{Requests: 9, Accused: two.Add(-time.Hour), Last: two.Add(-50 * time.Minute)},
 			}
 			denies(e, time.Hour, "it has no worker")
@@ -514,25 +514,25 @@ func TestRoutersAreNotRestarted(t *testing.T) {
 var two = time.Date(2026, 1, 1, 14, 0, 0, 0, time.UTC)
 
 // failedSince returns the failures of an entry, which began a minute ago.
-func failedSince(entry assess.Entry) assess.Failures {
-	return assess.Failures{Entry: entry, Requests: 9, Accused: two.Add(-time.Minute), Last: two}
+func failedSince(entry derive.Entry) derive.Failures {
+	return derive.Failures{Entry: entry, Requests: 9, Accused: two.Add(-time.Minute), Last: two}
 }
 
 // hung returns work that makes no progress for a minute.
-func hung() assess.Stillness { return assess.Stillness{InFlight: 42, Since: two.Add(-time.Minute)} }
+func hung() derive.Stillness { return derive.Stillness{InFlight: 42, Since: two.Add(-time.Minute)} }
 
 // twoFail returns the failures of two entries, one of which began long before the other.
-func twoFail() []assess.Failures {
-	return []assess.Failures{
-		{Entry: assess.Entry{Model: "a"}, Requests: 9, Accused: two.Add(-time.Hour), Last: two},
-		{Entry: assess.Entry{Model: "b"}, Requests: 9, Accused: two.Add(-time.Minute), Last: two},
+func twoFail() []derive.Failures {
+	return []derive.Failures{
+		{Entry: derive.Entry{Model: "a"}, Requests: 9, Accused: two.Add(-time.Hour), Last: two},
+		{Entry: derive.Entry{Model: "b"}, Requests: 9, Accused: two.Add(-time.Minute), Last: two},
 	}
 }
 
 // partFails returns the failures of a part, as of a BLS model.
-func partFails() []assess.Failures {
-	return []assess.Failures{
-		{Entry: assess.Entry{Model: "tensorrt_llm_bls"}, Part: "postprocessing", Requests: 5, Accused: two.Add(-time.Minute), Last: two},
+func partFails() []derive.Failures {
+	return []derive.Failures{
+		{Entry: derive.Entry{Model: "tensorrt_llm_bls"}, Part: "postprocessing", Requests: 5, Accused: two.Add(-time.Minute), Last: two},
 	}
 }
 
@@ -600,7 +600,7 @@ func serving() assess.Evidence {
 }
 
 func TestSeverity(t *testing.T) {
-	failing := []assess.Failures{{Requests: 5, Accused: two.Add(-time.Minute), Last: two}}
+	failing := []derive.Failures{{Requests: 5, Accused: two.Add(-time.Minute), Last: two}}
 	failed := assess.Evidence{Scrape: assess.Scrape{Unanswered: true, Error: "timeout"}}
 	for _, c := range []struct {
 		name     string
@@ -680,7 +680,7 @@ func TestSeverity(t *testing.T) {
 		{
 			"one model suspected", changed(serving(), func(e *assess.Evidence) {
 				e.Still = hung()
-				e.Still.Entry, e.Still.Partly = assess.Entry{Model: "llama"}, true
+				e.Still.Entry, e.Still.Partly = derive.Entry{Model: "llama"}, true
 			}), assess.Look, "LLMReplicaSuspected",
 			"the API answers 200; 42 requests to llama are in flight, but nothing there has moved since 13:59 UTC; " +
 				"they may be gone, or take long",
@@ -830,7 +830,7 @@ func TestBlindReplicaServesAsBefore(t *testing.T) {
 	page := assess.Scrape{OK: true, Seen: true}
 	gone := assess.Scrape{Error: "http_status (500)", Seen: true}
 	withheld := assess.Scrape{Error: "http_status (401)", Withheld: true}
-	failing := []assess.Failures{{Requests: 5, Accused: two.Add(-time.Second), Last: two}}
+	failing := []derive.Failures{{Requests: 5, Accused: two.Add(-time.Second), Last: two}}
 	unanswered := assess.Question{Asked: two, Answer: assess.Failed, Reason: "no text"}
 	evidence := func(s assess.Scrape, api engine.APIState) assess.Evidence {
 		e := serving()

@@ -358,7 +358,7 @@ func TestExecutorThatHangsIsNotGone(t *testing.T) {
 			)...)
 		}
 		require.Equal(t, gone, got.get(t, found("stale_gauges", "ensemble")) == 1, reason)
-		require.Equal(t, gone, len(b.deriver.Conditions().Failing) > 0, reason)
-		require.NotEmpty(t, b.deriver.Conditions().Still, reason)
+		require.Equal(t, gone, len(b.conditions().Failing) > 0, reason)
+		require.NotEmpty(t, b.conditions().Still, reason)
 	}
 }

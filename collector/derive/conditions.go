@@ -14,12 +14,11 @@ const DefaultStallAfter = 30 * time.Second
 // before an entry counts as failing: two failures a day on a quiet replica are not an outage.
 const DefaultFailingMin, failingPages = 5, 2
 
-// Conditions is what the pages say for and against a replica. All times are those that were
-// passed to [Deriver.Observe]. Requests that the exporter sent itself are left out, see
-// [Deriver.BeginOwn].
+// Conditions is what the pages say for and against a replica. Requests that the exporter sent itself are left out,
+// see [Deriver.BeginOwn].
 type Conditions struct {
 	// Failing lists the entries of which only failures end, the one that failed first in front.
-	Failing []FailingEntry
+	Failing []Failures
 	// Uncounted explains, for models that clients called within the window, why nobody knows how their
 	// requests end.
 	Uncounted []string
@@ -39,12 +38,22 @@ type Conditions struct {
 	Lasted time.Duration
 }
 
-// FailingEntry is a model that clients call, and of which at least [Options.FailingMin] requests
-// failed by the server's fault, as far as is known, while none succeeded. Other failures are ignored.
-type FailingEntry struct {
-	// Model is empty if the server serves one model, and does not count per model. Version is empty unless
-	// the page shows several of the model.
-	Model, Version string
+// Entry is a model that clients call. Model is empty if the server serves one model, and does not count per model.
+// Version is empty unless the page shows several of the model.
+type Entry struct{ Model, Version string }
+
+// SpeaksFor reports whether an answer about one entry may be about another one: it is, unless both have
+// names which differ.
+func (e Entry) SpeaksFor(other Entry) bool {
+	models := e.Model == "" || other.Model == "" || e.Model == other.Model
+	return models && (e.Version == "" || other.Version == "" || e.Version == other.Version)
+}
+
+// Failures are the requests to an entry of which at least [Options.FailingMin] failed by the server's fault, as far
+// as is known, while none succeeded. Other failures are ignored.
+type Failures struct {
+	Entry
+
 	// Part is set if only the requests to this part of the model are known to fail, because the
 	// model does not count how its own end, and may do without that part. It is the model itself if clients
 	// call the part: no model that calls it counted any request since.
@@ -54,23 +63,25 @@ type FailingEntry struct {
 	Unclear, Unanswered bool
 	Requests            float64
 	// Since is the time of the page before the first failure, Last that of the page with the latest.
-	Since, Last time.Duration
+	Since, Last time.Time
 	// Acquitted is true if the pages spoke for the replica: too few failed since, or a request to another
 	// entry ended well within the window, after this one began to fail. Accused is otherwise the time of
 	// the page before the first failure since then.
 	Acquitted bool
-	Accused   time.Duration
+	Accused   time.Time
 }
 
 // Stillness is work in flight without progress for [Options.StallAfter].
 type Stillness struct {
+	// Entry is what clients call for it, empty if that is not known or is the only one.
+	Entry
+
+	// InFlight is the number of its requests, 0 if there is no such work.
 	InFlight float64
-	// Model is the model that clients call for it, empty if that is not known or is the only one.
-	Model string
 	// Since is when something moved last, or when the work began.
-	Since time.Duration
-	// Partly is true if other work of the replica moves, Left if the requests are no longer in flight
-	// and none of them ended, see [Deriver.Convict].
+	Since time.Time
+	// Partly is true if other work of the replica moves, which a question cannot tell apart, Left if the requests
+	// are no longer in flight and none of them ended, see [Deriver.Convict].
 	Partly, Left bool
 	// Stepless is true if the page shows no step of its engine, so that one long request looks the same. Pieced
 	// is true if none of the requests has been in flight for as long, since the clients of others left before.
@@ -101,12 +112,13 @@ type watch struct {
 	durations, durationsOf []int
 }
 
-// Conditions returns the conditions as of the page that was observed last.
-func (d *Deriver) Conditions() Conditions {
+// Conditions returns the conditions as of the page that was observed last. At returns when that was which
+// [Deriver.Sight] got as now.
+func (d *Deriver) Conditions(at func(now time.Duration) time.Time) Conditions {
 	c := Conditions{
-		Failing:   d.failing(),
+		Failing:   d.failing(at),
 		Uncounted: d.uncounted(),
-		Still:     d.still(),
+		Still:     d.still(at),
 		Served:    d.served + d.seemed,
 		Answered:  d.answered,
 		Movements: d.movements,

@@ -113,7 +113,7 @@ func TestFailing(t *testing.T) {
 			for _, p := range tc.pages {
 				b.page(ensemblePage(p[0], p[1], p[2], p[3])...)
 			}
-			c := b.deriver.Conditions()
+			c := b.conditions()
 			require.Equal(t, tc.want, len(c.Failing) == 1, "%+v", c.Failing)
 			if tc.want {
 				require.Equal(t, "ensemble", c.Failing[0].Model)
@@ -131,10 +131,10 @@ func TestFailuresCountOverMissedPages(t *testing.T) {
 	b.page(ensemblePage(7, 2, 0, 1)...)
 	b.now += 10 * time.Minute
 	b.page(ensemblePage(7, 5, 0, 1)...)
-	require.Len(t, b.deriver.Conditions().Failing, 1)
+	require.Len(t, b.conditions().Failing, 1)
 	b.now += 10 * time.Minute
 	b.page(ensemblePage(9, 9, 0, 1)...)
-	require.Empty(t, b.deriver.Conditions().Failing, "a request ended well in between")
+	require.Empty(t, b.conditions().Failing, "a request ended well in between")
 }
 
 // TestAnswersAcquit has a vLLM that answers some requests with an error, on each page. What ends in the engine with no
@@ -171,7 +171,7 @@ func TestAnswersAcquit(t *testing.T) {
 				b.page(page...)
 			}
 			accused, unclear := false, false
-			for _, f := range b.deriver.Conditions().Failing {
+			for _, f := range b.conditions().Failing {
 				accused, unclear = accused || !f.Acquitted, unclear || f.Unclear
 			}
 			require.Equal(t, c.accused, accused)
@@ -192,12 +192,12 @@ func TestEndsWithoutAnswersServeOnceNothingFails(t *testing.T) {
 			`http_requests_total{handler="/v1/completions",method="POST",status="2xx"} 1`,
 			fmt.Sprintf(`http_requests_total{handler="/v1/completions",method="POST",status="5xx"} %d`, 3*min(max(n-5, 0), 4)),
 		)
-		served = append(served, b.deriver.Conditions().Served)
+		served = append(served, b.conditions().Served)
 	}
 	require.Positive(t, served[5], "nothing has failed yet")
 	require.InDelta(t, served[7], served[20], 0, "nobody knows what became of them")
 	require.Greater(t, served[39], served[20], "nothing has failed for a window")
-	require.Empty(t, b.deriver.Conditions().Failing)
+	require.Empty(t, b.conditions().Failing)
 }
 
 // TestTokensAcquitAfterSeveralCompletions has a vLLM of which one request ended four times in the engine, and was
@@ -215,7 +215,7 @@ func TestTokensAcquitAfterSeveralCompletions(t *testing.T) {
 				fmt.Sprintf(`http_requests_total{handler="/v1/completions",method="POST",status="5xx"} %d`, 3*max(n-before, 0)),
 			)
 		}
-		for _, f := range b.deriver.Conditions().Failing {
+		for _, f := range b.conditions().Failing {
 			require.True(t, f.Acquitted, "failures since page %d: %+v", before, f)
 		}
 	}
@@ -228,7 +228,7 @@ func TestSuccessRefutesForAWindow(t *testing.T) {
 	var accused []int
 	for n := range 24 {
 		b.page(ensemblePage(7+n/6, 4*n, 0, 1)...)
-		for _, f := range b.deriver.Conditions().Failing {
+		for _, f := range b.conditions().Failing {
 			if !f.Acquitted {
 				accused = append(accused, n)
 			}
@@ -239,7 +239,7 @@ func TestSuccessRefutesForAWindow(t *testing.T) {
 	for n := range 40 {
 		b.page(ensemblePage(10, 4*(24+n), 0, 1)...)
 	}
-	require.False(t, b.deriver.Conditions().Failing[0].Acquitted, "none ended well for a window")
+	require.False(t, b.conditions().Failing[0].Acquitted, "none ended well for a window")
 }
 
 // TestTokensOfNobodyInFlightAcquitNobody has an SGLang all of whose requests are answered 500, while tokens of prompts or answers
@@ -267,9 +267,9 @@ func TestTokensOfNobodyInFlightAcquitNobody(t *testing.T) {
 				fmt.Sprintf(`sglang:http_responses_total{endpoint="/generate",method="POST",status_code="500"} %d`, 3*n),
 			)
 		}
-		require.Equal(t, c.accused, slices.ContainsFunc(b.deriver.Conditions().Failing, func(f derive.FailingEntry) bool {
+		require.Equal(t, c.accused, slices.ContainsFunc(b.conditions().Failing, func(f derive.Failures) bool {
 			return !f.Acquitted
-		}), "%+v: %+v", c, b.deriver.Conditions().Failing)
+		}), "%+v: %+v", c, b.conditions().Failing)
 	}
 }
 
@@ -298,10 +298,10 @@ func TestPartsThatClientsCall(t *testing.T) {
 					fmt.Sprintf(`nv_inference_request_failure{model="tensorrt_llm",reason="BACKEND",version="1"} %d`, n*tc.ofLLM),
 				)...)
 			}
-			accused := slices.ContainsFunc(b.deriver.Conditions().Failing, func(f derive.FailingEntry) bool {
+			accused := slices.ContainsFunc(b.conditions().Failing, func(f derive.Failures) bool {
 				return f.Model == "tensorrt_llm" && f.Part == "tensorrt_llm" && !f.Acquitted
 			})
-			require.Equal(t, tc.accused, accused, "%+v", b.deriver.Conditions().Failing)
+			require.Equal(t, tc.accused, accused, "%+v", b.conditions().Failing)
 		})
 	}
 }
@@ -345,7 +345,7 @@ func TestAcquittal(t *testing.T) {
 				page := ensemblePage(7, 2*(n+1), 0, 1+steps(tc.iterations, n))
 				b.page(append(page, fmt.Sprintf(tc.line, 1+steps(tc.moves, n)))...)
 			}
-			c := b.deriver.Conditions()
+			c := b.conditions()
 			require.Len(t, c.Failing, 1)
 			require.Equal(t, "ensemble", c.Failing[0].Model)
 			require.Equal(t, tc.acquitted, c.Failing[0].Acquitted)
@@ -387,7 +387,7 @@ func TestTokensOfBeforeTheFailuresAcquitNobody(t *testing.T) {
 			for n, tokens := range tc.tokens {
 				page(4*(n+1), tokens)
 			}
-			c := b.deriver.Conditions()
+			c := b.conditions()
 			require.Equal(t, tc.accused, len(c.Failing) > 0 && !c.Failing[0].Acquitted, c.Failing)
 		})
 	}
@@ -430,7 +430,7 @@ func TestAcquittalLastsForAWindow(t *testing.T) {
 				}
 				page(3 * (n + 1))
 			}
-			c := b.deriver.Conditions()
+			c := b.conditions()
 			require.Len(t, c.Failing, 1)
 			require.Equal(t, tc.want, c.Failing[0].Acquitted)
 		})
@@ -455,7 +455,7 @@ func TestCacheShowsSteps(t *testing.T) {
 				for n := range 9 {
 					b.page(tc.running, fmt.Sprintf(tc.cache, 10+grows*n))
 				}
-				c := b.deriver.Conditions()
+				c := b.conditions()
 				require.Equal(t, want, first(c.Still).InFlight, "requests of which nothing moves, growth %d", grows)
 				require.Equal(t, 8*grows, c.Steps)
 			}
@@ -490,7 +490,7 @@ func TestStepsAreShownWhileRequestsRun(t *testing.T) {
 		for range 9 {
 			b.page(c.page...)
 		}
-		conditions := b.deriver.Conditions()
+		conditions := b.conditions()
 		require.Equal(t, c.stepless, first(conditions.Still).Stepless, c.kind)
 		require.Equal(t, c.stepless, conditions.Stepless, c.kind)
 	}
@@ -528,7 +528,7 @@ func TestUsedTokensShowSteps(t *testing.T) {
 					`sglang:token_usage{model_name="m",tp_rank="0"} 0.01`,
 					fmt.Sprintf(`sglang:num_used_tokens{model_name="m",tp_rank="0"} %d`, tc.used(n)))...)
 			}
-			require.Equal(t, tc.want, len(b.deriver.Conditions().Still) > 0)
+			require.Equal(t, tc.want, len(b.conditions().Still) > 0)
 		})
 	}
 }
@@ -563,8 +563,8 @@ func TestPromptsThatAreComputedAgainAndAgain(t *testing.T) {
 					fmt.Sprintf(`sglang:realtime_tokens_total{model_name="m",tp_rank="0",mode="prefill_compute"} %d`, 900*n),
 					fmt.Sprintf(`sglang:token_usage{model_name="m",tp_rank="0"} 0.%d`, tc.used(n)))
 			}
-			require.Equal(t, tc.still, len(vllm.deriver.Conditions().Still) > 0, "vLLM")
-			require.Equal(t, tc.still, len(sglang.deriver.Conditions().Still) > 0, "SGLang")
+			require.Equal(t, tc.still, len(vllm.conditions().Still) > 0, "vLLM")
+			require.Equal(t, tc.still, len(sglang.conditions().Still) > 0, "SGLang")
 		})
 	}
 }
@@ -582,13 +582,13 @@ func TestForgottenFailures(t *testing.T) {
 	for n := range 5 {
 		page(4*n, n)
 	}
-	failing := b.deriver.Conditions().Failing
+	failing := b.conditions().Failing
 	require.Len(t, failing, 1)
 	require.Equal(t, "a", failing[0].Model, "what clients call it")
 	for n := range 14 {
 		page(16, 5+n)
 	}
-	require.Empty(t, b.deriver.Conditions().Failing, "nobody has called it for a window")
+	require.Empty(t, b.conditions().Failing, "nobody has called it for a window")
 }
 
 // TestLateAbortsAreNoSuccess uses an SGLang of which all requests fail, or are given up by their clients, and
@@ -603,14 +603,14 @@ func TestLateAbortsAreNoSuccess(t *testing.T) {
 	for n := range 8 {
 		b.page(append(sglangCounts(11+n, n), failed(2*(n+1)))...)
 	}
-	c := b.deriver.Conditions()
+	c := b.conditions()
 	require.Len(t, c.Failing, 1)
 	require.False(t, c.Failing[0].Acquitted, "acquitted: %+v", c.Failing[0])
 	b.page(append(sglangCounts(20, 8), failed(16))...)
 	const answered = `sglang:http_responses_total{endpoint="/v1/completions",method="POST",status_code="200"} 1`
 	b.page(append(sglangCounts(21, 8), failed(16), answered)...)
 	b.page(append(sglangCounts(21, 8), failed(16), answered)...)
-	require.Empty(t, b.deriver.Conditions().Failing, "a request ended well")
+	require.Empty(t, b.conditions().Failing, "a request ended well")
 }
 
 // TestTokensOfRequestsThatAreGivenUp uses servers that count tokens when a request ends, however it does.
@@ -629,7 +629,7 @@ func TestTokensOfRequestsThatAreGivenUp(t *testing.T) {
 			for n := range 4 {
 				b.page(fmt.Sprintf(tc.tokens, 100+n))
 			}
-			require.Zero(t, b.deriver.Conditions().Movements, "pages on which tokens moved")
+			require.Zero(t, b.conditions().Movements, "pages on which tokens moved")
 		})
 	}
 }
@@ -645,7 +645,7 @@ func TestFailuresBesideTokensAreSaid(t *testing.T) {
 			fmt.Sprintf(`dynamo_frontend_output_tokens_total{model="b"} %d`, 100+9*n),
 		)
 	}
-	c := b.deriver.Conditions()
+	c := b.conditions()
 	require.Len(t, c.Failing, 1)
 	require.Equal(t, 16.0, c.Failing[0].Requests)
 	require.True(t, c.Failing[0].Acquitted, "tokens speak for the replica")
@@ -714,7 +714,7 @@ func TestPartsOfModelsThatCountNoFailures(t *testing.T) {
 				)
 			}
 			var got []string
-			for _, f := range b.deriver.Conditions().Failing {
+			for _, f := range b.conditions().Failing {
 				about := strings.TrimSpace(f.Part + " of " + f.Model)
 				got = append(got, about+map[bool]string{true: ", acquitted"}[f.Acquitted])
 			}
@@ -748,7 +748,7 @@ func TestOwnRequestsAreNoWitnesses(t *testing.T) {
 			b.own(false)
 			b.page(page(1, n+1, 0)...)
 		}
-		require.Empty(t, b.deriver.Conditions().Failing)
+		require.Empty(t, b.conditions().Failing)
 	})
 	t.Run("its failures at parts of a model accuse none", func(t *testing.T) {
 		b := newBench(t, engine.Triton, models()...)
@@ -765,7 +765,7 @@ func TestOwnRequestsAreNoWitnesses(t *testing.T) {
 			b.deriver.EndOwn("ensemble", false)
 			b.page(page(n + 1)...)
 		}
-		require.Empty(t, b.deriver.Conditions().Failing)
+		require.Empty(t, b.conditions().Failing)
 	})
 	t.Run("those of others still do", func(t *testing.T) {
 		b := newBench(t, engine.VLLM, "m")
@@ -774,7 +774,7 @@ func TestOwnRequestsAreNoWitnesses(t *testing.T) {
 			b.own(false)
 			b.page(page(1, 3*(n+1), 0)...)
 		}
-		require.Len(t, b.deriver.Conditions().Failing, 1)
+		require.Len(t, b.conditions().Failing, 1)
 	})
 	t.Run("its answers acquit nobody", func(t *testing.T) {
 		b := newBench(t, engine.VLLM, "m")
@@ -783,29 +783,29 @@ func TestOwnRequestsAreNoWitnesses(t *testing.T) {
 		b.page(page(1, 6, 0)...)
 		b.own(true)
 		b.page(page(2, 9, 0)...)
-		c := b.deriver.Conditions()
+		c := b.conditions()
 		require.Len(t, c.Failing, 1)
 		require.False(t, c.Failing[0].Acquitted, "acquitted: %+v", c.Failing[0])
 		b.page(page(3, 9, 0)...)
-		require.Empty(t, b.deriver.Conditions().Failing, "another request ended well")
+		require.Empty(t, b.conditions().Failing, "another request ended well")
 	})
 	t.Run("tokens beyond its limit belong to requests of others", func(t *testing.T) {
 		b := newBench(t, engine.VLLM, "m")
 		b.page(page(1, 0, 0)...)
 		b.own(true)
 		b.page(page(2, 0, 0)...)
-		require.Zero(t, b.deriver.Conditions().Movements)
+		require.Zero(t, b.conditions().Movements)
 		b.own(true)
 		b.page(page(4, 0, 0)...)
-		require.Equal(t, 1, b.deriver.Conditions().Movements)
+		require.Equal(t, 1, b.conditions().Movements)
 	})
 	t.Run("iterations without tokens are no movement", func(t *testing.T) {
 		b := newBench(t, engine.VLLM, "m")
 		for n := range 4 {
 			b.page(append(page(1, 0, 4), fmt.Sprintf(`vllm:iteration_tokens_total_count{engine="0",model_name="m"} %d`, n))...)
 		}
-		require.Zero(t, b.deriver.Conditions().Movements)
-		require.Positive(t, b.deriver.Conditions().Steps)
+		require.Zero(t, b.conditions().Movements)
+		require.Positive(t, b.conditions().Steps)
 	})
 	t.Run("its answers are no progress of what stands still", func(t *testing.T) {
 		b := newBench(t, engine.VLLM, "m")
@@ -1069,7 +1069,7 @@ func TestRequestsOfAnEntryThatCountsNoEnds(t *testing.T) {
 				}
 				b.page(page(13+n, iteration)...)
 			}
-			require.Equal(t, c.still, len(b.deriver.Conditions().Still) > 0)
+			require.Equal(t, c.still, len(b.conditions().Still) > 0)
 		})
 	}
 }
@@ -1100,7 +1100,7 @@ func TestQueueOfAnEntryIsItsOwn(t *testing.T) {
 				b.page(c.page...)
 			}
 			var about []string
-			for _, still := range b.deriver.Conditions().Still {
+			for _, still := range b.conditions().Still {
 				about = append(about, still.Model)
 			}
 			slices.Sort(about)
@@ -1313,7 +1313,7 @@ func TestAcceptedRequestsAreNoSuccesses(t *testing.T) {
 		for n := range 4 {
 			b.page(tritonCounts(map[string][4]int{"1": {10 * n, 0, 0, 2 * n}})...)
 		}
-		require.Len(t, b.deriver.Conditions().Failing, 1, "decoupled: %v", decoupled)
+		require.Len(t, b.conditions().Failing, 1, "decoupled: %v", decoupled)
 	}
 }
 
@@ -1345,7 +1345,7 @@ func TestRequestsInFlight(t *testing.T) {
 	} {
 		b := newBench(t, c.kind, models()...)
 		b.page(c.page...)
-		got := b.deriver.Conditions()
+		got := b.conditions()
 		require.Equal(t, c.want, derive.Conditions{InFlight: got.InFlight, InFlightKnown: got.InFlightKnown}, name)
 	}
 }
@@ -1383,11 +1383,11 @@ func TestRequestsInFlightNeedExecutorGauges(t *testing.T) {
 	b.page(replaceLines(soundPage(10, 0), zeroRows()...)...)
 	got := b.page(replaceLines(soundPage(20, 0), zeroRows()...)...)
 	got.lacks(t, `requests_active{model_id="m"}`)
-	require.False(t, b.deriver.Conditions().InFlightKnown, "whether requests are in flight is known")
+	require.False(t, b.conditions().InFlightKnown, "whether requests are in flight is known")
 }
 
 // longest returns the work that stands still for the longest time, empty if none does.
-func longest(b *bench) derive.Stillness { return first(b.deriver.Conditions().Still) }
+func longest(b *bench) derive.Stillness { return first(b.conditions().Still) }
 
 func first(all []derive.Stillness) (still derive.Stillness) {
 	if len(all) > 0 {

@@ -196,8 +196,8 @@ func TestFailureOfEnsembleHasClassOfItsStep(t *testing.T) {
 			for n := range pages {
 				got = b.page(endings(times(n, c.models))...)
 			}
-			failing := b.deriver.Conditions().Failing
-			known := func(f derive.FailingEntry) bool { return !f.Unclear }
+			failing := b.conditions().Failing
+			known := func(f derive.Failures) bool { return !f.Unclear }
 			require.Equal(t, c.failing, slices.ContainsFunc(failing, known), "%+v", failing)
 			ratios := shares(got, "ensemble")
 			if c.want == nil {

@@ -410,11 +410,11 @@ func (d *Deriver) accuse(failures float64, pages int) bool {
 }
 
 // failing returns [Conditions.Failing].
-func (d *Deriver) failing() (all []FailingEntry) {
-	var parts, unclear []FailingEntry
+func (d *Deriver) failing(at func(time.Duration) time.Time) (all []Failures) {
+	var parts, unclear []Failures
 	for i := range d.index.watch.entries {
 		e := &d.index.watch.entries[i]
-		f, fails := d.failingEntry(e, d.entries[e.key])
+		f, fails := d.failingEntry(e, d.entries[e.key], at)
 		switch {
 		case !fails:
 		case f.Unclear:
@@ -428,20 +428,21 @@ func (d *Deriver) failing() (all []FailingEntry) {
 	if len(all) == 0 {
 		all = parts
 	}
-	slices.SortStableFunc(all, func(a, b FailingEntry) int { return cmp.Compare(a.Since, b.Since) })
+	slices.SortStableFunc(all, func(a, b Failures) int { return a.Since.Compare(b.Since) })
 	return append(all, unclear...)
 }
 
 // failingEntry returns what is said of an entry of which only failures end, or false if that is not known.
-func (d *Deriver) failingEntry(e *entry, s *entryState) (f FailingEntry, fails bool) {
+func (d *Deriver) failingEntry(
+	e *entry, s *entryState, at func(time.Duration) time.Time,
+) (f Failures, fails bool) {
 	requests, pages := s.failures(), s.failedPages()
-	f = FailingEntry{
-		Model:    e.callee,
-		Version:  e.version,
+	f = Failures{
+		Entry:    Entry{e.callee, e.version},
 		Requests: requests,
-		Since:    time.Duration(s.since),
-		Last:     time.Duration(s.last),
-		Accused:  time.Duration(s.accused),
+		Since:    at(time.Duration(s.since)),
+		Last:     at(time.Duration(s.last)),
+		Accused:  at(time.Duration(s.accused)),
 	}
 	f.Acquitted = !d.accuse(requests-s.pardoned, pages-s.pardonedPages) || s.acquittedWithin(d.window)
 	switch {
@@ -453,9 +454,9 @@ func (d *Deriver) failingEntry(e *entry, s *entryState) (f FailingEntry, fails b
 		f.Unclear, f.Unanswered = true, !e.unclear
 	case !e.part:
 	case d.acceptedAt > s.since:
-		f.Model, f.Version, f.Part = d.acceptedBy, "", e.model
+		f.Entry, f.Part = Entry{Model: d.acceptedBy}, e.model
 	case d.calledAt <= s.since:
-		f.Model, f.Version, f.Part = e.model, "", e.model
+		f.Entry, f.Part = Entry{Model: e.model}, e.model
 	default:
 		return f, false // Models that call the part counted requests since, and tell how these end.
 	}

@@ -35,6 +35,9 @@ type bench struct {
 	names []string
 }
 
+// conditions returns what the pages say for and against the target.
+func (b *bench) conditions() derive.Conditions { return b.deriver.Conditions(time.Unix(0, 0).Add) }
+
 // newBench returns a target of a kind that is scraped every five seconds. Model ids are
 // the server's own names.
 func newBench(tb testing.TB, kind engine.Name, models ...string) *bench {

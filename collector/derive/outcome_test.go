@@ -35,22 +35,22 @@ func TestFirstFailureIsCounted(t *testing.T) {
 		b := newBench(t, engine.TRTLLMServe, "m")
 		b.page(idle)
 		require.InDelta(t, 1, b.page(idle, fmt.Sprintf(bad, 4)).get(t, ratio), 1e-9)
-		require.Empty(t, b.deriver.Conditions().Failing, "one page may be one bad client")
+		require.Empty(t, b.conditions().Failing, "one page may be one bad client")
 		b.page(idle, fmt.Sprintf(bad, 8))
-		require.NotEmpty(t, b.deriver.Conditions().Failing)
+		require.NotEmpty(t, b.conditions().Failing)
 	})
 	t.Run("not on the first page", func(t *testing.T) {
 		b := newBench(t, engine.TRTLLMServe, "m")
 		b.page(idle, fmt.Sprintf(bad, 400)).lacks(t, ratio)
 		b.page(idle, fmt.Sprintf(bad, 400)).lacks(t, ratio, "when they failed nobody knows")
-		require.Empty(t, b.deriver.Conditions().Failing)
+		require.Empty(t, b.conditions().Failing)
 	})
 	t.Run("not for a counter missing on a page", func(t *testing.T) {
 		b := newBench(t, engine.TRTLLMServe, "m")
 		b.page(idle, fmt.Sprintf(good, 6), fmt.Sprintf(bad, 400))
 		b.page(idle, fmt.Sprintf(good, 7))
 		b.page(idle, fmt.Sprintf(good, 8), fmt.Sprintf(bad, 400)).lacks(t, ratio, "it did not grow by 400")
-		require.Empty(t, b.deriver.Conditions().Failing)
+		require.Empty(t, b.conditions().Failing)
 		b.page(idle)
 		b.page(idle, fmt.Sprintf(good, 1000)).lacks(t, rate, "what went on meanwhile is not known")
 		require.InDelta(t, 2, b.page(idle, fmt.Sprintf(good, 1010)).get(t, rate), 1e-9)
@@ -337,7 +337,7 @@ func TestErrorsOfTheEngineDidNotEndWell(t *testing.T) {
 		for n := range 6 {
 			got = at(n + 1)
 		}
-		require.Equal(t, c.failing, slices.ContainsFunc(b.deriver.Conditions().Failing, func(f derive.FailingEntry) bool {
+		require.Equal(t, c.failing, slices.ContainsFunc(b.conditions().Failing, func(f derive.Failures) bool {
 			return !f.Acquitted
 		}), c.name)
 		for range 4 {
@@ -449,10 +449,10 @@ func TestSGLangEndsAreComparedWithAnswers(t *testing.T) {
 			for n := range 12 {
 				got = b.page(c.life.page(n + 1)...)
 			}
-			failing := slices.ContainsFunc(b.deriver.Conditions().Failing, func(f derive.FailingEntry) bool {
+			failing := slices.ContainsFunc(b.conditions().Failing, func(f derive.Failures) bool {
 				return !f.Acquitted
 			})
-			require.Equal(t, c.failing, failing, "%+v", b.deriver.Conditions().Failing)
+			require.Equal(t, c.failing, failing, "%+v", b.conditions().Failing)
 			require.InDelta(t, c.ratio, got[`request_error_ratio{class="server", model_id="m"}`], .01)
 			got = b.settled(c.life.page(12)...)
 			require.InDelta(t, 12*c.ok, got[`requests_total{class="ok", model_id="m"}`]-before, 0)
@@ -494,7 +494,7 @@ func TestSGLangAnswersComeAtOtherTimes(t *testing.T) {
 					fmt.Sprintf(`sglang:realtime_tokens_total{mode="decode",model_name="m"} %d`, 50*n),
 				}
 				got = b.page(life.page(1)...)
-				require.Empty(t, b.deriver.Conditions().Failing)
+				require.Empty(t, b.conditions().Failing)
 			}
 			want := 2. / float64(6+c.aborted)
 			require.InDelta(t, want, got.get(t, `request_error_ratio{class="server", model_id="m"}`), want/10)
@@ -599,7 +599,7 @@ func TestAnswersOfSeveralRanks(t *testing.T) {
 		}
 		require.InDelta(t, c.ratio, got.get(t, ratio), 1e-9, c.name)
 		require.Equal(t, 100+4*c.ok, got.get(t, ok), c.name)
-		failing := slices.ContainsFunc(b.deriver.Conditions().Failing, func(f derive.FailingEntry) bool { return !f.Acquitted })
+		failing := slices.ContainsFunc(b.conditions().Failing, func(f derive.Failures) bool { return !f.Acquitted })
 		require.Equal(t, c.ratio == 1, failing, c.name)
 	}
 }
@@ -698,7 +698,7 @@ func TestAnswersBeforeTheEnd(t *testing.T) {
 			fmt.Sprintf(`http_requests_total{handler="/v1/responses",method="POST",status="2xx"} %d`, answered),
 			fmt.Sprintf(`http_requests_total{handler="/v1/responses",method="POST",status="5xx"} %d`, 2*n),
 		)
-		for _, f := range b.deriver.Conditions().Failing {
+		for _, f := range b.conditions().Failing {
 			require.True(t, n < 6 || f.Acquitted, "page %d: %+v", n, f)
 		}
 	}
@@ -839,7 +839,7 @@ func TestRequestsOverSocketsEndWell(t *testing.T) {
 				fmt.Sprintf(`http_requests_total{handler="/v1/completions",method="POST",status="5xx"} %d`, 10*n),
 			)
 		}
-		require.Equal(t, failing, len(b.deriver.Conditions().Failing) > 0, "%d sockets", sockets)
+		require.Equal(t, failing, len(b.conditions().Failing) > 0, "%d sockets", sockets)
 		const ratio = `request_error_ratio{class="server", model_id="m"}`
 		require.InDelta(t, map[bool]float64{true: 1, false: 0.5}[failing], got.get(t, ratio), 1e-9)
 	}
@@ -909,7 +909,7 @@ func TestOneEntryOfTwoFails(t *testing.T) {
 			require.InDelta(t, 1, got.get(t, `requests_per_second{model="bad", model_id="bad", version="1"}`), 1e-9)
 		}
 	}
-	c := b.deriver.Conditions()
+	c := b.conditions()
 	require.Len(t, c.Failing, 1)
 	require.Equal(t, "bad", c.Failing[0].Model)
 	require.True(t, c.Failing[0].Acquitted, "the other one serves")
@@ -945,7 +945,7 @@ func TestFailingVersionIsNamed(t *testing.T) {
 				}
 				b.page(lines...)
 			}
-			failing := b.deriver.Conditions().Failing
+			failing := b.conditions().Failing
 			require.Len(t, failing, 1)
 			require.Equal(t, [2]string{"m", c.want}, [2]string{failing[0].Model, failing[0].Version})
 		})
@@ -988,16 +988,16 @@ func TestRefusalsAreNotServerFailures(t *testing.T) {
 			require.InDelta(t, 0, got.get(t, `request_error_ratio{class="server", model_id="m"}`), 1e-9)
 		}
 	}
-	require.Empty(t, b.deriver.Conditions().Failing, "all were refused, none failed")
+	require.Empty(t, b.conditions().Failing, "all were refused, none failed")
 	b.page(vllmCounts(7, 24, 25)...)
 	b.page(vllmCounts(7, 24, 30)...)
-	require.NotEmpty(t, b.deriver.Conditions().Failing)
+	require.NotEmpty(t, b.conditions().Failing)
 
 	b = newBench(t, engine.VLLM, "m")
 	for n := range 3 {
 		b.page(vllmCounts(7, 2*n, 4*n)...)
 	}
-	require.Empty(t, b.deriver.Conditions().Failing, "of eight answers of 503 four were refusals")
+	require.Empty(t, b.conditions().Failing, "of eight answers of 503 four were refusals")
 }
 
 // TestRefusalCountedBeforeItsResponse uses a vLLM that only rejects, with
@@ -1006,7 +1006,7 @@ func TestRefusalCountedBeforeItsResponse(t *testing.T) {
 	b := newBench(t, engine.VLLM, "m")
 	page := func(refused, failed int) bool {
 		b.page(vllmCounts(7, refused, failed)...)
-		return len(b.deriver.Conditions().Failing) > 0
+		return len(b.conditions().Failing) > 0
 	}
 	for n := range 20 {
 		require.False(t, page(100*n, 100*n-n%2), "page %d", n)
@@ -1064,7 +1064,7 @@ func TestEveryRouteThatAsksModelCounts(t *testing.T) {
 		for n := range 4 {
 			b.page(inside, fmt.Sprintf(answers, c.route, 5*n))
 		}
-		require.Equal(t, c.counts, len(b.deriver.Conditions().Failing) > 0, "%s of %s", c.route, c.kind)
+		require.Equal(t, c.counts, len(b.conditions().Failing) > 0, "%s of %s", c.route, c.kind)
 	}
 }
 

@@ -110,7 +110,7 @@ func TestStalledRankIsStall(t *testing.T) {
 				still := longest(b)
 				require.Equal(t, c.stalled > 0, still.InFlight > 0)
 				if c.stalled > 0 {
-					require.Equal(t, c.stalled, b.now-scrapeEvery-still.Since)
+					require.Equal(t, c.stalled, time.Unix(0, 0).Add(b.now-scrapeEvery).Sub(still.Since))
 					require.Equal(t, max(c.moves[0], c.moves[1]) > 1, still.Partly)
 				}
 			})

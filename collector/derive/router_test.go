@@ -149,7 +149,7 @@ func TestUnclassifiedErrorsFailNoReplica(t *testing.T) {
 			`dynamo_frontend_requests_total{model="m",namespace="b",status="success"} 2`,
 			fmt.Sprintf(`dynamo_frontend_requests_total{model="m",namespace="a",status="error"} %d`, 5*n),
 		)
-		for _, f := range b.deriver.Conditions().Failing {
+		for _, f := range b.conditions().Failing {
 			require.True(t, f.Unclear, "%+v", f)
 		}
 		require.InDelta(t, 42, got.get(t, `requests_total{class="ok", model_id="m"}`), 1e-9, "both namespaces")

@@ -110,7 +110,7 @@ func (d *Deriver) shows(now time.Duration, raw *exposition.Block, page *engine.P
 			text = fmt.Appendln(text, aside.Labels(n), b.Number(aside.ValueIndexes([]int{n})[0]))
 		}
 	}
-	return string(fmt.Appendln(text, d.Conditions(), d.Stats(), d.Objectives(), d.Dropped()))
+	return string(fmt.Appendln(text, d.Conditions(time.Unix(0, 0).Add), d.Stats(), d.Objectives(), d.Dropped()))
 }
 
 // another returns a page with another shape: a model is missing.

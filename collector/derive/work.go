@@ -226,7 +226,7 @@ func (s *workState) stands(d *Deriver) bool { return s.active && s.waited >= d.p
 func (d *Deriver) patience() time.Duration { return cmp.Or(d.opts.StallAfter, DefaultStallAfter) }
 
 // still returns the work that stands still, longest first.
-func (d *Deriver) still() (all []Stillness) {
+func (d *Deriver) still(at func(time.Duration) time.Time) (all []Stillness) {
 	for i := range d.index.watch.works {
 		k := &d.index.watch.works[i]
 		s := d.works[k.key]
@@ -234,9 +234,9 @@ func (d *Deriver) still() (all []Stillness) {
 			continue
 		}
 		all = append(all, Stillness{
+			Entry:    Entry{Model: k.callee},
 			InFlight: s.inFlight,
-			Model:    k.callee,
-			Since:    time.Duration(s.progressed),
+			Since:    at(time.Duration(s.progressed)),
 			Partly:   d.movesBeside(k) || d.servesBeside(k.callee),
 			Left:     s.left,
 			Outside:  k.beside != nil,
@@ -244,7 +244,7 @@ func (d *Deriver) still() (all []Stillness) {
 			Pieced:   time.Duration(d.window.now-s.lasting) < d.patience() && !d.convicted,
 		})
 	}
-	slices.SortStableFunc(all, func(a, b Stillness) int { return cmp.Compare(a.Since, b.Since) })
+	slices.SortStableFunc(all, func(a, b Stillness) int { return a.Since.Compare(b.Since) })
 	return all
 }
 

@@ -122,9 +122,10 @@ func (r *Replica) evidence(failed error) assess.Evidence {
 			Seen:     r.hadPage(),
 			MayStart: time.Since(r.firstTried()) < r.pool.StartBudget,
 		},
-		API:      assess.API{SamePort: r.server.Engine.SamePort(), Apart: r.api().Apart()},
-		Mismatch: r.server.Mismatch(),
-		Unmet:    r.published.findings.Unmet(),
+		API:       assess.API{SamePort: r.server.Engine.SamePort(), Apart: r.api().Apart()},
+		Mismatch:  r.server.Mismatch(),
+		Unmet:     r.published.findings.Unmet(),
+		Processes: r.deriver.Processes(),
 	}
 	if h := r.answers.Health; h != nil {
 		e.API.Health = *h
@@ -133,11 +134,6 @@ func (r *Replica) evidence(failed error) assess.Evidence {
 		e.Routes = r.server.Engine.Tier(r.reader.last) == engine.TierFrontend
 	}
 	r.memory.Recall(&e)
-	e.Processes = r.deriver.Processes()
-	if e.Processes == 0 { // Accusations rest on successive pages of one process.
-		c := r.deriver.Conditions()
-		e.Pages(&c, r.at)
-	}
 	if failed != nil {
 		r.addFailure(&e.Scrape, &e.API, failed)
 		return e

@@ -6,6 +6,7 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/lane"
 )
@@ -83,11 +84,10 @@ func (r *Replica) sendCancelCheck(ctx context.Context) {
 	})
 }
 
-func (r *Replica) observeLoad(p *scrape.Fetched) {
+func (r *Replica) observeLoad(p *scrape.Fetched, c *derive.Conditions) {
 	if r.pool.Canary.CancelWithin == 0 {
 		return
 	}
-	c := r.deriver.Conditions()
 	r.memory.Canary.Observe(canary.Load{
 		Requested: p.Start,
 		Received:  p.Received,

@@ -57,10 +57,8 @@ func (r *Replica) keepConviction(v *assess.Verdict) {
 	if !past.Probes.Accused {
 		return
 	}
-	c := r.deriver.Conditions()
-	acquitted := c.Served > 0 || c.Movements > 0
 	cleared := time.Since(r.history.inherited) > r.pool.StallAfter+2*r.target.Interval && !v.Suspected
-	if acquitted || v.State != assess.Ready || cleared {
+	if r.memory.OthersServed() || v.State != assess.Ready || cleared {
 		*past = assess.Verdict{}
 		return
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
@@ -29,7 +30,8 @@ func (r *Replica) noteScrape(p *scrape.Fetched, failed error) {
 		r.memory.NoPage(p.Start, scrape.ReasonOf(failed) == scrape.ReasonConnect || r.gone(failed))
 		return
 	}
-	c := r.deriver.Conditions()
+	c := r.deriver.Conditions(r.at)
+	r.observeLoad(p, &c)
 	r.memory.Page(p.Start, &c)
 }
 
@@ -41,8 +43,7 @@ func (r *Replica) askIfAccused(ctx context.Context) {
 		r.deriver.Processes() > 0 {
 		return
 	}
-	c := r.deriver.Conditions()
-	since, ok := r.memory.MayAsk(now, &c)
+	since, ok := r.memory.MayAsk(now)
 	switch {
 	case !ok:
 		return
@@ -52,14 +53,14 @@ func (r *Replica) askIfAccused(ctx context.Context) {
 	case r.answers.Health != nil && r.answers.Health.Paused:
 		return
 	}
-	about, fails := r.memory.About(&c)
+	about, fails := r.memory.About()
 	order, entry := r.questionOrder(about)
 	ask, remembered := r.question(order, fails)
 	if ask == nil {
 		return
 	}
 	model := order.Question.Model
-	r.memory.Asked(now, entry, &c)
+	r.memory.Asked(now, entry)
 	r.deriver.BeginOwn(r.pool.Canary.MaxTokens)
 	runJob(r.startJob(ctx, &r.jobs.canary), "canary", ask, func(report canary.Report, failed error) {
 		if failed != nil {
@@ -108,7 +109,7 @@ func (r *Replica) question(
 }
 
 // listsReady reports whether the server lists the version of an entry as ready.
-func (r *Replica) listsReady(entry assess.Entry) bool {
+func (r *Replica) listsReady(entry derive.Entry) bool {
 	return r.answers.Health != nil && slices.ContainsFunc(r.answers.Health.Models, func(m engine.ModelState) bool {
 		return m.Name == entry.Model && m.Version == entry.Version && m.State == engine.ModelReady
 	})
@@ -122,7 +123,7 @@ func (r *Replica) pageIsAPI() bool {
 // questionOrder returns the order for a question about an entry, which goes to that model: another one
 // cannot answer for it. If the configuration names the canary's model, or the server does not list the
 // entry, it goes to the canary's, and is about the server as a whole.
-func (r *Replica) questionOrder(entry assess.Entry) (order *canary.Order, about assess.Entry) {
+func (r *Replica) questionOrder(entry derive.Entry) (order *canary.Order, about derive.Entry) {
 	if r.pool.Canary.Model == "" && r.answers.Facts.Model(entry.Model) != nil {
 		order = r.canaryOrder(entry.Model)
 		if !r.listsReady(entry) { // Triton may count an ensemble under a version that is not loaded.
@@ -131,5 +132,5 @@ func (r *Replica) questionOrder(entry assess.Entry) (order *canary.Order, about 
 		order.Question.Version = entry.Version
 		return order, entry
 	}
-	return r.canaryOrder(r.pool.Canary.Model), assess.Entry{}
+	return r.canaryOrder(r.pool.Canary.Model), derive.Entry{}
 }

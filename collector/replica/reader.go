@@ -58,6 +58,7 @@ func (r *Replica) reset() {
 		SelfMarker: r.pool.Marker,
 		Watch:      engine.Watch(r.server.Engine),
 	})}
+	r.memory.ForgetPages()
 	r.published.findings = nil
 }
 

@@ -178,7 +178,6 @@ func (r *Replica) derive(p *scrape.Fetched, raw *exposition.Block, seen derive.S
 		next.Raw = r.deriver.Unmapped(raw)
 	case exposition.RawNone:
 	}
-	r.observeLoad(p)
 	next.Expires = p.Received.Add(r.slot.Suspended() + 2*r.target.Interval + r.target.Timeout + maxLateness)
 	return next
 }

@@ -209,7 +209,7 @@ func (r *run) page(p *Page) (Result, error) {
 	}
 	r.deriver.Observe(r.deriver.Sight(p.At, block, r.read, connection))
 	all := r.series(r.deriver.Render(block))
-	c := r.deriver.Conditions()
+	c := r.deriver.Conditions(at)
 	r.memory.Page(at(p.At), &c)
 	r.ask(p)
 	return r.seen(p, r.read, all), nil
@@ -254,16 +254,15 @@ func (r *run) ask(p *Page) {
 			At:     at(h.until),
 		})
 	}
-	c := r.deriver.Conditions()
 	holds := r.previous.State != "" && assess.Holds(r.previous.State)
 	isCanary := r.asking == Canary && p.At >= r.due
-	_, accused := r.memory.MayAsk(at(p.At), &c)
+	_, accused := r.memory.MayAsk(at(p.At))
 	accused = accused && !p.API.Paused
 	switch {
 	case r.asking == "" || r.asking == NoQuestions || r.hanging != nil || holds || !r.askable():
 		return
 	case accused:
-		r.memory.Asked(at(p.At), assess.Entry{}, &c)
+		r.memory.Asked(at(p.At), derive.Entry{})
 		isCanary = false
 	case isCanary:
 		r.due = p.At + canaryInterval
@@ -319,7 +318,7 @@ func (r *run) seen(p *Page, read *engine.Page, all []Series) Result {
 	for _, o := range r.deriver.Objectives() {
 		s.Objectives[o.Name] = Answer{o.OK, o.Reason, o.Cure}
 	}
-	s.Conditions, s.Routes = r.deriver.Conditions(), r.engine.Tier(read) == engine.TierFrontend
+	s.Conditions, s.Routes = r.deriver.Conditions(at), r.engine.Tier(read) == engine.TierFrontend
 	r.examine(&outcome, read)
 	s.Capabilities = r.capabilities
 	e := assess.Evidence{
@@ -333,7 +332,6 @@ func (r *run) seen(p *Page, read *engine.Page, all []Series) Result {
 	}
 	e.Found(r.findings)
 	r.memory.Recall(&e)
-	e.Pages(&s.Conditions, at)
 	s.Verdict, s.Unshown = assess.Judge(&e), e.Unobservable != ""
 	r.deriver.Convict(s.Proven())
 	s.Canary, s.Asked = r.served, r.asked
