@@ -54,7 +54,7 @@ func TestCanaryFailsTwiceWhileNobodyElseIsServed(t *testing.T) {
 					ended += 3
 					fallthrough
 				case quiet:
-					m.Page(now, &derive.Conditions{Served: ended})
+					m.Page(now, &derive.Conditions{Counts: derive.Counts{Served: ended}})
 				case late:
 					m.NoPage(now, false)
 				default:
@@ -96,7 +96,7 @@ func TestCanaryMayWaitWhereNoStepIsShown(t *testing.T) {
 			m.CanaryAnswered()
 			for page := range 3 {
 				requested := at.Add(time.Duration(page+1) * time.Second)
-				m.Page(requested, &derive.Conditions{Served: 7, Stepless: c.stepless})
+				m.Page(requested, &derive.Conditions{Counts: derive.Counts{Served: 7}, Stepless: c.stepless})
 			}
 		}
 		var e assess.Evidence
@@ -192,7 +192,7 @@ func TestQuestionBehindOthersProvesNothing(t *testing.T) {
 		t.Run(c.says, func(t *testing.T) {
 			var m assess.Memory
 			now := time.Unix(1_000_000, 0)
-			page := func(steps int) *derive.Conditions { return &derive.Conditions{Advances: steps} }
+			page := func(steps int) *derive.Conditions { return &derive.Conditions{Counts: derive.Counts{Advances: steps}} }
 			m.Page(now, page(5))
 			m.Asked(now, derive.Entry{})
 			m.Page(now.Add(time.Second), page(5+c.steps))
@@ -294,11 +294,10 @@ func TestAnswerThatPagesContradict(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var m assess.Memory
 			asked := since.Add(31 * time.Second)
-			m.Page(asked, &derive.Conditions{Steps: 7})
-			m.Page(asked, &derive.Conditions{Steps: 7})
+			m.Page(asked, &derive.Conditions{Counts: derive.Counts{Steps: 7}})
 			m.Asked(asked, derive.Entry{})
 			m.Answer(canary.Report{Result: canary.OK, Asked: asked, Frames: c.frames}, false)
-			m.Page(asked.Add(5*time.Second), &derive.Conditions{Steps: c.steps})
+			m.Page(asked.Add(5*time.Second), &derive.Conditions{Counts: derive.Counts{Steps: c.steps}})
 			e := changed(serving(), func(e *assess.Evidence) {
 				e.Still = derive.Stillness{InFlight: 3, Since: since, Stepless: c.stepless}
 				e.ShowsSelfTest = true
@@ -333,7 +332,7 @@ func TestQuestionThatIsNotInTheEngine(t *testing.T) {
 					Still:         []derive.Stillness{{InFlight: 3, Outside: true}},
 					InFlight:      inFlight,
 					InFlightKnown: true,
-					Advances:      advances,
+					Counts:        derive.Counts{Advances: advances},
 				}
 			}
 			m.Page(asked.Add(-2*time.Second), conditions(3, 7))
@@ -561,8 +560,8 @@ func TestQuestionThatOthersRefuteProvesNothing(t *testing.T) {
 				m.Answer(canary.Report{Result: result, Asked: now, At: now.Add(time.Second)}, false)
 			}
 			ask(c.first)
-			m.Page(now.Add(5*time.Second), &derive.Conditions{Served: 7})
-			m.Page(now.Add(20*time.Second), &derive.Conditions{Served: 7 + c.served})
+			m.Page(now.Add(5*time.Second), &derive.Conditions{Counts: derive.Counts{Served: 7}})
+			m.Page(now.Add(20*time.Second), &derive.Conditions{Counts: derive.Counts{Served: 7 + c.served}})
 			now = now.Add(2 * time.Minute)
 			ask(c.second)
 			e := changed(serving(), func(e *assess.Evidence) {
@@ -638,7 +637,7 @@ func TestListThatRequestsContradictIsNotBelieved(t *testing.T) {
 			now := time.Unix(1_000_000, 0)
 			for n, ended := range c.ended {
 				now = now.Add(time.Second)
-				m.Page(now, &derive.Conditions{Answered: ended})
+				m.Page(now, &derive.Conditions{Counts: derive.Counts{Answered: ended}})
 				e := changed(serving(), func(e *assess.Evidence) {
 					e.Now = now
 					if n > 0 {
@@ -745,7 +744,7 @@ func TestRouterThatServesIsBelieved(t *testing.T) {
 			for _, p := range c.pages {
 				now = now.Add(time.Second)
 				m.Page(now, &derive.Conditions{
-					Served:        p.served,
+					Counts:        derive.Counts{Served: p.served},
 					InFlight:      p.inFlight,
 					InFlightKnown: true,
 				})
@@ -781,7 +780,7 @@ func TestClosedAPIIsRefuted(t *testing.T) {
 			var m assess.Memory
 			page := func(after time.Duration, served float64, lasted time.Duration) {
 				m.Page(closed.Add(after), &derive.Conditions{
-					Served:        served,
+					Counts:        derive.Counts{Served: served},
 					InFlight:      c.inFlight,
 					InFlightKnown: c.known,
 					Lasted:        lasted,

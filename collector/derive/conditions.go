@@ -17,6 +17,8 @@ const DefaultFailingMin, failingPages = 5, 2
 // Conditions is what the pages say for and against a replica. Requests that the exporter sent itself are left out,
 // see [Deriver.BeginOwn].
 type Conditions struct {
+	Counts
+
 	// Failing lists the entries of which only failures end, the one that failed first in front.
 	Failing []Failures
 	// Uncounted explains, for models that clients called within the window, why nobody knows how their
@@ -24,11 +26,6 @@ type Conditions struct {
 	Uncounted []string
 	// Still is the work in flight of which nothing moves, longest first.
 	Still []Stillness
-	// Served counts requests that ended well, as far as the server is known to count failures
-	// too, Answered those that ended at models which call no other one. Movements counts the pages on which tokens of
-	// others moved, Steps those on which an engine computed anything, and Advances those on which it made progress.
-	Served, Answered           float64
-	Movements, Steps, Advances int
 	// InFlight is the number of requests in flight, if the page shows them while they run.
 	InFlight      float64
 	InFlightKnown bool
@@ -36,6 +33,15 @@ type Conditions struct {
 	Stepless bool
 	// Lasted is how long the requests took that ended on the newest page, on average, if it shows that.
 	Lasted time.Duration
+}
+
+// Counts is what the pages have shown since the first one.
+type Counts struct {
+	// Served counts requests that ended well, as far as the server is known to count failures
+	// too, Answered those that ended at models which call no other one. Movements counts the pages on which tokens of
+	// others moved, Steps those on which an engine computed anything, and Advances those on which it made progress.
+	Served, Answered           float64
+	Movements, Steps, Advances int
 }
 
 // Entry is a model that clients call. Model is empty if the server serves one model, and does not count per model.
@@ -119,13 +125,10 @@ func (d *Deriver) Conditions(at func(now time.Duration) time.Time) Conditions {
 		Failing:   d.failing(at),
 		Uncounted: d.uncounted(),
 		Still:     d.still(at),
-		Served:    d.served + d.seemed,
-		Answered:  d.answered,
-		Movements: d.movements,
-		Steps:     d.steps,
-		Advances:  d.advances,
+		Counts:    d.counts,
 		Stepless:  d.stepless(),
 	}
+	c.Served += d.seemed
 	c.InFlight, c.InFlightKnown = d.view.requestsInFlight()
 	if ended := d.window.growth(d.index.watch.durationsOf); ended > 0 {
 		mean := d.window.growth(d.index.watch.durations) / ended

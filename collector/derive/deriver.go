@@ -59,17 +59,11 @@ type Deriver struct {
 	// entries and works hold the state of each entry and work, by key.
 	entries map[string]*entryState
 	works   map[string]*workState
-	// seemed counts requests on the newest page that only seem to have ended well. The others here are what
-	// [Conditions] says, without them.
-	served, seemed, answered   float64
-	movements, steps, advances int
-	// servedAt is when a request ended well last, movedAt when tokens of others moved, and calledAt when a model
-	// that clients call counted a request.
-	servedAt, movedAt, calledAt int64
-	// acceptedAt is when a request ended of which nobody knows how, and acceptedBy the model that accepted it.
-	acceptedAt int64
-	acceptedBy string
-	own        ownRequests
+	// counts is what the pages have shown, less what on the newest one only seems to have ended well.
+	counts Counts
+	seemed float64
+	latest latest
+	own    ownRequests
 	// convicted is true if a question has proven that the work stands still.
 	convicted bool
 	// unmapped is the shape of what of the page no series repeats, nil before it is asked for.
@@ -79,6 +73,16 @@ type Deriver struct {
 	// raised is the newest page with what is carried, nil if that is nothing.
 	carried carried
 	raised  *exposition.Block
+}
+
+// latest is when the pages last showed something of all entries.
+type latest struct {
+	// served is when a request ended well, moved when tokens of others moved, and called when a model that clients
+	// call counted a request.
+	served, moved, called int64
+	// accepted is when a request ended of which nobody knows how, acceptedBy the model that accepted it.
+	accepted   int64
+	acceptedBy string
 }
 
 // NewDeriver returns a deriver without pages.
@@ -255,7 +259,7 @@ func (d *Deriver) reindex(page *engine.Page, block *exposition.Block, goesOn boo
 	d.works = make(map[string]*workState, len(works))
 	for _, k := range d.index.watch.works {
 		// Counters that have just appeared were 0 on the pages before.
-		d.works[k.key] = cmp.Or(works[k.key], &workState{seen: k.countersAppear && len(d.window.times) > 0})
+		d.works[k.key] = cmp.Or(works[k.key], &workState{excess: excess{known: k.countersAppear && len(d.window.times) > 0}})
 	}
 	d.row = make([]float64, len(d.index.places))
 }

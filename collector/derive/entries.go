@@ -31,42 +31,6 @@ type entry struct {
 	once     []int
 }
 
-// entryState is what happened at an entry since a request last ended well.
-type entryState struct {
-	// single, double, steps, otherEntries and refused are increases of the counters.
-	single, double, steps, otherEntries, refused float64
-	// settled is the increase of net counters. They are late while what they are net of moves;
-	// unsettled are their failures on pages since it has rested. Both without own are others'.
-	settled, unsettled, own float64
-	// pages counts the pages with failures, unsettledPages those with unsettled ones.
-	pages, unsettledPages int
-	// since is the time of the page before the first failure, last that of the page with the latest.
-	since, last int64
-	// accepted is when a request ended of which nobody knows how, served when one ended well last.
-	accepted, served int64
-	// pardoned failures, on pardonedPages, count no more: the pages spoke for the replica since.
-	pardoned      float64
-	pardonedPages int
-	// accused is the time of the page before the first failure that counts.
-	accused int64
-	// acquitted is when a request ended well although failures counted, which speaks for the entry for a window.
-	acquitted int64
-	// seemed is how many requests seem to have ended well on the newest page, of which the next one may
-	// show that they did not; once it did, disproved is true, and only settled ones count.
-	seemed    float64
-	disproved bool
-	// ownEnded and ownFailed are requests of the exporter that the next pages may count.
-	ownEnded, ownFailed pending
-	// lost counts requests that ended in the engine and failed to be answered.
-	lost float64
-	// unknown counts those that ended there beside failures: nobody knows how they were answered.
-	unknown float64
-	// beside is true if other requests ended well on the newest page, erred is how many failed on it, and once how
-	// many ended in the engine, each counted once.
-	beside      bool
-	erred, once float64
-}
-
 // watchEntries follows the outcomes of each entry from page to page, across missed pages and idle
 // times, until a request ends well or the process changes.
 func (d *Deriver) watchEntries() {
@@ -79,16 +43,16 @@ func (d *Deriver) watchEntries() {
 	}
 	before := d.acquitted()
 	d.watchMovements()
-	d.answered += w.growth(by.answers)
+	d.counts.Answered += w.growth(by.answers)
 	d.seemed = 0
 	served := false
 	for i := range by.entries {
 		e := &by.entries[i]
 		s := d.entries[e.key]
-		failures := s.failures()
+		failed := s.streak.failures().requests
 		ended := d.watchEntry(e, s)
-		if !e.part && (ended+s.seemed > 0 || s.failures() > failures) {
-			d.calledAt = w.now
+		if !e.part && (ended+s.streak.seemed > 0 || s.streak.failures().requests > failed) {
+			d.latest.called = w.now
 		}
 		served = d.countEnded(e, s, ended) || served
 	}
@@ -101,16 +65,16 @@ func (d *Deriver) watchEntries() {
 func (d *Deriver) countEnded(e *entry, s *entryState, ended float64) (served bool) {
 	now := d.window.now
 	switch {
-	case e.part || e.unclear || ended+s.seemed <= 0:
+	case e.part || e.unclear || ended+s.streak.seemed <= 0:
 		return false
 	case !e.trusted:
-		d.acceptedAt, d.acceptedBy = now, e.model
-		s.accepted = now
+		d.latest.accepted, d.latest.acceptedBy = now, e.model
+		s.streak.accepted = now
 		return false
 	}
-	d.served += ended
-	d.seemed += s.seemed
-	d.servedAt = now
+	d.counts.Served += ended
+	d.seemed += s.streak.seemed
+	d.latest.served = now
 	return ended > 0
 }
 
@@ -118,12 +82,12 @@ func (d *Deriver) countEnded(e *entry, s *entryState, ended float64) (served boo
 func (d *Deriver) watchMovements() {
 	w, by := d.window, &d.index.watch
 	if slices.ContainsFunc(by.tokens, w.moved) || slices.ContainsFunc(by.cache, w.moved) {
-		d.steps++
+		d.counts.Steps++
 	}
 	if slices.ContainsFunc(by.flow, w.moved) && (!d.own.onPage || slices.ContainsFunc(by.generated, d.generatesMore)) {
-		d.movements++
+		d.counts.Movements++
 		if d.movesForOthers() {
-			d.movedAt = w.now // Beside tokens, steps speak for no request: an engine may make them without work.
+			d.latest.moved = w.now // Beside tokens, steps speak for no request: an engine may make them without work.
 		}
 	}
 }
@@ -153,8 +117,8 @@ func (d *Deriver) othersInFlight() (before, now, known bool) {
 		s := d.works[k.key]
 		v, ok := k.inFlight.now(d.window)
 		known = known || ok
-		before = before || s.inFlight > 0
-		now = now || ok && v-s.over-d.own.inFlight >= k.minInFlight
+		before = before || s.spell.inFlight > 0
+		now = now || ok && v-s.excess.requests-d.own.inFlight >= k.minInFlight
 	}
 	return before, now, known
 }
@@ -166,11 +130,11 @@ func (d *Deriver) acquit(served bool) {
 	for i := range d.index.watch.entries {
 		e := &d.index.watch.entries[i]
 		s := d.entries[e.key]
-		if served && s.failures() > 0 && s.since < d.window.previousAt {
+		if served && s.streak.failures().requests > 0 && s.streak.since < d.window.previousAt {
 			s.acquitted = d.window.now
 		}
 		if served || !e.part {
-			s.pardon()
+			s.streak.pardon()
 		}
 	}
 }
@@ -184,7 +148,7 @@ func (d *Deriver) generatesMore(columns []int) bool {
 func (d *Deriver) uncounted() (all []string) {
 	for i := range d.index.watch.entries {
 		e := &d.index.watch.entries[i]
-		accepted := d.entries[e.key].accepted
+		accepted := d.entries[e.key].streak.accepted
 		if accepted > 0 && d.window.now-accepted <= d.window.length && e.why != "" && !slices.Contains(all, e.why) {
 			all = append(all, e.why)
 		}
@@ -196,133 +160,37 @@ func (d *Deriver) uncounted() (all []string) {
 // be those of requests that fail in a later model, so they speak for it only next to requests of
 // which nobody knows how they end.
 func (d *Deriver) acquitted() int64 {
-	moved := d.movedAt
+	moved := d.latest.moved
 	if slices.ContainsFunc(d.index.watch.entries, func(e entry) bool { return e.model != "" }) {
-		moved = min(moved, d.acceptedAt)
+		moved = min(moved, d.latest.accepted)
 	}
-	if slices.ContainsFunc(d.index.watch.entries, func(e entry) bool { return d.entries[e.key].lost > 0 }) {
+	if slices.ContainsFunc(d.index.watch.entries, func(e entry) bool { return d.entries[e.key].streak.lost > 0 }) {
 		moved = 0 // What moved ended in the engine, and was not answered well.
 	}
-	return max(d.servedAt, moved)
-}
-
-// pardon ends an accusation and its memory: the next one begins with later failures. Which of those on
-// the newest page came before what speaks for the replica is not known.
-func (s *entryState) pardon() {
-	s.pardoned, s.pardonedPages = s.failures(), s.failedPages()
-	s.unknown = 0
+	return max(d.latest.served, moved)
 }
 
 // watchEntry follows one entry, and returns how many requests of others are known to have ended.
 func (d *Deriver) watchEntry(e *entry, s *entryState) (ended float64) {
-	w := d.window
-	ended, seems := s.watchEnds(e, w)
+	ended, seems := s.watchEnds(e, d.window)
 	if ended > 0 {
-		*s = entryState{
-			ownEnded:  s.ownEnded,
-			ownFailed: s.ownFailed,
-			beside:    s.beside,
-			erred:     s.erred,
-			once:      s.once,
-			acquitted: d.refuted(s),
-			served:    w.now,
-		}
+		s.acquitted, s.served = d.refuted(s), d.window.now
+		s.streak = streak{}
 		return ended
 	}
-	s.disproved = s.disproved || s.seemed > 0
-	s.seemed = 0
-	if !s.disproved {
-		s.seemed = max(seems, 0)
-	}
-	if s.failures() == 0 {
-		s.since = w.previousAt
-	}
-	s.pardoned, s.pardonedPages = min(s.pardoned, s.failures()), min(s.pardonedPages, s.failedPages())
-	if s.failures() == s.pardoned {
-		s.accused = w.previousAt
-	}
-	s.watchFailures(e, w)
+	s.streak.goesOn(d.window, seems)
+	s.watchFailures(e, d.window)
 	return 0
-}
-
-// watchEnds returns how many requests of others are known to have ended, and how many seem to have.
-func (s *entryState) watchEnds(e *entry, w *Window) (ended, seems float64) {
-	seems = e.ended.growth(w) - s.ownEnded.n
-	settled := e.ended.settled(w)
-	elsewhere := s.lose(e, w)
-	s.beside = settled > 0
-	ended = s.ownEnded.without(settled)
-	if s.failsLately(w) {
-		s.unknown += elsewhere
-	} else {
-		ended += elsewhere
-	}
-	return ended, seems
-}
-
-// watchFailures counts the failed requests of others.
-func (s *entryState) watchFailures(e *entry, w *Window) {
-	failures := s.failures()
-	single, double := w.growth(e.failed.single), w.growth(e.failed.double)
-	switch {
-	case len(e.failed.net) > 0:
-		s.watchNet(e.failed.net, w)
-	case len(e.failed.double) > 0:
-		double = 2 * s.ownFailed.without(double/2)
-	default:
-		single = s.ownFailed.without(single)
-	}
-	s.single += single
-	s.double += double
-	if n := e.doubled; n != nil {
-		s.steps += w.growth(n.steps)
-		s.otherEntries += w.growth(n.otherEntries)
-		s.refused += w.growth(n.refused)
-	}
-	if single > 0 || s.failures() > failures {
-		s.pages++
-		s.last = w.now
-	}
 }
 
 // refuted returns when an accusation of the entry was refuted, given that a request has ended well: now, if it was
 // accused, or had been within the window and something failed again. Zero is never.
 func (d *Deriver) refuted(s *entryState) int64 {
-	if d.accuse(s.failures(), s.failedPages()) || s.failures() > 0 && s.acquittedWithin(d.window) {
+	failed := s.streak.failures()
+	if d.accuse(failed) || failed.requests > 0 && s.acquittedWithin(d.window) {
 		return d.window.now
 	}
 	return s.acquitted
-}
-
-// acquittedWithin reports whether a request that ended well speaks for the entry in this window.
-func (s *entryState) acquittedWithin(w *Window) bool {
-	return s.acquitted > 0 && w.now-s.acquitted <= w.length
-}
-
-// failsLately reports whether requests failed on the newest page, or within the window before it.
-func (s *entryState) failsLately(w *Window) bool {
-	return s.erred > 0 || s.failures() > 0 && w.now-s.last <= w.length
-}
-
-// lose counts what ended in the engine and was not answered well, as far as failed answers explain that: the API
-// may fail on what the engine did well. Beside answers, it may be further completions of the same requests. What
-// neither explains is returned: it came by another way, as over gRPC, or is further completions of requests that
-// failed, where the page does not tell how many requests these were.
-func (s *entryState) lose(e *entry, w *Window) (elsewhere float64) {
-	erred := e.failed.growth(w)
-	if !s.beside {
-		alone := e.ended.unwitnessed(w)
-		if len(e.once) > 0 {
-			alone = min(alone, s.once)
-		}
-		lost := min(alone, s.erred+erred)
-		s.lost += lost
-		if e.ended.hasWitness() && !e.answered { // Its answers were waited for.
-			elsewhere = alone - lost
-		}
-	}
-	s.erred, s.once = erred, w.growth(e.once)
-	return elsewhere
 }
 
 // hasWitness reports whether something else counts the same requests.
@@ -368,45 +236,9 @@ func (t *tally) ended(w *Window, net func(n *netCounter) float64) float64 {
 	return sum
 }
 
-// watchNet follows counters that are net of others.
-func (s *entryState) watchNet(all []*netCounter, w *Window) {
-	var failed, others, settled float64
-	for _, n := range all {
-		failed += w.growth(n.plus)
-		others += w.growth(n.minus)
-		settled += w.growth([]int{n.column})
-	}
-	own := failed
-	failed = s.ownFailed.without(failed)
-	s.own += own - failed
-	if settled > 0 {
-		s.settled += settled
-		s.pages++
-	}
-	switch {
-	case others > 0:
-		s.unsettled, s.unsettledPages = 0, 0
-	case failed > 0:
-		s.unsettled += failed
-		s.unsettledPages++
-	}
-	if failed > 0 {
-		s.last = w.now
-	}
-}
-
-// failures returns how many requests of others failed.
-func (s *entryState) failures() float64 {
-	doubled := once(s.double, s.steps, s.otherEntries)
-	return s.single + max(doubled-s.refused, 0) + max(s.settled-s.own, s.unsettled)
-}
-
-// failedPages returns how many pages showed them.
-func (s *entryState) failedPages() int { return max(s.pages, s.unsettledPages) }
-
-// accuse reports whether so many failures, on so many pages, are enough to say that only failures end.
-func (d *Deriver) accuse(failures float64, pages int) bool {
-	return failures >= float64(cmp.Or(d.opts.FailingMin, DefaultFailingMin)) && pages >= failingPages
+// accuse reports whether so many failures are enough to say that only failures end.
+func (d *Deriver) accuse(f failures) bool {
+	return f.requests >= float64(cmp.Or(d.opts.FailingMin, DefaultFailingMin)) && f.pages >= failingPages
 }
 
 // failing returns [Conditions.Failing].
@@ -436,26 +268,27 @@ func (d *Deriver) failing(at func(time.Duration) time.Time) (all []Failures) {
 func (d *Deriver) failingEntry(
 	e *entry, s *entryState, at func(time.Duration) time.Time,
 ) (f Failures, fails bool) {
-	requests, pages := s.failures(), s.failedPages()
+	k := &s.streak
+	failed := k.failures()
 	f = Failures{
-		Entry:    Entry{e.callee, e.version},
-		Requests: requests,
-		Since:    at(time.Duration(s.since)),
-		Last:     at(time.Duration(s.last)),
-		Accused:  at(time.Duration(s.accused)),
+		Entry:     Entry{e.callee, e.version},
+		Requests:  failed.requests,
+		Since:     at(time.Duration(k.since)),
+		Last:      at(time.Duration(k.last)),
+		Accused:   at(time.Duration(k.accused)),
+		Acquitted: !d.accuse(failed.without(k.pardoned)) || s.acquittedWithin(d.window),
 	}
-	f.Acquitted = !d.accuse(requests-s.pardoned, pages-s.pardonedPages) || s.acquittedWithin(d.window)
 	switch {
-	case !d.accuse(requests, pages):
+	case !d.accuse(failed):
 		return f, false
-	case f.Acquitted && d.window.now-s.last > d.window.length:
+	case f.Acquitted && d.window.now-k.last > d.window.length:
 		return f, false // Nobody asks any more, and it is forgotten.
-	case e.unclear, s.unknown > 0:
+	case e.unclear, k.unknown > 0:
 		f.Unclear, f.Unanswered = true, !e.unclear
 	case !e.part:
-	case d.acceptedAt > s.since:
-		f.Entry, f.Part = Entry{Model: d.acceptedBy}, e.model
-	case d.calledAt <= s.since:
+	case d.latest.accepted > k.since:
+		f.Entry, f.Part = Entry{Model: d.latest.acceptedBy}, e.model
+	case d.latest.called <= k.since:
 		f.Entry, f.Part = Entry{Model: e.model}, e.model
 	default:
 		return f, false // Models that call the part counted requests since, and tell how these end.

@@ -50,7 +50,7 @@ func (d *Deriver) EndOwn(model string, answered bool) {
 	for i := range d.index.watch.works {
 		k := &d.index.watch.works[i]
 		if s := d.works[k.key]; k.callee == "" || k.callee == model {
-			s.answered = s.answered || answered
+			s.spell.answered = s.spell.answered || answered
 		}
 	}
 	for i := range d.index.watch.entries {
