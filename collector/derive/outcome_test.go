@@ -1000,6 +1000,27 @@ func TestRefusalsAreNotServerFailures(t *testing.T) {
 	require.Empty(t, b.conditions().Failing, "of eight answers of 503 four were refusals")
 }
 
+// TestBurstOnOnePageAccusesNobody has failures between two pages, and no request after that: it may be one bad client,
+// however late the server counts what else ended.
+func TestBurstOnOnePageAccusesNobody(t *testing.T) {
+	const served, failed = `trtllm_request_success_total{model_name="m",finished_reason="stop"} 7`, `trtllm_request_error_total{model_name="m",http_code="500"} %d`
+	for kind, page := range map[engine.Name]func(failures, refused int) []string{
+		engine.TRTLLMServe: func(failures, _ int) []string { return []string{served, fmt.Sprintf(failed, failures)} },
+		engine.VLLM:        func(failures, refused int) []string { return vllmCounts(7, refused, failures+refused) },
+	} {
+		for _, refused := range []int{0, 1} {
+			b := newBench(t, kind, "m")
+			b.repeat(6, page(1, 1))
+			b.page(page(20, 1)...)
+			b.repeat(6, page(20, 1+refused))
+			require.Empty(t, b.conditions().Failing, "%s, %d refused after it", kind, refused)
+			b.page(page(40, 1+refused)...)
+			b.repeat(6, page(40, 1+refused))
+			require.NotEmpty(t, b.conditions().Failing, "%s, %d refused between two bursts", kind, refused)
+		}
+	}
+}
+
 // TestRefusalCountedBeforeItsResponse uses a vLLM that only rejects, with
 // one rejection on every second page whose answer is not counted yet.
 func TestRefusalCountedBeforeItsResponse(t *testing.T) {

@@ -23,11 +23,13 @@ type entryPage struct {
 
 // streak is what happened at an entry since a request last ended well, across missed pages and idle times.
 type streak struct {
-	// Of its failures some are counted once, some twice, and some net of others. Pages counts the pages with any.
+	// Of its failures some are counted once, some twice, and some net of others. Pages counts the pages that showed
+	// more than any before: most.
 	single  float64
 	doubled doubledGrowth
 	net     netFailures
 	pages   int
+	most    float64
 	// since is the time of the page before the first failure, last that of the page with the latest.
 	since, last int64
 	// pardoned failures count no more, as the pages spoke for the replica since. Accused is the time of the page
@@ -64,20 +66,16 @@ func (g *doubledGrowth) requests() float64 {
 
 // netFailures are those that are counted net of others, and late while what they are net of moves.
 type netFailures struct {
-	// settled is the increase of the net counters, own what of it is the exporter's.
-	settled, own float64
-	// unsettled are those of others since what they are net of has rested.
-	unsettled failures
+	// settled is the increase of the net counters, own what of it is the exporter's. Unsettled are those of others
+	// since what they are net of has rested: the same as settled ones, but earlier.
+	settled, own, unsettled float64
 }
 
-func (n *netFailures) requests() float64 { return max(n.settled-n.own, n.unsettled.requests) }
+func (n *netFailures) requests() float64 { return max(n.settled-n.own, n.unsettled) }
 
 // failures returns the failed requests of others.
 func (s *streak) failures() failures {
-	return failures{
-		requests: s.single + s.doubled.requests() + s.net.requests(),
-		pages:    max(s.pages, s.net.unsettled.pages),
-	}
+	return failures{s.single + s.doubled.requests() + s.net.requests(), s.pages}
 }
 
 // goesOn begins a page on which no request is known to have ended well, and so many seem to have.
@@ -154,7 +152,6 @@ func (s *entryState) lose(e *entry, w *Window, failed float64) (elsewhere float6
 // watchFailures counts the failed requests of others.
 func (s *entryState) watchFailures(e *entry, w *Window) {
 	k := &s.streak
-	before := k.failures().requests
 	single, double := w.growth(e.failed.single), w.growth(e.failed.double)
 	switch {
 	case len(e.failed.net) > 0:
@@ -171,9 +168,9 @@ func (s *entryState) watchFailures(e *entry, w *Window) {
 		k.doubled.otherEntries += w.growth(n.otherEntries)
 		k.doubled.refused += w.growth(n.refused)
 	}
-	if single > 0 || k.failures().requests > before {
+	if failed := k.failures().requests; failed > k.most {
 		k.pages++
-		k.last = w.now
+		k.most, k.last = failed, w.now
 	}
 }
 
@@ -188,16 +185,10 @@ func (s *entryState) watchNet(all []*netCounter, w *Window) {
 	k := &s.streak
 	others := s.ownFailed.without(failed)
 	k.net.own += failed - others
-	if settled > 0 {
-		k.net.settled += settled
-		k.pages++
-	}
-	switch {
-	case minus > 0:
-		k.net.unsettled = failures{}
-	case others > 0:
-		k.net.unsettled.requests += others
-		k.net.unsettled.pages++
+	k.net.settled += settled
+	k.net.unsettled += others
+	if minus > 0 {
+		k.net.unsettled = 0
 	}
 	if others > 0 {
 		k.last = w.now
