@@ -372,15 +372,15 @@ func (e *Evidence) canaryAnswer() Answer {
 // connections while models load.
 func (e *Evidence) word(a Accusation) Word {
 	api := &e.API
-	said := api.Word()
+	said := api.Said()
 	switch {
 	case e.Scrape.OK && e.closed() && e.servesNevertheless(a):
 		return SaysClosedWrongly
-	case e.Scrape.OK && (e.closed() || e.ends()), said == engine.WordDraining:
+	case e.Scrape.OK && (e.closed() || e.ends()), said == engine.SaidDraining:
 		return SaysDraining
-	case said == engine.WordPaused:
+	case said == engine.SaidPaused:
 		return SaysUnserved
-	case said == engine.WordStarting, said == engine.WordNotReady && !e.Scrape.OK && !e.Scrape.Seen:
+	case said == engine.SaidStarting, said == engine.SaidNotReady && !e.Scrape.OK && !e.Scrape.Seen:
 		return SaysStarting
 	case e.Routes && api.API == engine.APINotReady, e.Scrape.OK && e.Unrouted:
 		if e.servesNevertheless(a) {

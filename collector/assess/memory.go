@@ -251,9 +251,9 @@ func (m *Memory) NoPage(now time.Time, refused bool) {
 // Health takes an answer of the API about its health into account. Silence is none: what the server said
 // before it stands.
 func (m *Memory) Health(now time.Time, h *engine.Health) {
-	switch h.Word() {
-	case engine.WordUnknown:
-	case engine.WordReady:
+	switch h.Said() {
+	case engine.SaidNothing:
+	case engine.SaidReady:
 		m.denied = nil
 	default:
 		denied := *h

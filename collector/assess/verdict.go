@@ -123,7 +123,7 @@ func (e *Evidence) probes(s State, w Witnesses, r *Ruling) Probes {
 		p.Accused = true
 	case r.Ready == Keep:
 		p.Judged, p.Accused = previous.Judged, previous.Accused
-		p.Ready = p.Ready || e.API.Word() == engine.WordReady && !p.Accused
+		p.Ready = p.Ready || e.API.Said() == engine.SaidReady && !p.Accused
 	}
 	if p.Accused && p.Live && r.Live != Fail && len(e.Failing) > 0 && e.quiet() && !w.Word.Denies() {
 		p.Ready = true

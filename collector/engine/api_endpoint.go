@@ -192,7 +192,7 @@ func (ks *Kinds) AskReady(
 		return false, false
 	}
 	h := server.Health(ctx)
-	return h.Word() == WordReady, h.API == APIReady || h.API == APINotReady && (base != "" || h.FromServer)
+	return h.Said() == SaidReady, h.API == APIReady || h.API == APINotReady && (base != "" || h.FromServer)
 }
 
 // Health queries whether the server is live and ready. A missing answer is a result too.

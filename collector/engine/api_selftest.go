@@ -94,10 +94,10 @@ func (a *Answers) MayTest(shown bool) bool {
 	if a.Health == nil || a.Unconfirmed && !restricted || !a.Facts.get().Confirmed && !restricted {
 		return false
 	}
-	switch a.Health.Word() {
-	case WordPaused, WordStarting, WordDraining:
+	switch a.Health.Said() {
+	case SaidPaused, SaidStarting, SaidDraining:
 		return false
-	case WordUnknown, WordReady, WordNotReady:
+	case SaidNothing, SaidReady, SaidNotReady:
 	}
 	return true
 }

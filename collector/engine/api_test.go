@@ -349,11 +349,11 @@ func TestTritonFollowsAnotherServerAtGivenAddress(t *testing.T) {
 	}
 	round(engine.Facts{Problems: []engine.Problem{{Unexpected: true}}})
 	require.Empty(t, a.Facts.EngineVersion)
-	require.Equal(t, engine.WordUnknown, a.Health.Word())
+	require.Equal(t, engine.SaidNothing, a.Health.Said())
 	for range 3 {
 		round(engine.Facts{Confirmed: true, Listed: true, Models: named("n")})
 		require.Equal(t, "2", a.Facts.EngineVersion)
-		require.Equal(t, engine.WordReady, a.Health.Word())
+		require.Equal(t, engine.SaidReady, a.Health.Said())
 	}
 	round(engine.Facts{Confirmed: true, Listed: true, Models: named("m")})
 	require.Equal(t, "2", a.Facts.EngineVersion)

@@ -31,28 +31,28 @@ const (
 	APIFailed
 )
 
-// Word is what a server says of itself. It is the server's own: what its page or the answers to
+// Said is what a server says of itself. It is the server's own: what its page or the answers to
 // requests show may differ.
-type Word uint8
+type Said uint8
 
 // What a server may say of itself.
 const (
-	// WordUnknown means that nothing was said, or nothing that counts as this server's answer.
-	WordUnknown Word = iota
-	WordReady
-	// WordNotReady means that requests should go elsewhere, for no reason with a word of its own.
-	WordNotReady
-	// WordStarting means that the server was not ready yet.
-	WordStarting
-	// WordDraining means that the server finishes requests and exits.
-	WordDraining
-	// WordPaused means that somebody paused the server, or put it to sleep, until it is resumed.
-	WordPaused
+	// SaidNothing means that nothing was said, or nothing that counts as this server's answer.
+	SaidNothing Said = iota
+	SaidReady
+	// SaidNotReady means that requests should go elsewhere, for no reason with a word of its own.
+	SaidNotReady
+	// SaidStarting means that the server was not ready yet.
+	SaidStarting
+	// SaidDraining means that the server finishes requests and exits.
+	SaidDraining
+	// SaidPaused means that somebody paused the server, or put it to sleep, until it is resumed.
+	SaidPaused
 )
 
 // String returns the word in lower case.
-func (w Word) String() string {
-	return [...]string{"unknown", "ready", "not ready", "starting", "draining", "paused"}[w]
+func (s Said) String() string {
+	return [...]string{"unknown", "ready", "not ready", "starting", "draining", "paused"}[s]
 }
 
 // Health is what the API answered about the server's health.
@@ -106,26 +106,26 @@ const commanded = "it is paused, as for new weights, until it is continued"
 const mayFollow = "it is starting, or it is a follower node of one on several nodes, which never takes any; " +
 	"silent: true says so for a pool of followers, __silent__ for a target"
 
-// Word returns what the server says of itself.
-func (h *Health) Word() Word {
+// Said returns what the server says of itself.
+func (h *Health) Said() Said {
 	switch {
 	case h.Draining:
-		return WordDraining
+		return SaidDraining
 	case h.Paused:
-		return WordPaused
+		return SaidPaused
 	case h.API == APIReady:
-		return WordReady
+		return SaidReady
 	case h.API == APINotReady && h.Starting:
-		return WordStarting
+		return SaidStarting
 	case h.API == APINotReady:
-		return WordNotReady
+		return SaidNotReady
 	}
-	return WordUnknown
+	return SaidNothing
 }
 
 // Silent reports whether the API was asked and said nothing about its server.
 func (h *Health) Silent() bool {
-	return h.Word() == WordUnknown && (h.API == APIFailed || h.API == APIRefused)
+	return h.Said() == SaidNothing && (h.API == APIFailed || h.API == APIRefused)
 }
 
 // Closed reports whether the API refuses connections after it was found. On a port of its own, beside

@@ -236,45 +236,45 @@ func TestOnlyTritonSaysThatItIsNotReady(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		server response
-		want   engine.Word
+		want   engine.Said
 		detail string
 	}{
-		{"Triton exits", response{status: 400}, engine.WordDraining, "the API answers Bad Request"},
+		{"Triton exits", response{status: 400}, engine.SaidDraining, "the API answers Bad Request"},
 		{
 			"a mesh wants TLS",
 			response{status: 400, body: tls},
-			engine.WordUnknown,
+			engine.SaidNothing,
 			"the API answers Bad Request to http://10.0.0.1:8000/v2/health/ready, as a proxy does and Triton does not " +
 				"(Client sent an HTTP request to an HTTPS server.)",
 		},
 		{
 			"nginx rejects the request",
 			response{status: 400, body: "<html>400 Bad Request</html>"},
-			engine.WordUnknown,
+			engine.SaidNothing,
 			"(<html>400 Bad Request</html>)",
 		},
 		{
 			"a gateway rejects it in JSON",
 			response{status: 400, body: `{"error":"no route"}`},
-			engine.WordUnknown,
+			engine.SaidNothing,
 			"(no route)",
 		},
 		{
 			"a proxy reaches nothing",
 			response{status: 503, body: "<html>no upstream</html>"},
-			engine.WordUnknown,
+			engine.SaidNothing,
 			"the API answers Service Unavailable to http://10.0.0.1:8000/v2/health/ready, as a proxy does",
 		},
-		{"a proxy reaches nothing and does not say so", response{status: 503}, engine.WordUnknown, "Triton does not"},
-		{"a proxy fails", response{status: 500, body: "oops"}, engine.WordUnknown, "(oops)"},
-		{"a proxy limits requests", response{status: 429}, engine.WordUnknown, "Too Many Requests"},
+		{"a proxy reaches nothing and does not say so", response{status: 503}, engine.SaidNothing, "Triton does not"},
+		{"a proxy fails", response{status: 500, body: "oops"}, engine.SaidNothing, "(oops)"},
+		{"a proxy limits requests", response{status: 429}, engine.SaidNothing, "Too Many Requests"},
 	} {
 		up := response{status: 200}
 		word, h := wordOf(t, engine.Triton, up, c.server)
 		require.Equal(t, c.want, word, "%s: %s", c.name, h.Detail)
 		require.Contains(t, h.Detail, c.detail, c.name)
-		require.Equal(t, c.want == engine.WordDraining, h.Ends(), c.name)
-		require.Equal(t, c.want == engine.WordDraining, h.LiveKnown, c.name)
+		require.Equal(t, c.want == engine.SaidDraining, h.Ends(), c.name)
+		require.Equal(t, c.want == engine.SaidDraining, h.LiveKnown, c.name)
 	}
 }
 
@@ -401,77 +401,77 @@ func TestWords(t *testing.T) {
 		says string
 		kind engine.Name
 		more answers
-		want engine.Word
+		want engine.Said
 	}{
-		{"a vLLM that is not in development mode", engine.VLLM, nil, engine.WordReady},
+		{"a vLLM that is not in development mode", engine.VLLM, nil, engine.SaidReady},
 		{
 			"a vLLM that is not paused", engine.VLLM,
 			answers{"/is_paused": `{"is_paused":false}`, "/is_sleeping": `{"is_sleeping":false}`},
-			engine.WordReady,
+			engine.SaidReady,
 		},
 		{
 			"a paused vLLM", engine.VLLM,
 			answers{"/is_paused": `{"is_paused":true}`, "/is_sleeping": `{"is_sleeping":true}`},
-			engine.WordPaused,
+			engine.SaidPaused,
 		},
 		{
 			"a paused vLLM of 0.12, outside of development mode",
 			engine.VLLM,
 			answers{"/is_paused": `{"is_paused":true}`},
-			engine.WordPaused,
+			engine.SaidPaused,
 		},
 		{
 			"a sleeping vLLM of 0.12", engine.VLLM,
 			answers{"/is_paused": `{"is_paused":false}`, "/is_sleeping": `{"is_sleeping":true}`},
-			engine.WordPaused,
+			engine.SaidPaused,
 		},
 		{
 			"a sleeping vLLM before 0.12", engine.VLLM,
 			answers{"/is_sleeping": `{"is_sleeping":true}`},
-			engine.WordPaused,
+			engine.SaidPaused,
 		},
 		{
 			"a vLLM whose engine does not say whether it is paused",
 			engine.VLLM,
 			answers{"/is_paused": refuses, "/is_sleeping": refuses},
-			engine.WordReady,
+			engine.SaidReady,
 		},
 		{
 			"a page of a proxy at the path", engine.VLLM,
 			answers{"/is_paused": "<html>", "/is_sleeping": "{}"},
-			engine.WordReady,
+			engine.SaidReady,
 		},
 		{
 			"a vLLM whose engine died while it was paused", engine.VLLM,
 			answers{"/health": notReady, "/is_paused": `{"is_paused":true}`},
-			engine.WordNotReady,
+			engine.SaidNotReady,
 		},
-		{"an SGLang before 0.5.20", engine.SGLang, answers{"/ping": up}, engine.WordReady},
-		{"an SGLang that is ready", engine.SGLang, answers{"/ready": up, "/ping": up}, engine.WordReady},
-		{"a paused SGLang", engine.SGLang, answers{"/ready": notReady, "/ping": up}, engine.WordPaused},
+		{"an SGLang before 0.5.20", engine.SGLang, answers{"/ping": up}, engine.SaidReady},
+		{"an SGLang that is ready", engine.SGLang, answers{"/ready": up, "/ping": up}, engine.SaidReady},
+		{"a paused SGLang", engine.SGLang, answers{"/ready": notReady, "/ping": up}, engine.SaidPaused},
 		{
 			"an SGLang whose last health check failed, or that exits",
 			engine.SGLang,
 			answers{"/ready": notReady, "/ping": notReady},
-			engine.WordReady,
+			engine.SaidReady,
 		},
 		{
 			"a NIM behind a wrapper", engine.NIM,
 			answers{"/v1/health/ready": notReady, "/v1/health/live": notReady},
-			engine.WordNotReady,
+			engine.SaidNotReady,
 		},
-		{"a NIM without that path", engine.NIM, answers{"/v1/health/ready": absent}, engine.WordUnknown},
-		{"a Triton while a model loads", engine.Triton, answers{"/v2/health/ready": denies}, engine.WordNotReady},
+		{"a NIM without that path", engine.NIM, answers{"/v1/health/ready": absent}, engine.SaidNothing},
+		{"a Triton while a model loads", engine.Triton, answers{"/v2/health/ready": denies}, engine.SaidNotReady},
 		{
 			"a Triton whose API is closed already", engine.Triton,
 			answers{"/v2/health/ready": refuses},
-			engine.WordDraining,
+			engine.SaidDraining,
 		},
-		{"a vLLM whose port is closed", engine.VLLM, answers{"/health": refuses}, engine.WordUnknown},
+		{"a vLLM whose port is closed", engine.VLLM, answers{"/health": refuses}, engine.SaidNothing},
 		{
 			"a worker that lost its endpoint", engine.Dynamo,
 			answers{"/health": `{"status":"notready","endpoints":{}}`},
-			engine.WordNotReady,
+			engine.SaidNotReady,
 		},
 	} {
 		word, h := wordOf(t, c.kind, serving(c.kind, nil), serving(c.kind, c.more))
@@ -480,7 +480,7 @@ func TestWords(t *testing.T) {
 		require.NotEmpty(t, h.Detail, c.says)
 	}
 	word, _ := wordOf(t, engine.Triton, serving(engine.Triton, nil), response{status: http.StatusBadRequest})
-	require.Equal(t, engine.WordDraining, word, "a Triton that exits")
+	require.Equal(t, engine.SaidDraining, word, "a Triton that exits")
 }
 
 // TestSGLangWarmsUp has an SGLang that lists its models and says that it is neither ready nor healthy, as it does
@@ -494,17 +494,17 @@ func TestSGLangWarmsUp(t *testing.T) {
 		name    string
 		page    string
 		servers []engine.Client
-		want    engine.Word
+		want    engine.Said
 	}{
-		{"it never was ready, and no request ended", idle, []engine.Client{unwell, unwell}, engine.WordStarting},
+		{"it never was ready, and no request ended", idle, []engine.Client{unwell, unwell}, engine.SaidStarting},
 		{
 			"requests have ended",
 			idle + "sglang:num_requests_total{model_name=\"m\"} 3\n",
 			[]engine.Client{unwell},
-			engine.WordReady,
+			engine.SaidReady,
 		},
-		{"it was ready before", idle, []engine.Client{well, unwell}, engine.WordReady},
-		{"it is ready since", idle, []engine.Client{unwell, well}, engine.WordReady},
+		{"it was ready before", idle, []engine.Client{well, unwell}, engine.SaidReady},
+		{"it is ready since", idle, []engine.Client{unwell, well}, engine.SaidReady},
 	} {
 		word, h := wordBeside(t, readPage(t, engine.SGLang, []byte(c.page)), engine.SGLang, c.servers...)
 		require.Equal(t, c.want, word, "%s: %s", c.name, h.Detail)
@@ -519,10 +519,10 @@ func TestRestartedWorkerStartsAgain(t *testing.T) {
 		"/health": `{"status":"notready","endpoints":{}}`,
 	}
 	word, h := wordOf(t, engine.Dynamo, ready, answers{"*": refuses}, none)
-	require.Equal(t, engine.WordStarting, word, h.Detail)
+	require.Equal(t, engine.SaidStarting, word, h.Detail)
 	require.True(t, h.NoEndpoint, "it has no endpoint: %+v", h)
 	word, h = wordOf(t, engine.Dynamo, ready, none)
-	require.Equal(t, engine.WordNotReady, word)
+	require.Equal(t, engine.SaidNotReady, word)
 	require.Equal(t, "it has no endpoint for requests any more", h.Detail)
 }
 
@@ -532,39 +532,39 @@ func TestFirstWords(t *testing.T) {
 		says   string
 		kind   engine.Name
 		server answers
-		want   engine.Word
+		want   engine.Said
 	}{
 		{
 			"a worker without endpoint, or a follower", engine.Dynamo,
 			answers{"/health": `{"status":"notready","endpoints":{}}`},
-			engine.WordStarting,
+			engine.SaidStarting,
 		},
 		{
 			"a follower node of an SGLang", engine.SGLang,
 			answers{"/ping": "", "/health": "", "/health_generate": ""},
-			engine.WordStarting,
+			engine.SaidStarting,
 		},
-		{"an SGLang of which a proxy shows the page only", engine.SGLang, answers{}, engine.WordUnknown},
+		{"an SGLang of which a proxy shows the page only", engine.SGLang, answers{}, engine.SaidNothing},
 		{
 			"a worker whose endpoint is not ready", engine.Dynamo,
 			answers{"/health": `{"status":"notready","endpoints":{"generate":"notready"}}`},
-			engine.WordNotReady,
+			engine.SaidNotReady,
 		},
 		{
 			"a frontend without workers", engine.Dynamo,
 			answers{"/health": `{"status":"healthy","instances":[]}`},
-			engine.WordNotReady,
+			engine.SaidNotReady,
 		},
 		{
 			"a Triton that is not live yet", engine.Triton,
 			answers{"/v2/health/ready": denies, "/v2/health/live": denies},
-			engine.WordNotReady,
+			engine.SaidNotReady,
 		},
-		{"a Triton that nobody found", engine.Triton, answers{"*": refuses}, engine.WordUnknown},
+		{"a Triton that nobody found", engine.Triton, answers{"*": refuses}, engine.SaidNothing},
 		{
 			"a vLLM that was paused before its first request", engine.VLLM,
 			answers{"/health": "", "/is_paused": `{"is_paused":true}`},
-			engine.WordPaused,
+			engine.SaidPaused,
 		},
 	} {
 		word, h := wordOf(t, c.kind, c.server)
@@ -574,7 +574,7 @@ func TestFirstWords(t *testing.T) {
 }
 
 // wordOf returns the word after each of the servers in turn was asked at a given address.
-func wordOf(t *testing.T, kind engine.Name, servers ...engine.Client) (engine.Word, *engine.Health) {
+func wordOf(t *testing.T, kind engine.Name, servers ...engine.Client) (engine.Said, *engine.Health) {
 	t.Helper()
 	return wordBeside(t, nil, kind, servers...)
 }
@@ -585,7 +585,7 @@ func wordBeside(
 	page *engine.Page,
 	kind engine.Name,
 	servers ...engine.Client,
-) (engine.Word, *engine.Health) {
+) (engine.Said, *engine.Health) {
 	t.Helper()
 	var a engine.Answers
 	for _, server := range servers {
@@ -597,5 +597,5 @@ func wordBeside(
 			APIURL:     "http://10.0.0.1:8000",
 		}, e, false), page)
 	}
-	return a.Health.Word(), a.Health
+	return a.Health.Said(), a.Health
 }

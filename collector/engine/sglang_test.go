@@ -387,15 +387,15 @@ func TestPauseIsSaidByPages(t *testing.T) {
 			require.Equal(t, c.want, page.Paused())
 			require.Equal(t, c.want, readPages(t, engine.NIM, c.pages...).Paused(), "inside a NIM")
 
-			word := func(more answers) engine.Word { return sglangWord(t, more, page) }
-			want := engine.WordReady
+			word := func(more answers) engine.Said { return sglangSays(t, more, page) }
+			want := engine.SaidReady
 			if c.want {
-				want = engine.WordPaused
+				want = engine.SaidPaused
 			}
 			require.Equal(t, want, word(nil), "an API that does not say so")
-			require.Equal(t, engine.WordReady, word(answers{"/ready": ""}), "an API that says the opposite")
-			require.Equal(t, engine.WordPaused, word(answers{"/ready": notReady}), "an API that says it itself")
-			require.Equal(t, engine.WordUnknown, word(answers{"/v1/models": refuses}), "an API that is closed")
+			require.Equal(t, engine.SaidReady, word(answers{"/ready": ""}), "an API that says the opposite")
+			require.Equal(t, engine.SaidPaused, word(answers{"/ready": notReady}), "an API that says it itself")
+			require.Equal(t, engine.SaidNothing, word(answers{"/v1/models": refuses}), "an API that is closed")
 		})
 	}
 }
@@ -434,8 +434,8 @@ func TestTakenMemoryIsAPause(t *testing.T) {
 		t.Run(c.says, func(t *testing.T) {
 			page := readPages(t, engine.SGLang, c.pages...)
 			require.Equal(t, c.want, page.MemoryTaken())
-			word := sglangWord(t, answers{"/ready": ""}, page)
-			require.Equal(t, c.want, word == engine.WordPaused)
+			word := sglangSays(t, answers{"/ready": ""}, page)
+			require.Equal(t, c.want, word == engine.SaidPaused)
 		})
 	}
 }
@@ -463,8 +463,8 @@ func TestMemoryTakenBeforeIsUnsure(t *testing.T) {
 	}
 }
 
-// sglangWord returns what a server says by an API, which also answers more, and by its page.
-func sglangWord(t *testing.T, more answers, page *engine.Page) engine.Word {
+// sglangSays returns what a server says by an API, which also answers more, and by its page.
+func sglangSays(t *testing.T, more answers, page *engine.Page) engine.Said {
 	t.Helper()
 	server := answers{"/v1/models": `{"data":[{"id":"m","owned_by":"sglang"}]}`, "/ping": ""}
 	maps.Copy(server, more)
@@ -473,7 +473,7 @@ func sglangWord(t *testing.T, more answers, page *engine.Page) engine.Word {
 	a.AddHealth(engineOf(t, engine.SGLang).Health(t.Context(), server, "http://10.0.0.1:30000"))
 	at := &target.Target{MetricsURL: "http://10.0.0.1:30000/metrics"}
 	a.Reconcile(l.Locate(nil, at, engineOf(t, engine.SGLang), false), page)
-	return a.Health.Word()
+	return a.Health.Said()
 }
 
 // TestNewWeightsAreAPause has successive pages of a server whose weights are replaced by somebody who does not
@@ -506,7 +506,7 @@ func TestNewWeightsAreAPause(t *testing.T) {
 			for name, more := range map[string]answers{
 				"an API that does not say so": nil, "an API that says that it is ready": {"/ready": ""},
 			} {
-				require.Equal(t, c.want, sglangWord(t, more, page) == engine.WordPaused, name)
+				require.Equal(t, c.want, sglangSays(t, more, page) == engine.SaidPaused, name)
 			}
 		})
 	}
