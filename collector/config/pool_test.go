@@ -13,6 +13,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/regular"
 )
 
 // TestPoolBounds has the last valid value and the first invalid one on each line.
@@ -203,13 +204,13 @@ func TestKeyFilesAreReadAtLoad(t *testing.T) {
 	for _, key := range []struct{ path, written, device string }{
 		{"basic_auth.password_file", "basic_auth: { username: me, password_file: %s }", ""},
 		{"http_headers.X-A.files[0]", "http_headers: { X-A: { files: [ %s ] } }", ""},
-		{"tls_config.ca_file", "tls_config: { ca_file: %s }", "is a pipe or device, which may have no end; name a file"},
+		{"tls_config.ca_file", "tls_config: { ca_file: %s }", regular.ErrNoEnd.Error()},
 	} {
 		text := func(file string) string { return strings.Replace(key.written, "%s", file, 1) }
 		if err := parsePool(text("/dev/zero")); key.device == "" {
 			require.NoError(t, err, "credentials are read for each request, within its time")
 		} else {
-			require.ErrorContains(t, err, "pools[0]."+key.path+": /dev/zero "+key.device)
+			require.ErrorContains(t, err, "pools[0]."+key.path+": /dev/zero: "+key.device)
 		}
 		require.ErrorContains(t, parsePool(text(dir)), "pools[0]."+key.path+": "+dir+" is a folder; name a file")
 		require.ErrorContains(

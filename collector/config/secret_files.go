@@ -10,6 +10,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/regular"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 )
 
@@ -59,9 +60,6 @@ func validateFilesBelow(n *yaml.Node, path, key string) error {
 	return errors.Join(errs...)
 }
 
-// errNoEnd is the error of what must not be read to its end.
-var errNoEnd = errors.New("is a pipe or device, which may have no end; name a file")
-
 // checkFile checks the file of a key. A file with credentials is read for each request, within the time of the
 // request and up to [scrape.MaxSecretFile]; any other is read once, to its end.
 func checkFile(path, key, name string) error {
@@ -76,7 +74,7 @@ func checkFile(path, key, name string) error {
 		return fmt.Errorf("%s: %s has %d bytes, and at most %d are read; name the right file", path, name,
 			info.Size(), scrape.MaxSecretFile)
 	case !info.Mode().IsRegular() && slices.Contains([]string{"ca_file", "cert_file", "key_file", "kubeconfig_file"}, key):
-		return fmt.Errorf("%s: %s %w", path, name, errNoEnd)
+		return fmt.Errorf("%s: %s: %w", path, name, regular.ErrNoEnd)
 	case !info.Mode().IsRegular():
 		return nil
 	}

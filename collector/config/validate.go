@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/regular"
 )
 
 // Validate returns all errors in keys and between keys, each beginning with the path of its key.
@@ -72,7 +74,7 @@ func prefixed(path string, err error) error {
 func (c *checker) validate(f *File, further []func(*Pool) error) {
 	err := f.Validate()
 	c.locate(err)
-	if errors.Is(err, errNoEnd) {
+	if errors.Is(err, regular.ErrNoEnd) {
 		return // Further checks read files.
 	}
 	for i := range f.Pools {

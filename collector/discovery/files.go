@@ -20,6 +20,8 @@ import (
 	"github.com/prometheus/prometheus/discovery/file"
 	"github.com/prometheus/prometheus/discovery/targetgroup"
 	"go.yaml.in/yaml/v2"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/regular"
 )
 
 // pollFiles is how often files are looked at. It takes a file system call each, and notices what
@@ -154,16 +156,13 @@ func emptied(groups []*targetgroup.Group, name string, before int) []*targetgrou
 // sourceOf names a group as Prometheus does.
 func sourceOf(name string, i int) string { return fmt.Sprintf("%s:%d", name, i) }
 
-// errNoFile is the error of what may never end.
-var errNoFile = errors.New("it is a folder, pipe or device; name a file")
-
 // errNoList is the error of a file without a list, as while it is written in place.
 var errNoList = errors.New("it contains no list of targets; write [] for an empty one")
 
 // readTargets reads the groups of a file.
 func readTargets(name string, info fs.FileInfo) ([]*targetgroup.Group, error) {
-	if !info.Mode().IsRegular() {
-		return nil, errNoFile
+	if err := regular.Info(info); err != nil {
+		return nil, err
 	}
 	f, err := os.Open(name)
 	if err != nil {

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"unicode"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/regular"
 )
 
 const maxBuildConfig = 4 << 20
@@ -21,7 +23,7 @@ func buildVersion(dir string) string {
 		return ""
 	}
 	name := filepath.Join(dir, "config.json")
-	if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
+	if regular.File(name) != nil {
 		return ""
 	}
 	f, err := os.Open(name)

@@ -1,6 +1,7 @@
 package secret
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -12,6 +13,8 @@ import (
 
 	promconfig "github.com/prometheus/common/config"
 	"gopkg.in/yaml.v3"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/regular"
 )
 
 // AddConfig adds every secret of a configuration or a command line: values of type Secret, parameters that
@@ -144,11 +147,11 @@ type Files struct {
 	read []string
 }
 
-// Check returns an error if a file may have no end, such as a pipe, for which clients would wait for ever.
+// File returns an error if a file may have no end, such as a pipe, for which clients would wait for ever.
 func (f Files) Check() error {
 	for _, name := range f.read {
-		if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
-			return fmt.Errorf("%s is a folder, pipe or device, which may have no end; name a file", name)
+		if err := regular.File(name); errors.Is(err, regular.ErrNoEnd) {
+			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	return nil
@@ -160,7 +163,7 @@ func (f Files) Check() error {
 func (f Files) Read() {
 	for _, name := range f.names {
 		info, err := os.Stat(name)
-		if err != nil || !info.Mode().IsRegular() || info.Size() > 1<<20 {
+		if err != nil || regular.Info(info) != nil || info.Size() > 1<<20 {
 			continue
 		}
 		text, _ := os.ReadFile(name) // One that cannot be read is not sent.

@@ -23,6 +23,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/regular"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
@@ -252,14 +253,14 @@ func (s *Server) drain(ctx context.Context, server *http.Server) {
 }
 
 // hasUsers reports whether the web configuration has users. The toolkit validates the rest.
-func hasUsers(file string) (bool, error) {
-	if file == "" {
+func hasUsers(name string) (bool, error) {
+	if name == "" {
 		return false, nil
 	}
-	if err := checkFile(file); err != nil {
+	if err := regular.File(name); err != nil {
 		return false, err
 	}
-	text, err := os.ReadFile(file)
+	text, err := os.ReadFile(name)
 	if err != nil {
 		return false, err
 	}
@@ -271,14 +272,14 @@ func hasUsers(file string) (bool, error) {
 }
 
 // checkNamed checks that the web configuration and the files that it names, such as the certificate, have an end.
-func checkNamed(file string) error {
-	if file == "" {
+func checkNamed(name string) error {
+	if name == "" {
 		return nil
 	}
-	if err := checkFile(file); err != nil {
+	if err := regular.File(name); err != nil {
 		return err
 	}
-	text, err := os.ReadFile(file)
+	text, err := os.ReadFile(name)
 	if err != nil {
 		return err
 	}
@@ -289,27 +290,18 @@ func checkNamed(file string) error {
 		return nil //nolint:nilerr // The toolkit says why.
 	}
 	for key, value := range config.TLS {
-		name, _ := value.(string)
-		if !strings.HasSuffix(key, "_file") || name == "" {
+		other, _ := value.(string)
+		if !strings.HasSuffix(key, "_file") || other == "" {
 			continue
 		}
-		if !filepath.IsAbs(name) {
-			name = filepath.Join(filepath.Dir(file), name)
+		if !filepath.IsAbs(other) {
+			other = filepath.Join(filepath.Dir(name), other)
 		}
-		if err := checkFile(name); err != nil {
-			return fmt.Errorf("%s: %s: %w", key, name, err)
+		if err := regular.File(other); err != nil {
+			return fmt.Errorf("%s: %s: %w", key, other, err)
 		}
 	}
 	return nil
-}
-
-// checkFile checks that a file has an end.
-func checkFile(file string) error {
-	info, err := os.Stat(file)
-	if err == nil && !info.Mode().IsRegular() {
-		return errors.New("it is a folder, pipe or device, which may have no end; name a file")
-	}
-	return err
 }
 
 // requireUsers rejects requests while the file cannot be read, or has no users, if it had any at the start.
