@@ -177,12 +177,12 @@ func (l *ledger) count(c *counter, v float64, at time.Time) (grew bool) {
 	case c.seen && c.away && v > 0:
 		l.happen(Reset, at, "its "+c.family+" of "+c.model+" was away from the page for a time, and whether it began "+
 			"again meanwhile is not known")
-	case !c.seen && !l.base.IsZero() && !l.fromZero && c.family != gpuEnergy && v > 0:
-		l.happen(Reset, at, "its "+c.family+" of "+c.model+" was not on the page before, and what it counted until then is "+
-			"not known")
-		before = v
 	case !c.seen && (l.base.IsZero() || !l.fromZero || c.family == gpuEnergy):
 		before = v
+		if !l.base.IsZero() && c.family != gpuEnergy && v > 0 {
+			l.happen(Reset, at, "its "+c.family+" of "+c.model+" was not on the page before, and what it counted until then "+
+				"is not known")
+		}
 	}
 	c.last, c.seen, c.away = v, true, false
 	c.grown += max(v-before, 0)
