@@ -313,7 +313,7 @@ func stale(v *View, m *Model) finding {
 		}
 	}
 	for _, g := range v.shown(m, engine.ModelFailed).groups {
-		if g.class == engine.ClassServer && !v.index.doubles(g) {
+		if g.class == engine.ClassServer && !g.doubles {
 			failed = w.lastChange(failed, v.columns(&g.value))
 		}
 	}

@@ -43,11 +43,6 @@ type refusingStep struct {
 	refused [][]int
 }
 
-// doubles reports whether a group counts failures twice, of whichever class.
-func (ix *index) doubles(g *group) bool {
-	return g.signal == engine.ModelFailed && g.labels.Get("reason") == doubledReason && ix.topology.Ensemble(g.name)
-}
-
 // addDoubled adds the failures that an ensemble counts twice.
 func (ix *index) addDoubled(version *Model, o *outcome) {
 	for _, class := range classOrder {
@@ -65,7 +60,7 @@ func (o *outcome) addSteps(ix *index, version *Model) {
 	n := o.doubled
 	for _, g := range version.of.groups(engine.ModelFailed) {
 		switch columns := ix.columnsOf(&g.value); {
-		case g.role == engine.RolePart && ix.doubles(g): // Its steps are parts as well.
+		case g.role == engine.RolePart && g.doubles: // Its steps are parts as well.
 		case g.role == engine.RolePart:
 			n.steps = append(n.steps, columns...)
 		case g.role.Front() && (g.name != version.name || g.version != version.version):

@@ -66,6 +66,8 @@ type group struct {
 	// counters of requests that a model accepted and whose end it counts itself: failures among them
 	// never reached the model.
 	endsEarly, acceptance bool
+	// doubles is true for counters of failures that count each of them twice, of whichever class.
+	doubles bool
 	// batches is true for groups of models that batch otherwise than in flight, computes for those of
 	// models that compute themselves and answer when they are done.
 	batches, computes bool

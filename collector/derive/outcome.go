@@ -71,11 +71,7 @@ func outcomeSignals() []engine.Signal {
 
 // outcome returns how the requests of a version ended, nil if nobody knows.
 func (v *View) outcome(version *Model) *outcome {
-	if v.asked != nil {
-		for _, signal := range outcomeSignals() {
-			v.asked(version, signal)
-		}
-	}
+	v.ask(version, outcomeSignals()...)
 	return version.outcome
 }
 
@@ -176,7 +172,7 @@ func (o *outcome) add(ix *index, g *group, minus []int) {
 	// A model that counts its own requests includes what the server misses.
 	t.partial = t.partial || g.outcome.Misses(g.class) && (!o.ownFailures || g.signal != engine.ModelFailed)
 	switch {
-	case ix.doubles(g): // All its failures since 24.07.
+	case g.doubles: // All its failures since 24.07.
 		t.double = append(t.double, columns...)
 	case len(minus) > 0:
 		n := t.netOf(reason)

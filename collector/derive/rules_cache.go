@@ -199,7 +199,7 @@ type statedCache struct {
 
 // stated returns what labels say about the KV cache of a model.
 func (v *View) stated(m *Model) statedCache {
-	v.shown(m, engine.CacheStated)
+	v.ask(m, engine.CacheStated)
 	return m.cache
 }
 

@@ -75,15 +75,12 @@ func wholeRequests() histograms {
 }
 
 func (v *View) firstTokens(version *Model) *shown {
-	v.Has(version, engine.FirstToken)
-	v.Has(version, engine.ModelFirstResponse)
+	v.ask(version, engine.FirstToken, engine.ModelFirstResponse)
 	return version.firstTokens
 }
 
 func (v *View) wholeRequests(version *Model) *shown {
-	v.Has(version, engine.RequestDuration)
-	v.Has(version, engine.ModelFirstResponse)
-	v.Has(version, engine.ModelRequestTimes)
+	v.ask(version, engine.RequestDuration, engine.ModelFirstResponse, engine.ModelRequestTimes)
 	return version.wholeRequests
 }
 

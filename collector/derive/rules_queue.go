@@ -44,7 +44,7 @@ func queueSplit(v *View, m *Model, out *Out) {
 // shape show any. Ensembles have none (core ensemble_scheduler.cc); behind the LLM only tokens of
 // running requests wait.
 func (v *View) pending(m *Model) (requests float64, shown, ok bool) {
-	v.shown(m, engine.ModelPending)
+	v.ask(m, engine.ModelPending)
 	requests, ok = v.sumOf(m.queues.groups)
 	return requests, len(m.queues.groups) > 0, ok
 }
@@ -88,8 +88,7 @@ func (v *View) workersLimit(m *Model) (float64, bool) {
 
 // workers returns the number of workers that a router knows, or of ranks of an engine.
 func (v *View) workers(m *Model) (n float64, ok bool) {
-	v.shown(m, engine.WorkerKVBlocksUsed)
-	v.shown(m, engine.EngineRanks)
+	v.ask(m, engine.WorkerKVBlocksUsed, engine.EngineRanks)
 	return m.workers, m.workers > 0
 }
 

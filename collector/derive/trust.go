@@ -101,6 +101,7 @@ func (ix *index) qualify(g *group) {
 		}
 	}
 	g.endsEarly = durationSignal(g.signal) && !ix.countsWhole(g.name)
+	g.doubles = g.signal == engine.ModelFailed && g.labels.Get("reason") == doubledReason && ix.topology.Ensemble(g.name)
 	g.acceptance = g.signal == engine.ModelSuccess && ix.countsOwnRequests(g.model, g.name, g.version)
 	g.batches = !ix.executor(g.name) && !ix.topology.Ensemble(g.name)
 	g.computes = !ix.handsOver(g.name) && !ix.topology.Ensemble(g.name)

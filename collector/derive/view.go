@@ -58,6 +58,16 @@ func (v *View) shown(m *Model, signal engine.Signal) *shown {
 	return m.signals[signal]
 }
 
+// ask tells that a rule depends on signals, of which it knows what it needs by another way.
+func (v *View) ask(m *Model, signals ...engine.Signal) {
+	if v.asked == nil {
+		return
+	}
+	for _, s := range signals {
+		v.asked(m, s)
+	}
+}
+
 // Has reports whether pages of this shape show all of the signals, with or without a value.
 func (v *View) Has(m *Model, signals ...engine.Signal) bool {
 	for _, s := range signals {
@@ -210,7 +220,7 @@ func (v *View) mean(o observations) (float64, bool) { return v.window.grownRatio
 
 // column returns the only column of a signal of a model, false if it is not the only one.
 func (v *View) column(m *Model, signal engine.Signal) (int, bool) {
-	v.shown(m, signal)
+	v.ask(m, signal)
 	if n := m.single(signal); n != nil {
 		if columns := v.columns(n); len(columns) == 1 {
 			return columns[0], true
