@@ -58,6 +58,28 @@ type Memory struct {
 	passing, canaryPassing passage
 }
 
+// Resume returns what is remembered after a change of configuration, which shows nothing about the server. A question
+// without an answer yet is asked again, and so is one that is asked in another way now; what the canary showed is
+// forgotten then.
+func (m *Memory) Resume(alike bool) Memory {
+	next := *m
+	if !alike || !m.awaited.IsZero() {
+		next.asked = time.Time{}
+	}
+	next.awaited = time.Time{}
+	next.Canary = m.Canary.Resume()
+	if !alike {
+		next.Canary, next.canaryHeard, next.others = canary.Record{}, answer{}, others{}
+	}
+	return next
+}
+
+// ForgetWord forgets what the server said of itself: it was asked where its API is not.
+func (m *Memory) ForgetWord() {
+	m.notReadySince, m.denied, m.denial = time.Time{}, nil, denial{}
+	m.disputed, m.overruled = false, false
+}
+
 // inquiry is what a question is about, and whether the server's own health check was asked.
 type inquiry struct {
 	entry    derive.Entry
@@ -282,15 +304,15 @@ func (m *Memory) Heard(now time.Time, w Word) {
 
 // NewProcess forgets what was known of the process that answered before.
 func (m *Memory) NewProcess() {
-	m.notReadySince, m.awaited, m.accused = time.Time{}, time.Time{}, time.Time{}
-	m.denied, m.questions, m.tried, m.again = nil, nil, nil, false
-	m.others, m.denial, m.canaryHeard = others{}, denial{}, answer{}
+	m.ForgetWord()
+	m.awaited, m.accused = time.Time{}, time.Time{}
+	m.questions, m.tried, m.again = nil, nil, false
+	m.others, m.canaryHeard = others{}, answer{}
 	for _, p := range []*passage{&m.passing, &m.canaryPassing} {
 		*p = passage{steps: p.steps, advances: p.advances}
 	}
 	m.page.Still = nil // What stood still is gone with its process.
 	m.previous = m.page
-	m.disputed, m.overruled = false, false
 	m.Canary.NewProcess()
 }
 

@@ -59,6 +59,14 @@ type Config struct {
 // Asks reports whether a suspected replica may be asked.
 func (c *Config) Asks() bool { return c.Enabled || c.Confirm }
 
+// AsksAlike reports whether both configurations send the same requests and judge them alike, however often.
+func (c Config) AsksAlike(o Config) bool {
+	for _, each := range []*Config{&c, &o} {
+		each.Enabled, each.Confirm, each.Interval, each.CancelWithin, each.CancelTokens = false, false, 0, 0, 0
+	}
+	return c == o
+}
+
 // DefaultConfig is the default configuration, in which the canary is disabled.
 var DefaultConfig = Config{
 	Interval:          model.Duration(time.Minute),

@@ -39,7 +39,7 @@ type Record struct {
 	cancel      cancelCheck
 }
 
-// Past is what earlier requests have shown about the process that answers. It outlives a change of configuration.
+// Past is what earlier requests have shown about the process that answers.
 type Past struct {
 	// succeeded is the key under which a request succeeded with this process.
 	succeeded string
@@ -52,6 +52,15 @@ type Past struct {
 type unconfirmed struct {
 	report          Report
 	since, deadline time.Time
+}
+
+// Resume returns the record for the same requests after a change of configuration. What was on its way then is due
+// again.
+func (r *Record) Resume() Record {
+	next := *r
+	next.due = r.due || r.unconfirmed != nil
+	next.unconfirmed, next.cancel.phase = nil, idle
+	return next
 }
 
 // Order sets the order for future requests.

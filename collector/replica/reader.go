@@ -73,7 +73,7 @@ func (r *Replica) reserve(c exposition.Cost) error {
 // setServer sets the server that was detected, and forgets the previous one if it was of another
 // kind.
 func (r *Replica) setServer(ctx context.Context, s scrape.Server) {
-	changed, first := s.Epoch != r.server.Epoch, !r.server.Known()
+	changed := s.Epoch != r.server.Epoch
 	r.server = s
 	if !changed {
 		return
@@ -82,12 +82,9 @@ func (r *Replica) setServer(ctx context.Context, s scrape.Server) {
 	r.reset()
 	r.answers = engine.Answers{}
 	r.answers.Inherit(r.history.health, r.api())
-	past := r.memory.Canary.Past
 	r.memory.Canary.Forget()
 	r.memory.NewProcess()
-	if first {
-		r.memory.Canary.Past = past // Of this server, before a change of configuration.
-	}
+	r.goOn()
 	r.jobs = jobs{page: r.jobs.page, releaseStart: r.jobs.releaseStart}
 	r.queryHealth(ctx)
 	r.queryIdentity(ctx)

@@ -70,6 +70,7 @@ type Replica struct {
 	// predecessor of this replica.
 	memory  assess.Memory
 	history History
+	kept    kept
 
 	// What readers see. They get copies in the slot, so that they never wait for the lock.
 	status    target.Status
