@@ -49,7 +49,7 @@ type Evidence struct {
 	Questions []Question
 	// Rejected is why the last question says nothing, as one that the model does not take; empty if it does.
 	Rejected string
-	// Replaced is true if nothing listened after the last page, and the API is ready since.
+	// Replaced is true if the process ended after the last page, and the API is ready since.
 	Replaced bool
 	Canary   Canary
 	// Declared is true if a file declares the kind of server, and what counts as a failure.

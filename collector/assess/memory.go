@@ -21,8 +21,8 @@ type Memory struct {
 	// failedScrapes counts the failed scrapes in a row, the first of which failed at noPageSince.
 	failedScrapes int
 	noPageSince   time.Time
-	// refused is true if nothing listened since the last page, replaced if the API was ready after that.
-	refused, replaced bool
+	// ended is true if the process has ended since the last page, replaced if the API was ready after that.
+	ended, replaced bool
 
 	// notReadySince is when the API began to answer that the server is not ready. denied is its last answer, at
 	// deniedAt, if the server does not serve by that.
@@ -235,7 +235,7 @@ func (o *others) acquit() bool { return o.ended > 0 || o.moved }
 // Page takes a page into account that was requested at a time.
 func (m *Memory) Page(requested time.Time, c *derive.Conditions) {
 	m.failedScrapes = 0
-	m.refused, m.replaced = false, false
+	m.ended, m.replaced = false, false
 	m.previous, m.page = m.page, *c
 	m.overruled = m.overruled || m.disputed && m.answers()
 	m.denial.page(requested, c)
@@ -255,17 +255,17 @@ func (m *Memory) Page(requested time.Time, c *derive.Conditions) {
 	}
 }
 
-// NoPage takes a failed scrape into account, refused if nothing listened.
-func (m *Memory) NoPage(now time.Time, refused bool) {
+// NoPage takes a failed scrape into account, and whether that shows that the process has ended.
+func (m *Memory) NoPage(now time.Time, ended bool) {
 	if m.failedScrapes == 0 {
 		m.noPageSince = now
 	}
 	m.failedScrapes++
-	m.refused, m.replaced = m.refused || refused, m.replaced && !refused
+	m.ended, m.replaced = m.ended || ended, m.replaced && !ended
 	if m.failedScrapes > 1 {
 		m.others.known = true
 	}
-	if m.failedScrapes > 1 && refused {
+	if m.failedScrapes > 1 && ended {
 		m.NewProcess()
 	}
 }
@@ -281,7 +281,7 @@ func (m *Memory) Health(now time.Time, h *engine.Health) {
 		denied := *h
 		m.denied, m.deniedAt = &denied, now
 	}
-	m.replaced = m.replaced || m.refused && h.API == engine.APIReady
+	m.replaced = m.replaced || m.ended && h.API == engine.APIReady
 	switch {
 	case h.API == engine.APIReady:
 		m.notReadySince = time.Time{}

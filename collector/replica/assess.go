@@ -3,7 +3,6 @@ package replica
 import (
 	"cmp"
 	"errors"
-	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -158,9 +157,7 @@ func (r *Replica) probes() assess.Probes {
 
 // addFailure adds why there is no page.
 func (r *Replica) addFailure(s *assess.Scrape, api *assess.API, failed error) {
-	reason := scrape.ReasonOf(failed)
 	failure, _ := errors.AsType[*scrape.Error](failed)
-	denied := failure != nil && failure.Class == scrape.ClassDenied // No request was sent.
 	// A gateway answers with this status instead of its server.
 	gatewayTimeout := hasStatus(failed, http.StatusGatewayTimeout)
 	// One that answers so at the API, too, where the server itself would do so otherwise, answers for it here.
@@ -169,55 +166,18 @@ func (r *Replica) addFailure(s *assess.Scrape, api *assess.API, failed error) {
 		api.FromServer = false // What answers so to the page as well may be a proxy.
 	}
 	// A port that has only ever ended connections is held by somebody.
-	ended := reason == scrape.ReasonReset && !s.Seen
+	ended := scrape.ReasonOf(failed) == scrape.ReasonReset && !s.Seen
+	absent := r.absence(failed)
 	s.Error = failed.Error()
 	s.Withheld = failure.Withheld()
-	s.Absence = r.absence(failed)
+	s.Absence, s.Refused = absent.how, absent.nobody
 	s.Unanswered = failure.Unanswered() && !ended || gatewayTimeout || gateway || s.Absence != ""
-	s.Refused = reason == scrape.ReasonConnect && !denied || s.Absence != ""
 	if s.Refused && s.Again && api.Apart && r.answers.Nameless(s.Since) {
 		api.Health = engine.Health{} // A proxy may say that a server is ready which is gone, but not which one it is.
 	}
 	if hasStatus(failed, http.StatusNotFound) {
 		s.Hint = r.server.Engine.NoPage.Hint
 	}
-}
-
-// absence returns how a failed scrape shows that nothing listens, empty if it does not, or if a connection was refused.
-func (r *Replica) absence(failed error) string {
-	switch {
-	case hasStatus(failed, http.StatusBadGateway):
-		return "a gateway does not reach it"
-	case nameless(failed):
-		return "its name does not resolve"
-	case r.gone(failed):
-		return "nothing listens at its API"
-	}
-	return ""
-}
-
-// gone reports whether a scrape failed because its server is gone: its host has no address any more, or something
-// else answers instead of it, as an agent does that merges the pages of a pod, while nothing listens where its API was.
-func (r *Replica) gone(failed error) bool {
-	failure, _ := errors.AsType[*scrape.Error](failed)
-	instead := scrape.ReasonOf(failed) == scrape.ReasonEmpty || failure.ServerError()
-	h := r.answers.Health
-	return nameless(failed) || instead && (r.api().Apart() && h != nil && h.Closed() || r.notStarted())
-}
-
-// notStarted reports whether no page showed the server yet that the configuration names, and nothing listens where that
-// says its API is.
-func (r *Replica) notStarted() bool {
-	h := r.answers.Health
-	named := !r.target.Auto() && r.target.APIURL != "" && r.api().Apart()
-	return named && !r.hadPage() && h != nil && h.API == engine.APIRefused && !h.HungUp
-}
-
-// nameless reports whether a scrape failed because the host has no address any more, as when its pod is gone: then
-// nothing listens there. A resolver that cannot tell says nothing.
-func nameless(err error) bool {
-	failure, ok := errors.AsType[*net.DNSError](err)
-	return ok && failure.IsNotFound
 }
 
 // hasStatus reports whether a scrape failed because the answer had the status.

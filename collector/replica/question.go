@@ -27,7 +27,7 @@ func (r *Replica) at(d time.Duration) time.Time {
 // noteScrape remembers what a scrape showed for the next verdicts.
 func (r *Replica) noteScrape(p *scrape.Fetched, failed error) {
 	if failed != nil {
-		r.memory.NoPage(p.Start, scrape.ReasonOf(failed) == scrape.ReasonConnect || r.gone(failed))
+		r.memory.NoPage(p.Start, r.absence(failed).ended)
 		return
 	}
 	c := r.deriver.Conditions(r.at)

@@ -239,6 +239,9 @@ func (s *server) Open(ctx context.Context, _, address string, _ []byte) (*http.R
 
 // failed returns the failure of a page for a reason.
 func failed(reason scrape.Reason) error {
+	if reason == scrape.ReasonConnect {
+		return &scrape.Error{Reason: reason, Err: syscall.ECONNREFUSED}
+	}
 	return &scrape.Error{Reason: reason, Err: errors.New("no page")}
 }
 

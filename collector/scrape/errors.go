@@ -100,9 +100,9 @@ func (r Reason) Unanswered() bool {
 	return r == ReasonConnect || r == ReasonTimeout || r == ReasonReset
 }
 
-// Unanswered reports whether nothing answers at the address.
+// Unanswered reports whether nothing answers at the address. Where no request may be sent that is not known.
 func (e *Error) Unanswered() bool {
-	return e != nil && e.Reason.Unanswered() && e.Class != ClassPage
+	return e != nil && e.Reason.Unanswered() && e.Class != ClassPage && e.Class != ClassDenied
 }
 
 // ServerError reports whether the answer had a status that means a failure of the server.

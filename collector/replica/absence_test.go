@@ -1,0 +1,59 @@
+package replica
+
+import (
+	"errors"
+	"net"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+)
+
+// TestWhoIsNotThere has a server that hangs and did not answer a question. Then its page fails twice, and comes again
+// as it was: only where that showed that the process ended, its successor must be asked before it is convicted.
+func TestWhoIsNotThere(t *testing.T) {
+	connect := func(err error, class string) error {
+		return &scrape.Error{Reason: scrape.ReasonConnect, Class: class, Err: err}
+	}
+	unknown := &net.DNSError{Err: "no such host", Name: "vllm-0.vllm", IsNotFound: true}
+	for _, c := range []struct {
+		name        string
+		err         error
+		away, again string
+	}{
+		{"its port refuses connections", failed(scrape.ReasonConnect), "down", "ready"},
+		{"no route leads to its host", connect(syscall.EHOSTUNREACH, ""), "down", "stalled"},
+		{"its address is denied", connect(errors.New("in dial.deny"), scrape.ClassDenied), "blind", "stalled"},
+		{"a gateway does not reach it", refusedWith("502"), "down", "stalled"},
+		{"its name does not resolve", &scrape.Error{Reason: scrape.ReasonDNS, Err: unknown}, "down", "stalled"},
+		{"a gateway answers that it is overloaded", refusedWith("503"), "blind", "stalled"},
+		{"it is late", failed(scrape.ReasonTimeout), "down", "stalled"},
+		{"its connection is reset", failed(scrape.ReasonReset), "down", "stalled"},
+	} {
+		t.Run(c.name, bubble(func(t *testing.T) {
+			s := step(t, vllmOfLife(), func(tgt *target.Target, p *Pool) {
+				tgt.Engine = "vllm"
+				p.StallAfter, p.Canary = 20*time.Second, canary.DefaultConfig
+				p.Canary.Confirm = true
+			})
+			s.change(func(now *answering) { now.hung = true })
+			for range 9 {
+				s.due()
+				s.after(5 * time.Second)
+			}
+			require.Equal(t, "stalled", s.slot.Status().State)
+			for range 2 {
+				s.dueWith(func(now *answering) { now.failed, now.apiTakes = c.err, never })
+				s.after(5 * time.Second)
+			}
+			require.Equal(t, c.away, s.slot.Status().State, s.slot.Status().StateReason)
+			s.dueWith(func(now *answering) { now.failed, now.apiTakes = nil, 0 })
+			require.Equal(t, c.again, s.slot.Status().State, s.slot.Status().StateReason)
+		}))
+	}
+}
