@@ -68,7 +68,7 @@ func Judge(e *Evidence) Verdict {
 	probes := e.probes(state, w, r)
 	if e.neverSeen(state) {
 		state = Unknown
-		probes = Probes{Judged: e.Scrape.Refused, Live: true}
+		probes = Probes{Judged: e.Scrape.Refused || e.Scrape.Failing, Live: true}
 	}
 	c := consequenceOf(state)
 	v := Verdict{

@@ -3,13 +3,16 @@ package replica
 import (
 	"errors"
 	"net"
+	"net/http"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
@@ -54,6 +57,45 @@ func TestWhoIsNotThere(t *testing.T) {
 			require.Equal(t, c.away, s.slot.Status().State, s.slot.Status().StateReason)
 			s.dueWith(func(now *answering) { now.failed, now.apiTakes = nil, 0 })
 			require.Equal(t, c.again, s.slot.Status().State, s.slot.Status().StateReason)
+		}))
+	}
+}
+
+// TestErrorsOfAllAreAnAnswer starts with targets of which nobody knows what they are, and which answer nothing but
+// errors of a server: a probe need not guess whether they serve.
+func TestErrorsOfAllAreAnAnswer(t *testing.T) {
+	unready := assess.Probes{Judged: true, Live: true}
+	unjudged := assess.Probes{Live: true}
+	for _, c := range []struct {
+		name   string
+		engine string
+		now    answering
+		want   assess.Probes
+	}{
+		{
+			"a gateway answers 503 for it", target.Auto,
+			answering{failed: refusedWith("503"), status: http.StatusServiceUnavailable}, unready,
+		},
+		{
+			"its page fails, and it answers", target.Auto,
+			answering{failed: refusedWith("500"), status: http.StatusNotFound}, unjudged,
+		},
+		{
+			"its page alone was asked", string(engine.Unknown),
+			answering{failed: refusedWith("503"), status: http.StatusServiceUnavailable}, unjudged,
+		},
+		{
+			"its page is withheld", target.Auto,
+			answering{failed: refusedWith("401"), status: http.StatusUnauthorized}, unjudged,
+		},
+	} {
+		t.Run(c.name, bubble(func(t *testing.T) {
+			s := step(t, c.now, func(tgt *target.Target, _ *Pool) { tgt.Engine = c.engine })
+			for range 3 {
+				s.due()
+				s.after(5 * time.Second)
+			}
+			require.Equal(t, c.want, s.probes(), s.slot.Status().StateReason)
 		}))
 	}
 }

@@ -170,6 +170,7 @@ func (r *Replica) addFailure(s *assess.Scrape, api *assess.API, failed error) {
 	absent := r.absence(failed)
 	s.Error = failed.Error()
 	s.Withheld = failure.Withheld()
+	s.Failing = failure.ServerError() && r.server.Fails()
 	s.Absence, s.Refused = absent.how, absent.nobody
 	s.Unanswered = failure.Unanswered() && !ended || gatewayTimeout || gateway || s.Absence != ""
 	if s.Refused && s.Again && api.Apart && r.answers.Nameless(s.Since) {

@@ -216,7 +216,7 @@ func (f *Fetcher) ask(ctx context.Context) {
 		return
 	}
 	f.setKind(detected)
-	f.asked, f.Server.answers = true, detected.Answers || f.Server.Known()
+	f.asked = true
 }
 
 // pageAlone narrows a timeout of the page if the server answers otherwise, as far as only detection knows.

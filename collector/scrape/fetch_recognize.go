@@ -126,7 +126,9 @@ func (f *Fetcher) detect(ctx context.Context, address string, pages bool) (detec
 		return engine.Detection{Kind: engine.Unknown}, false
 	}
 	f.Server.detected = time.Now()
-	return f.Kinds.Detect(ctx, f.Scraper, address, pages), true
+	detected = f.Kinds.Detect(ctx, f.Scraper, address, pages)
+	f.Server.answers = detected.Answers || detected.Kind != engine.Unknown
+	return detected, true
 }
 
 // blank reports whether a page came that has no text.

@@ -21,7 +21,8 @@ type Server struct {
 	// Provisional until the API has shown which of the kinds with the same page it is.
 	Uncertain, Provisional bool
 
-	// detected is when detection was last attempted. Answers is true if the server answered then.
+	// detected is when detection was last attempted. Answers is true if the server answered then, and not only with
+	// errors of its own.
 	detected time.Time
 	answers  bool
 	// pageKind is the kind that the last page showed, Unknown if none.
@@ -39,6 +40,10 @@ func NewServer(kinds *engine.Kinds, kind string) Server {
 
 // Known reports whether the kind of the server is known.
 func (s *Server) Known() bool { return s.Engine.Name != engine.Unknown }
+
+// Fails reports whether all that was asked to detect a kind of server got no answer but a server's error, which a
+// gateway gives in place of one that it does not reach.
+func (s *Server) Fails() bool { return !s.Known() && !s.detected.IsZero() && !s.answers }
 
 // setKind takes over what was detected and reports whether the kind is another one.
 func (f *Fetcher) setKind(detected engine.Detection) bool {
