@@ -21,10 +21,12 @@ type History struct {
 	// verdict is the last one, with an empty state before the first.
 	verdict assess.Verdict
 	// server is what was found at the address, detected if nobody said which kind it is. Deriver saw its pages, and is
-	// nil if there is none to go on from. Memory goes with it, and so does what was kept of the verdict before.
+	// nil if there is none to go on from. What the last page said goes with it, memory, and what was kept of the
+	// verdict before.
 	server   scrape.Server
 	detected bool
 	deriver  *derive.Deriver
+	page     *engine.Page
 	memory   assess.Memory
 	kept     kept
 	// asks is how the canary's requests were, api where the server's API was said to be.
@@ -48,7 +50,7 @@ func (r *Replica) History() History {
 	h.hadPage, h.firstTried = r.hadPage(), r.firstTried()
 	h.health = r.answers.Past(r.api(), r.history.health)
 	if h.deriver == nil {
-		h.deriver, h.memory, h.kept = r.deriver, r.memory, r.kept
+		h.deriver, h.page, h.memory, h.kept = r.deriver, r.reader.last, r.memory, r.kept
 		h.server, h.detected = r.server, r.target.Auto()
 		h.asks, h.api = r.pool.Canary, r.target.APIURL
 		if r.jobs.canary.running { // Its answer will be dropped.
@@ -118,6 +120,7 @@ func (r *Replica) goOn() {
 		return
 	}
 	r.deriver.Continue(h.deriver)
+	r.reader.last = h.page
 	r.memory = h.memory.Resume(h.asks.AsksAlike(r.pool.Canary))
 	if h.api != r.target.APIURL {
 		r.memory.ForgetWord()
@@ -126,5 +129,5 @@ func (r *Replica) goOn() {
 		r.memory.Canary = canary.Record{Past: r.memory.Canary.Past}
 	}
 	r.kept = h.kept
-	h.deriver, h.memory, h.kept = nil, assess.Memory{}, kept{}
+	h.deriver, h.page, h.memory, h.kept = nil, nil, assess.Memory{}, kept{}
 }

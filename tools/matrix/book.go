@@ -64,6 +64,8 @@ type Page struct {
 	Book
 	// Restarted is set if the server restarted since the previous page.
 	Restarted bool
+	// Reloaded is set if the exporter's configuration changed since, which shows nothing about the server.
+	Reloaded bool
 	// Own is what the server does with a request of the exporter's own.
 	Own Treatment
 	*Outcome

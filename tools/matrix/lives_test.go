@@ -110,6 +110,29 @@ func TestHealthyLifeIsNeverRestarted(t *testing.T) {
 	})
 }
 
+// TestReloadChangesNothing plays each life again with a change of configuration before one of its pages, while no
+// request of the exporter's own is on its way. A process that had counted nothing before may be another one then.
+func TestReloadChangesNothing(t *testing.T) {
+	lives(t, 100, matrix.Episodes(), func(l *life) {
+		at := 1 + len(l.story)*7%(len(l.seen)-1)
+		for at < len(l.seen) && (l.seen[at-1].Awaits || l.sc.Pages[at-1].Ended[engine.ClassOK] == 0) {
+			at++
+		}
+		if at == len(l.seen) {
+			return
+		}
+		l.sc.Pages[at].Reloaded = true
+		again, err := matrix.Play(&l.server, &l.sc)
+		require.NoError(l, err)
+		for i := range again {
+			require.Equal(l, l.seen[i].Verdict, again[i].Verdict, "page %d of %d, reloaded before %d", i, len(again), at)
+			if fmt.Sprint(l.seen[i].Series) != fmt.Sprint(again[i].Series) {
+				require.Equal(l, l.seen[i].Series, again[i].Series, "page %d, reloaded before %d", i, at)
+			}
+		}
+	})
+}
+
 // shown returns whether a server shows a trouble: it is suspected of a hang at the end of it.
 func shown(t *testing.T, server *matrix.Server, name string) bool {
 	t.Helper()

@@ -25,9 +25,11 @@ type Result struct {
 	Routes bool
 	// Canary is the result of the last canary request; nil without canary.
 	Canary *bool
-	// Asked counts the requests of the exporter's own so far, Askable is true if the server takes them.
+	// Asked counts the requests of the exporter's own so far, Askable is true if the server takes them. Awaits is
+	// true while one has no answer.
 	Asked   int
 	Askable bool
+	Awaits  bool
 	// Series holds the derived series.
 	Series []Series
 	// Capabilities and Objectives describe what the server exposes and which objectives of
@@ -88,16 +90,7 @@ func Play(server *Server, scenario *Scenario) ([]Result, error) {
 	if scenario.Pages[0].API.API == engine.APIReady {
 		r.facts = &server.Facts
 	}
-	r.cache = exposition.NewCache(exposition.Options{Watch: engine.Watch(e)})
-	naming := r.naming()
-	r.topology = naming.Topology
-	r.deriver = derive.NewDeriver(derive.Options{
-		Window:     window,
-		Interval:   interval,
-		Engine:     e,
-		Naming:     naming,
-		Objectives: Promised(),
-	})
+	r.begin()
 	r.memory.Canary.Order(&canary.Order{Key: server.Name, Question: canary.Question{Model: r.entry()}})
 	all := make([]Result, 0, len(scenario.Pages))
 	for i := range scenario.Pages {
@@ -110,6 +103,29 @@ func Play(server *Server, scenario *Scenario) ([]Result, error) {
 	return all, nil
 }
 
+// begin starts with empty caches and windows.
+func (r *run) begin() {
+	r.cache = exposition.NewCache(exposition.Options{Watch: engine.Watch(r.engine)})
+	naming := r.naming()
+	r.topology = naming.Topology
+	r.deriver = derive.NewDeriver(derive.Options{
+		Window:     window,
+		Interval:   interval,
+		Engine:     r.engine,
+		Naming:     naming,
+		Objectives: Promised(),
+	})
+}
+
+// reload goes on as a replica does that takes over from another one.
+func (r *run) reload() {
+	before := r.deriver
+	r.findings, r.hanging = nil, nil
+	r.begin()
+	r.deriver.Continue(before)
+	r.memory = r.memory.Resume(true)
+}
+
 // run is the state of a server in a scenario.
 type run struct {
 	server  *Server
@@ -119,6 +135,8 @@ type run struct {
 	cache   *exposition.Cache
 	deriver *derive.Deriver
 	read    *engine.Page
+	// seenPage is true if there was a page.
+	seenPage bool
 	// shape is that of the derived series of the last page, labels are those of its lines.
 	shape  *exposition.Shape
 	labels []labels.Labels
@@ -180,12 +198,15 @@ func (r *run) page(p *Page) (Result, error) {
 		r.own, r.lost = Book{}, 0
 		r.memory.NewProcess()
 	}
+	if p.Reloaded {
+		r.reload()
+	}
 	health := p.API
 	health.WasReady = r.health.WasReady && !p.Restarted || health.API == engine.APIReady
 	r.health = health
 	r.memory.Health(at(p.At), &health)
 	if !p.Scrape.OK {
-		r.memory.NoPage(at(p.At), p.Scrape.Refused)
+		r.memory.NoPage(at(p.At), p.Scrape.Refused && p.Scrape.Absence == "")
 		r.ask(p)
 		return r.seen(p, nil, nil), nil
 	}
@@ -203,7 +224,11 @@ func (r *run) page(p *Page) (Result, error) {
 	} else if r.read.Refresh(block) {
 		r.findings = nil
 	}
+	r.seenPage = true
 	connection := derive.Kept
+	if p.Reloaded {
+		connection = derive.Opened
+	}
 	if p.Restarted {
 		connection = derive.Reopened
 	}
@@ -314,7 +339,7 @@ func (r *run) answered(p *Page, isCanary bool, report canary.Report) {
 func (r *run) seen(p *Page, read *engine.Page, all []Series) Result {
 	s := Result{Series: all, Objectives: make(map[string]Answer)}
 	outcome := *p.Outcome
-	outcome.Scrape.Seen = r.read != nil
+	outcome.Scrape.Seen = r.seenPage
 	for _, o := range r.deriver.Objectives() {
 		s.Objectives[o.Name] = Answer{o.OK, o.Reason, o.Cure}
 	}
@@ -334,7 +359,7 @@ func (r *run) seen(p *Page, read *engine.Page, all []Series) Result {
 	r.memory.Recall(&e)
 	s.Verdict, s.Unshown = assess.Judge(&e), e.Unobservable != ""
 	r.deriver.Convict(s.Proven())
-	s.Canary, s.Asked = r.served, r.asked
+	s.Canary, s.Asked, s.Awaits = r.served, r.asked, r.hanging != nil
 	s.Askable = r.asking != NoQuestions && r.askable()
 	r.previous = assess.Judgment{State: s.State, Probes: s.Probes}
 	return s
