@@ -121,6 +121,8 @@ func (e *Evidence) probes(s State, w Witnesses, r *Ruling) Probes {
 	switch {
 	case s == Failing || s == Stalled || s == CanaryFailing:
 		p.Accused = true
+	case w.Accusation == Silence: // It takes nothing back.
+		p.Accused = previous.Accused
 	case r.Ready == Keep:
 		p.Judged, p.Accused = previous.Judged, previous.Accused
 		p.Ready = p.Ready || e.API.Said() == engine.SaidReady && !p.Accused

@@ -25,7 +25,7 @@ type absence struct {
 func (r *Replica) absence(failed error) absence {
 	failure, _ := errors.AsType[*scrape.Error](failed)
 	switch {
-	case failure != nil && failure.Class == scrape.ClassDenied:
+	case failure.Denied():
 		return absence{}
 	case hasStatus(failed, http.StatusBadGateway):
 		return absence{nobody: true, how: "a gateway does not reach it"}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -98,4 +99,29 @@ func TestErrorsOfAllAreAnAnswer(t *testing.T) {
 			require.Equal(t, c.want, s.probes(), s.slot.Status().StateReason)
 		}))
 	}
+}
+
+// TestSilenceAcquitsNobody has a server that hangs and did not answer a question, whose page does not come any more.
+func TestSilenceAcquitsNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := step(t, vllmOfLife(), func(tgt *target.Target, p *Pool) {
+			tgt.Engine = "vllm"
+			p.StallAfter, p.Canary = 20*time.Second, canary.DefaultConfig
+			p.Canary.Confirm = true
+		})
+		s.change(func(now *answering) { now.hung = true })
+		for range 9 {
+			s.due()
+			s.after(5 * time.Second)
+		}
+		for n, c := range []struct {
+			apiTakes time.Duration
+			state    string
+		}{{0, "blind"}, {never, "down"}, {never, "down"}, {0, "blind"}, {0, "blind"}} {
+			s.dueWith(func(now *answering) { now.failed, now.apiTakes = failed(scrape.ReasonTimeout), c.apiTakes })
+			status := s.after(5 * time.Second)
+			require.Equal(t, c.state, status.State, "scrape %d", n)
+			require.Equal(t, assess.Probes{Judged: true, Accused: true}, s.probes(), "scrape %d: %s", n, status.StateReason)
+		}
+	})
 }

@@ -173,6 +173,9 @@ func (r *Replica) addFailure(s *assess.Scrape, api *assess.API, failed error) {
 	s.Failing = failure.ServerError() && r.server.Fails()
 	s.Absence, s.Refused = absent.how, absent.nobody
 	s.Unanswered = failure.Unanswered() && !ended || gatewayTimeout || gateway || s.Absence != ""
+	if failure.Denied() { // That says nothing new of a server that was seen, and of any other one that it is not read.
+		s.Unanswered, s.Again = !s.Seen, false
+	}
 	if s.Refused && s.Again && api.Apart && r.answers.Nameless(s.Since) {
 		api.Health = engine.Health{} // A proxy may say that a server is ready which is gone, but not which one it is.
 	}

@@ -302,7 +302,7 @@ func TestServerThatWithholdsItsPageIsNoAbsentOne(t *testing.T) {
 		"that is not there":            {scrape.Error{Reason: scrape.ReasonConnect}, "unknown"},
 		"whose name nobody knows":      {scrape.Error{Reason: scrape.ReasonDNS}, "unknown"},
 		"that is this exporter":        {scrape.Error{Reason: scrape.ReasonSelfScrape}, "unknown"},
-		"in a network that is denied":  {scrape.Error{Reason: scrape.ReasonConnect, Class: scrape.ClassDenied}, "unknown"},
+		"in a network that is denied":  {scrape.Error{Reason: scrape.ReasonConnect, Class: scrape.ClassDenied}, "down"},
 		"that hangs":                   {scrape.Error{Reason: scrape.ReasonTimeout}, "down"},
 		"whose page alone hangs":       {scrape.Error{Reason: scrape.ReasonTimeout, Class: scrape.ClassPage}, "unknown"},
 	} {

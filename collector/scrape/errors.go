@@ -100,10 +100,13 @@ func (r Reason) Unanswered() bool {
 	return r == ReasonConnect || r == ReasonTimeout || r == ReasonReset
 }
 
-// Unanswered reports whether nothing answers at the address. Where no request may be sent that is not known.
+// Unanswered reports whether nothing answers at the address.
 func (e *Error) Unanswered() bool {
-	return e != nil && e.Reason.Unanswered() && e.Class != ClassPage && e.Class != ClassDenied
+	return e != nil && e.Reason.Unanswered() && e.Class != ClassPage
 }
+
+// Denied reports whether no request was sent, since the exporter must not use the address.
+func (e *Error) Denied() bool { return e != nil && e.Class == ClassDenied }
 
 // ServerError reports whether the answer had a status that means a failure of the server.
 func (e *Error) ServerError() bool {
