@@ -34,6 +34,10 @@ func episodes() []episode {
 	noPage.Scrape = assess.Scrape{Error: "http_status (500)"}
 	proxied := usual()
 	proxied.API, proxied.Apart = engine.Health{API: engine.APINotReady, Detail: "a proxy answers 503"}, true
+	silent, unreached := usual(), usual()
+	silent.Scrape, silent.API = assess.Scrape{Unanswered: true, Error: "timeout"}, engine.Health{Detail: "no answer"}
+	unreached.Scrape = assess.Scrape{Unanswered: true, Refused: true, Absence: "a gateway does not reach it", Error: "http_status (502)"}
+	unreached.API = engine.Health{API: engine.APIFailed, Status: 502, Detail: "the API answers Bad Gateway"}
 	late := well
 	late.Unanswered = 8
 	return []episode{
@@ -52,6 +56,9 @@ func episodes() []episode {
 		{name: "hangs", each: Book{Running: 4, Waiting: 2}, own: Hangs},
 		{name: "hangs while idle, and requests arrive", each: Book{Arrived: 1}, own: Hangs},
 		{name: "is not ready", outcome: notReady},
+		{name: "answers nothing", outcome: silent},
+		{name: "is not reached by its gateway", outcome: unreached},
+		{name: "hangs, and answers nothing", each: Book{Running: 4, Waiting: 2}, own: Hangs, outcome: silent},
 	}
 }
 

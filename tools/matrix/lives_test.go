@@ -55,6 +55,19 @@ func lives(t *testing.T, n int, episodes []string, check func(l *life)) {
 	}
 }
 
+// fromTheMiddle calls check with the life, and with what is seen of it by an exporter that starts in its middle.
+func fromTheMiddle(check func(l *life)) func(l *life) {
+	return func(l *life) {
+		check(l)
+		late := *l
+		late.sc.Pages = l.sc.Pages[len(l.sc.Pages)/2:]
+		var err error
+		late.seen, err = matrix.Play(&late.server, &late.sc)
+		require.NoError(l, err)
+		check(&late)
+	}
+}
+
 // others returns how many requests of others ended well on a page.
 func (l *life) others(page int) int {
 	a, b := &l.sc.Pages[page-1], &l.sc.Pages[page]
@@ -71,7 +84,7 @@ func (l *life) told(page int) bool {
 }
 
 func TestServedReplicaIsNeverBroken(t *testing.T) {
-	lives(t, 200, matrix.Episodes(), func(l *life) {
+	lives(t, 200, matrix.Episodes(), fromTheMiddle(func(l *life) {
 		for i := 2; i < len(l.seen); i++ {
 			if l.others(i) == 0 || l.others(i-1) == 0 || l.told(i) || l.server.Only {
 				// A server that counts accepted requests does not show how they end. Where a success has proved to be
@@ -90,11 +103,11 @@ func TestServedReplicaIsNeverBroken(t *testing.T) {
 			require.Equal(l, "ready", is(l.seen[i].Probes.Ready, "ready"), "page %d: %s", i, l.seen[i].Reason)
 			require.Equal(l, "live", is(l.seen[i].Probes.Live, "live"), "page %d: %s", i, l.seen[i].Reason)
 		}
-	})
+	}))
 }
 
 func TestHealthyLifeIsNeverRestarted(t *testing.T) {
-	lives(t, 200, matrix.HealthyEpisodes(), func(l *life) {
+	lives(t, 200, matrix.HealthyEpisodes(), fromTheMiddle(func(l *life) {
 		for i := range l.seen {
 			v := &l.seen[i].Verdict
 			if !v.Probes.Judged {
@@ -107,7 +120,7 @@ func TestHealthyLifeIsNeverRestarted(t *testing.T) {
 				require.Equal(l, "ready", is(v.Probes.Ready, "ready"), "page %d: %+v %s", i, v.Witnesses, v.Reason)
 			}
 		}
-	})
+	}))
 }
 
 // TestReloadChangesNothing plays each life again with a change of configuration before one of its pages, while no
@@ -161,8 +174,8 @@ func TestEveryHangIsSeen(t *testing.T) {
 		suspect  = derive.DefaultStallAfter + 2*pages
 		question = canary.ConfirmEvery + 10*time.Second + 2*pages
 	)
-	lives(t, 200, matrix.Episodes(), func(l *life) {
-		var since time.Duration
+	lives(t, 200, matrix.Episodes(), fromTheMiddle(func(l *life) {
+		since := l.sc.Pages[0].At
 		for i := 1; i < len(l.seen); i++ {
 			p := &l.sc.Pages[i]
 			switch {
@@ -195,5 +208,5 @@ func TestEveryHangIsSeen(t *testing.T) {
 					"page %d hangs since %s, live is %t: %+v %s", i, since, v.Probes.Live, v.Witnesses, v.Reason)
 			}
 		}
-	})
+	}))
 }
