@@ -295,7 +295,7 @@ func (c *Collector) ensure(ctx context.Context, p *pool, t *target.Target) {
 		r.slot.SetTarget(t)
 		var history replica.History
 		switch {
-		case r.Target().MetricsURL == t.MetricsURL:
+		case r.Target().MetricsURL == t.MetricsURL, r.slot.Status().PageURL == t.MetricsURL:
 			history = r.History()
 		case c.contests[t.Claims()] != nil: // The name has gone from one program to another one.
 			r.slot.Publish(snapshot.Snapshot{})

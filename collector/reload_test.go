@@ -218,6 +218,45 @@ func TestReloadKeepsWhatIsKnown(t *testing.T) {
 	}
 }
 
+// TestReloadThatNamesThePathIsOfTheSameServer names the path at which the page of a server was found that ended: it does
+// not become one that may be loading.
+func TestReloadThatNamesThePathIsOfTheSameServer(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]string{"/metrics": "down", "/other": "unknown"} {
+		t.Run(path, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var ended atomic.Bool
+				refusing := refusingScraper()
+				p := everySeconds("p", 5, "a=10.0.0.1:1|10.0.0.1:2")
+				p.MetricsPath = "" // It is found.
+				tc := startWithScraper(t, &fakeScraper{
+					page: func(address string) (string, error) {
+						if ended.Load() {
+							return refusing.page(address)
+						}
+						return tritonPage, nil
+					},
+					api: func(ctx context.Context, u *url.URL) (int, string, error) {
+						if ended.Load() {
+							return refusing.api(ctx, u)
+						}
+						return tritonAPI(ctx, u)
+					},
+				}, p)
+				time.Sleep(20 * time.Second)
+				require.Equal(t, "ready", tc.status("a").State)
+				ended.Store(true)
+				time.Sleep(20 * time.Second)
+				p.MetricsPath = path
+				tc.apply(p)
+				time.Sleep(20 * time.Second)
+				require.Equal(t, want, tc.status("a").State, tc.status("a").StateReason)
+			})
+		})
+	}
+}
+
 // Reloads do not postpone the end of the start budget of a replica that never answers.
 func TestStartBudgetContinuesAcrossReloads(t *testing.T) {
 	t.Parallel()
