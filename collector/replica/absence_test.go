@@ -75,19 +75,23 @@ func TestErrorsOfAllAreAnAnswer(t *testing.T) {
 	}{
 		{
 			"a gateway answers 503 for it", target.Auto,
-			answering{failed: refusedWith("503"), status: http.StatusServiceUnavailable}, unready,
+			answering{failed: refusedWith("503"), status: http.StatusServiceUnavailable},
+			unready,
 		},
 		{
 			"its page fails, and it answers", target.Auto,
-			answering{failed: refusedWith("500"), status: http.StatusNotFound}, unjudged,
+			answering{failed: refusedWith("500"), status: http.StatusNotFound},
+			unjudged,
 		},
 		{
 			"its page alone was asked", string(engine.Unknown),
-			answering{failed: refusedWith("503"), status: http.StatusServiceUnavailable}, unjudged,
+			answering{failed: refusedWith("503"), status: http.StatusServiceUnavailable},
+			unjudged,
 		},
 		{
 			"its page is withheld", target.Auto,
-			answering{failed: refusedWith("401"), status: http.StatusUnauthorized}, unjudged,
+			answering{failed: refusedWith("401"), status: http.StatusUnauthorized},
+			unjudged,
 		},
 	} {
 		t.Run(c.name, bubble(func(t *testing.T) {

@@ -103,29 +103,6 @@ func Play(server *Server, scenario *Scenario) ([]Result, error) {
 	return all, nil
 }
 
-// begin starts with empty caches and windows.
-func (r *run) begin() {
-	r.cache = exposition.NewCache(exposition.Options{Watch: engine.Watch(r.engine)})
-	naming := r.naming()
-	r.topology = naming.Topology
-	r.deriver = derive.NewDeriver(derive.Options{
-		Window:     window,
-		Interval:   interval,
-		Engine:     r.engine,
-		Naming:     naming,
-		Objectives: Promised(),
-	})
-}
-
-// reload goes on as a replica does that takes over from another one.
-func (r *run) reload() {
-	before := r.deriver
-	r.findings, r.hanging = nil, nil
-	r.begin()
-	r.deriver.Continue(before)
-	r.memory = r.memory.Resume(true)
-}
-
 // run is the state of a server in a scenario.
 type run struct {
 	server  *Server
@@ -161,6 +138,29 @@ type run struct {
 	due     time.Duration
 	// served is the result of the last canary request.
 	served *bool
+}
+
+// begin starts with empty caches and windows.
+func (r *run) begin() {
+	r.cache = exposition.NewCache(exposition.Options{Watch: engine.Watch(r.engine)})
+	naming := r.naming()
+	r.topology = naming.Topology
+	r.deriver = derive.NewDeriver(derive.Options{
+		Window:     window,
+		Interval:   interval,
+		Engine:     r.engine,
+		Naming:     naming,
+		Objectives: Promised(),
+	})
+}
+
+// reload goes on as a replica does that takes over from another one.
+func (r *run) reload() {
+	before := r.deriver
+	r.findings, r.hanging = nil, nil
+	r.begin()
+	r.deriver.Continue(before)
+	r.memory = r.memory.Resume(true)
 }
 
 // hanging is a request of the exporter's own that gets no answer, until it is given up.
