@@ -297,7 +297,7 @@ func vllmHistory() history {
 		since("0.33.0"): {
 			"mooncake_xfer_time_seconds_sum", "mooncake_bytes_transferred_sum",
 			"mooncake_num_failed_transfers_total", "mooncake_num_kv_expired_reqs_total",
-			"mooncake_num_failed_recvs_total",
+			"mooncake_num_failed_recvs_total", vllmMoved,
 		},
 	}
 }
@@ -522,6 +522,9 @@ const vllmOnboarded, vllmOffloaded = "kv_offload_load_bytes_total", "kv_offload_
 // whole, counts all that it was to move (mooncake/store/worker.py).
 const vllmStored = "mooncake_store_operation_bytes_total"
 
+// vllmMoved counts the bytes of what Mori's store moved completely (umbp/worker.py).
+const vllmMoved = "umbp_transfer_bytes_total"
+
 // vllmTransfers returns the meanings of KV cache transfers by the connectors of disaggregated
 // servers: NIXL (seen in the Rust frontend of 0.32.0), and Mooncake. The prefill server
 // counts caches that were not fetched in time.
@@ -553,6 +556,8 @@ func vllmTransfers() []Meaning {
 		Meaning{Name: vllmOffloaded, Signal: KVOffloadBytes, Unless: replacedBy(vllmOffload)},
 		Meaning{Name: vllmStored, Where: done("load_get"), Signal: KVOnboardBytes},
 		Meaning{Name: vllmStored, Where: done("save_put"), Signal: KVOffloadBytes},
+		Meaning{Name: vllmMoved, Where: only("operation", "load"), Signal: KVOnboardBytes},
+		Meaning{Name: vllmMoved, Where: only("operation", "store"), Signal: KVOffloadBytes},
 		// HiSparse keeps the whole cache in the memory of the host, and moves what attention picks; what could be evicted
 		// counts as free there, as it does on the GPU (kv_connector/v1/hisparse/metrics.py).
 		Meaning{Name: "hisparse_host_to_device_bytes_total", Signal: KVOnboardBytes},

@@ -52,7 +52,8 @@ func (s *vllmServer) transferred() uint64 {
 	return s.fetched
 }
 
-// offloads writes what vLLM shows of a cache in the memory of the host, which moves a page for each request.
+// offloads writes what vLLM shows of a cache in the memory of the host, and of stores beside it, each of which moves a
+// page for each request.
 func (p *vllmWriter) offloads() {
 	if !p.s.w.spec.Transfers {
 		return
@@ -63,6 +64,8 @@ func (p *vllmWriter) offloads() {
 	p.count("kv_offload_load_bytes", "Total bytes loaded from offload storage to GPU.", moved)
 	p.count("kv_offload_store_bytes", "Total bytes stored from GPU to offload storage.", 2*moved)
 	p.store(moved)
+	p.counter("umbp_transfer_bytes", "Number of bytes transferred by UMBP.", p.labels(), "operation",
+		[]string{"load", "store"}, moved, 2*moved)
 }
 
 // store writes what vLLM shows of Mooncake's store, which moves as much. What fails counts too.

@@ -215,7 +215,7 @@ func vllmWritten() written {
 		since(vllmLimits): {"admission_rejections_total", "prompt_tokens_cached_by_source_total"},
 		since("0.33.0"): {
 			"mooncake_xfer_time_seconds", "mooncake_bytes_transferred", "mooncake_num_failed_transfers_total",
-			"mooncake_num_failed_recvs_total", "mooncake_num_kv_expired_reqs_total",
+			"mooncake_num_failed_recvs_total", "mooncake_num_kv_expired_reqs_total", "umbp_transfer_bytes_total",
 		},
 		inNone(): {"num_requests_swapped", "gpu_prefix_cache_hit_rate"},
 	}
@@ -248,6 +248,7 @@ func vllmWrittenV0() written {
 			"mooncake_xfer_time_seconds", "mooncake_bytes_transferred", "mooncake_num_failed_transfers_total",
 			"mooncake_num_failed_recvs_total", "mooncake_num_kv_expired_reqs_total", "kv_offload_total_bytes_total",
 			"kv_offload_load_bytes_total", "kv_offload_store_bytes_total", "mooncake_store_operation_bytes_total",
+			"umbp_transfer_bytes_total",
 		},
 	}
 }

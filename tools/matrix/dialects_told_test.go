@@ -47,9 +47,11 @@ func toldByVLLM(_ *matrix.Server, page string) []told {
 	if strings.Contains(page, `num_cpu_blocks="512"`) {
 		capacity = 16000
 	}
-	stores := 1. // Mooncake's moves as much as the memory of the host.
-	if on(page, "vllm:mooncake_store_operation_bytes_total") {
-		stores = 2
+	stores := 1. // Others move as much as the memory of the host.
+	for _, name := range []string{"vllm:mooncake_store_operation_bytes_total", "vllm:umbp_transfer_bytes_total"} {
+		if on(page, name) {
+			stores++
+		}
 	}
 	cached := []string{"vllm:prompt_tokens_cached_total", "vllm:prefix_cache_hits_total"}
 	if strings.Contains(page, "# HELP vllm:gpu_prefix_cache_hits_total Prefix cache hits, in terms of number of cached tokens") {
