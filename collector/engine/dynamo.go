@@ -467,6 +467,7 @@ func dynamoHistory() history {
 			"input_sequence_tokens", "input_sequence_tokens_sum", "output_sequence_tokens",
 			"output_sequence_tokens_sum", "time_to_first_token_seconds", "inter_token_latency_seconds",
 		},
+		since("0.4.1").unverified(): {c + "inflight_requests", c + "uptime_seconds"},
 		between("0.5", "0.9").unverified(): {
 			c + "kvstats_total_blocks", c + "kvstats_active_blocks", c + "kvstats_gpu_cache_usage_percent",
 			c + "kvstats_gpu_prefix_cache_hit_rate",

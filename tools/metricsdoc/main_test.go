@@ -24,3 +24,19 @@ func TestNotesAreChecked(t *testing.T) {
 		require.EqualError(t, err, c.want)
 	}
 }
+
+// TestReleasesAreOrdered has a candidate of a release, which counts as that where nothing names another.
+func TestReleasesAreOrdered(t *testing.T) {
+	for _, c := range []struct{ a, b, first, last string }{
+		{"0.9.0", "0.10.0", "0.9.0", "0.10.0"},
+		{"1.3", "1.3.0rc5", "1.3.0rc5", "1.3"},
+		{"1.3.0rc5", "1.4", "1.3.0rc5", "1.4"},
+		{"", "0.9.0", "", "0.9.0"},
+		{"0.9.0", missing, "0.9.0", missing},
+	} {
+		for _, pair := range [][2]string{{c.a, c.b}, {c.b, c.a}} {
+			require.Equal(t, c.first, earlier(pair[0], pair[1]), pair)
+			require.Equal(t, c.last, later(pair[0], pair[1]), pair)
+		}
+	}
+}

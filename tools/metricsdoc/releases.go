@@ -205,12 +205,16 @@ func span(s engine.Signal, own []engine.Meaning) (from, before string) {
 	return from, before
 }
 
-// earlier and later return one of two releases, of which an empty one is the first.
+// earlier and later return one of two releases, of which an empty one is the first, and a candidate is before its
+// release.
 func earlier(a, b string) string {
+	notAfter := func(a, b string) bool { return (engine.Releases{From: a}).Hold(b) }
 	switch {
 	case a == "" || b == "":
 		return ""
-	case (engine.Releases{From: a}).Hold(b):
+	case notAfter(a, b) && notAfter(b, a):
+		return max(a, b) // They differ in what names a candidate.
+	case notAfter(a, b):
 		return a
 	}
 	return b
