@@ -1,6 +1,7 @@
 package draft_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -240,4 +241,32 @@ func TestADraftGuessesNoOtherUnit(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, text, "name: tokens_generated_total, signal: generation_tokens_total }")
 	require.Contains(t, text, "# Nothing was guessed of: acme_all_tokens_total, acme_batch_max_tokens.\n")
+}
+
+// TestADraftGuessesByWords has names that no known server has, of servers of several makers.
+func TestADraftGuessesByWords(t *testing.T) {
+	for _, c := range []struct{ typ, name, want string }{
+		{"gauge", "free_gpu_block_num", "signal: kv_cache_blocks_free }"},
+		{"gauge", "max_gpu_block_num", "signal: kv_cache_blocks_limit }"},
+		{"gauge", "hit_token_rate", "signal: kv_cache_hit_ratio }"},
+		{"gauge", "gpu_utilization_percent", "signal: gpu_utilization_ratio, factor: 0.01 }"},
+		{"gauge", "max_batch_size", "signal: batch_size_limit }"},
+		{"gauge", "max_running_requests", "signal: requests_limit }"},
+		{"gauge", "current_requests", "signal: requests_active }"},
+		{"counter", "requests_fail", "signal: requests_failed_total, class: server }"},
+		{"counter", "requests_rejected", "signal: requests_rejected_total }"},
+		{"counter", "kv_cache_evicted_tokens_total", ""},
+		{"gauge", "available_batch_size", ""},
+	} {
+		// The last one makes the prefix that of most names.
+		page := fmt.Sprintf("# TYPE acme_%s %s\nacme_%s 0\n# TYPE acme_models gauge\nacme_models 1\n", c.name, c.typ, c.name)
+		text, err := draft.Kind([]byte(page), draft.Server{})
+		require.NoError(t, err)
+		requireValid(t, text)
+		if c.want == "" {
+			require.NotContains(t, text, "signal:", c.name)
+			continue
+		}
+		require.Contains(t, text, "      # - { name: "+c.name+", "+c.want+" # doubtful: ", c.name)
+	}
 }

@@ -385,7 +385,7 @@ type hint struct {
 // hints returns what words may mean, the more telling first.
 func hints() []hint {
 	one := func(words ...string) []string { return words }
-	timed := one("duration", "time", "seconds", "latency")
+	timed, blocks := one("duration", "time", "seconds", "latency"), one("block", "blocks", "page", "pages")
 	return []hint{
 		{signal: engine.FirstToken, words: [][]string{one("first", "ttft"), one("token", "ttft")}},
 		{signal: engine.InterToken, words: [][]string{one("inter", "itl", "between"), one("token", "tokens", "itl")}},
@@ -410,7 +410,8 @@ func hints() []hint {
 		}},
 		{signal: engine.GenerationTokens, words: [][]string{one("tokens")}, last: true},
 		{signal: engine.Preemptions, words: [][]string{one("preemptions", "preempted", "preemption")}},
-		{signal: engine.RequestsFailed, words: [][]string{one("failure", "failures", "failed", "errors", "error")}},
+		{signal: engine.RequestsRejected, words: [][]string{one("rejected", "rejections")}},
+		{signal: engine.RequestsFailed, words: [][]string{one("fail", "failure", "failures", "failed", "errors", "error")}},
 		{signal: engine.RequestsFinished, words: [][]string{one("success", "finished", "completed", "succeeded")}},
 		{signal: engine.RequestsStarted, words: [][]string{
 			one("request", "requests"), one("count", "received", "started", "total"),
@@ -418,28 +419,38 @@ func hints() []hint {
 		{signal: engine.EngineIterations, words: [][]string{
 			one("decode", "iteration", "iterations", "step", "steps", "forward", "batches"),
 		}},
-		{signal: engine.KVBlocksUsed, words: [][]string{one("blocks", "pages"), one("used")}},
-		{signal: engine.KVBlocksFree, words: [][]string{one("blocks", "pages"), one("free", "available")}},
-		{signal: engine.KVBlocksLimit, words: [][]string{one("blocks", "pages"), one("total", "max", "capacity")}},
+		{signal: engine.KVBlocksUsed, words: [][]string{blocks, one("used")}},
+		{signal: engine.KVBlocksFree, words: [][]string{blocks, one("free", "available")}},
+		{signal: engine.KVBlocksLimit, words: [][]string{blocks, one("total", "max", "capacity")}},
+		{signal: engine.KVHitRatio, words: [][]string{one("hit", "hits"), one("rate", "ratio", "percent")}},
 		{signal: engine.KVUtilization, words: [][]string{
 			one("cache", "kv"), one("usage", "utilization", "ratio", "perc", "percent", "used"),
 		}},
+		{signal: engine.GPUUtilization, words: [][]string{one("gpu"), one("utilization", "util", "usage")}},
+		{signal: engine.BatchLimit, words: [][]string{one("max", "limit"), one("batch")}},
+		{signal: engine.RequestsLimit, words: [][]string{one("max", "limit"), one("requests", "running", "concurrency")}},
 		{signal: engine.RequestsWaiting, words: [][]string{
 			one("waiting", "awaiting", "queue", "queued", "deferred", "pending"),
 		}},
 		{signal: engine.RequestsRunning, words: [][]string{one("running", "processing", "active", "batch")}},
 		{signal: engine.RequestsActive, words: [][]string{one("remaining", "inflight", "flight", "progress", "ongoing")}},
+		{signal: engine.RequestsActive, words: [][]string{one("current"), one("requests")}},
 	}
 }
 
-// otherUnit reports whether words say that something else is counted: a time and no tokens, or tokens and no requests.
+// otherUnit reports whether words say that something else is counted: a time and no tokens, tokens and no requests, or
+// what could run and does not.
 func otherUnit(signal engine.Signal, have []string) bool {
-	unit := []string{"seconds", "time", "duration", "max"}
+	var unit []string
 	switch {
-	case strings.HasPrefix(string(signal), "requests_"):
+	case signal == engine.RequestsRunning:
+		unit = []string{"available", "free", "max", "limit", "token", "tokens", "block", "blocks", "page", "pages"}
+	case signal == engine.GPUUtilization:
+		unit = []string{"memory", "cache", "bytes"}
+	case strings.HasPrefix(string(signal), "requests_"), signal == engine.BatchLimit:
 		unit = []string{"token", "tokens", "block", "blocks", "page", "pages"}
-	case !strings.HasSuffix(string(signal), "_tokens_total"):
-		return false
+	case strings.HasSuffix(string(signal), "_tokens_total"):
+		unit = []string{"seconds", "time", "duration", "max", "evicted"}
 	}
 	return slices.ContainsFunc(have, func(w string) bool { return slices.Contains(unit, w) })
 }
