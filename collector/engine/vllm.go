@@ -148,6 +148,9 @@ func vllmOutcomes(p *Page) string {
 	return counted + "; " + not
 }
 
+// vllmWithoutV0 is the first release without engine V0.
+const vllmWithoutV0 = "0.11.1"
+
 const cureLogStats = "start vLLM without --disable-log-stats"
 
 // vllmMute is the release whose page had lost the series of the engine.
@@ -175,7 +178,7 @@ func vllmJudge(name string, k *Knowledge) (c target.Check, ok bool) {
 	case name == CanKVReuse && p.shareless(KVHitRatio):
 		return no(p.seriesOf("and", KVHitRatio)+" is -1: prefix caching is off", "--enable-prefix-caching"), true
 	case name == CanKVReuse && p.HasName(vllmPrefix+vllmConfig) && !p.Has(CachedTokens) && !p.Has(PrefixHits) &&
-		!p.Has(KVHitRatio):
+		!p.Has(KVHitRatio) && k.mayPrecede(VLLM, vllmWithoutV0):
 		return no("engine V0 of this release does not show what it found in its cache",
 			"vLLM 0.8 or later with engine V1, its default"), true
 	case name == CanKVReuse && vllmCountsBlocks(k):

@@ -310,6 +310,9 @@ func TestHitsOfEngineV0(t *testing.T) {
 		{"no number", "0.6.3", page + rate + "NaN\n", shown},
 		{"an earlier release", "0.5.0", page, hidden},
 		{"a release that hides it", "0.8.5", page, hidden},
+		{"the last one", "0.11.0", page, hidden},
+		{"a release without engine V0", "0.11.1", page, "false, requests have ended, and it is still not on the page: " +
+			"this release may not expose it"},
 		{
 			"engine V1 at first", "0.7.1", page[strings.Index(page, "\n")+1:] + "python_info 1\n",
 			"false, engine V1 of this release does not count what it found in its cache [vLLM 0.7.3 or later]",
