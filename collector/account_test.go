@@ -2,6 +2,7 @@ package collector_test
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"testing"
@@ -30,30 +31,54 @@ type recording struct {
 // startRecording scrapes servers once a second.
 func startRecording(t *testing.T, opts account.Options, servers ...*simulate.Replica) *recording {
 	t.Helper()
+	targets := make(map[string]int)
+	for i := range servers {
+		targets[fmt.Sprintf("r%d", i)] = i
+	}
+	return startRecordingOf(t, opts, targets, servers...)
+}
+
+// startRecordingOf scrapes those servers that have a name.
+func startRecordingOf(
+	t *testing.T, opts account.Options, targets map[string]int, servers ...*simulate.Replica,
+) *recording {
+	t.Helper()
 	addresses := make(map[string]*simulate.Replica)
-	var targets []string
 	for i, r := range servers {
-		address := fmt.Sprintf("10.0.0.%d:8000", i)
-		addresses[address] = r
-		targets = append(targets, fmt.Sprintf("r%d=%s|%s", i, address, address))
+		addresses[addressOf(i)] = r
 	}
 	tc := newCollector(t)
 	scraper := simulated(addresses)
 	tc.UseScraper(scraper)
-	p := pool("p", targets...)
+	opts.Interval = time.Second
+	r := &recording{testCollector: tc, servers: servers, scraper: scraper, recorder: account.NewRecorder(opts)}
+	r.retarget(t, targets)
+	tc.start()
+	r.reader = account.NewReader(tc.store, r.recorder)
+	return r
+}
+
+func addressOf(server int) string { return fmt.Sprintf("10.0.0.%d:8000", server) }
+
+// retarget scrapes servers under other names.
+func (r *recording) retarget(t *testing.T, targets map[string]int) {
+	t.Helper()
+	var texts []string
+	names := slices.Sorted(maps.Keys(targets))
+	for _, name := range names {
+		address := addressOf(targets[name])
+		texts = append(texts, fmt.Sprintf("%s=%s|%s", name, address, address))
+	}
+	p := pool("p", texts...)
 	p.ScrapeInterval, p.StallAfter = model.Duration(time.Second), model.Duration(10*time.Second)
-	for i, r := range servers {
-		p.Discovery.StaticConfigs[i].Labels[model.MetricsPathLabel] = model.LabelValue(r.MetricsPath())
+	for i, name := range names {
+		path := r.servers[targets[name]].MetricsPath()
+		p.Discovery.StaticConfigs[i].Labels[model.MetricsPathLabel] = model.LabelValue(path)
 	}
 	cfg := config.DefaultFile
 	cfg.Pools, cfg.Exposition = []config.Pool{p}, account.Exposition()
 	cfg.Resolve()
-	require.NoError(t, tc.ApplyConfig(&cfg))
-	tc.start()
-	opts.Interval = time.Second
-	r := &recording{testCollector: tc, servers: servers, scraper: scraper, recorder: account.NewRecorder(opts)}
-	r.reader = account.NewReader(tc.store, r.recorder)
-	return r
+	require.NoError(t, r.ApplyConfig(&cfg))
 }
 
 // pass lets time pass and reads all pages.
@@ -547,5 +572,46 @@ func TestAccountsOfServersThatWereNeverRead(t *testing.T) {
 		require.Zero(t, a.Replicas[1].Pages)
 		require.True(t, a.Sum.AtLeast)
 		require.NotNil(t, a.Sum.RequestSpeed, "of the server that is read")
+	})
+}
+
+// TestAccountsNameServersThatJoin has a server that becomes a target a second after the beginning: what it did until
+// then is not known.
+func TestAccountsNameServersThatJoin(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		busy := func() *simulate.Replica {
+			return simulatedServer(t, simulate.Spec{Kind: simulate.KindVLLM, Workload: simulate.Workload{Rate: 2}})
+		}
+		first, joins := busy(), busy()
+		r := startRecordingOf(t, account.Options{}, map[string]int{"r0": 0}, first, joins)
+		r.pass(2 * time.Second)
+		r.recorder.Begin()
+		r.retarget(t, map[string]int{"r0": 0, "r1": 1})
+		r.pass(30 * time.Second)
+		a := r.recorder.Account()
+		require.Equal(t, map[account.Cause]string{account.NoPage: "p/r1"}, causesOf(a))
+		require.True(t, a.Sum.AtLeast, "what it counted before its first page nobody knows")
+		require.Nil(t, a.Sum.RequestSpeed)
+	})
+}
+
+// TestAccountsTellServersOfOneNameApart has another server, which counted more, behind the name of one that goes.
+func TestAccountsTellServersOfOneNameApart(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := simulatedServer(t, simulate.Spec{Kind: simulate.KindVLLM, Workload: simulate.Workload{Rate: 1}})
+		other := simulatedServer(t, simulate.Spec{Kind: simulate.KindVLLM, Workload: simulate.Workload{Rate: 20}})
+		r := startRecordingOf(t, account.Options{}, map[string]int{"r0": 0}, server, other)
+		r.pass(30 * time.Second)
+		before, counted := other.Truth().Finished, server.Truth().Finished
+		r.retarget(t, map[string]int{"r0": 1})
+		r.pass(30 * time.Second)
+		a := r.recorder.Account()
+		require.Equal(t, map[account.Cause]string{account.Restarted: "p/r0"}, causesOf(a))
+		require.True(t, a.Sum.AtLeast, "what either counted between their pages nobody knows")
+		most := float64(counted + other.Truth().Finished - before)
+		require.LessOrEqual(t, a.Sum.Requests[engine.ClassOK], most)
+		require.InEpsilon(t, most, a.Sum.Requests[engine.ClassOK], 0.1)
 	})
 }

@@ -22,10 +22,12 @@ type ledger struct {
 	// base is the page from which everything is counted, last the newest one, worked the last one that
 	// shows work. All are zero before there is one. Tried is the last scrape, with or without a page.
 	base, last, worked, tried time.Time
-	// first is the first page. Awaited is true if scrapes before it failed.
+	// first is the first page. Late is true if scrapes before it failed, or if it became a target meanwhile.
 	first    time.Time
-	awaited  bool
+	late     bool
 	restarts int
+	// address is where its last page was.
+	address string
 	// fromZero is true if a counter that has not been seen was 0 before.
 	fromZero bool
 	// pages are the times of all pages, points what the gauges of each model were on those that have it.
@@ -57,7 +59,7 @@ func (l *ledger) add(p *Page) (worked bool) {
 	l.State, l.Reason = p.State, p.Reason
 	if p.Failed != "" {
 		l.Failed++
-		l.awaited = l.awaited || l.last.IsZero()
+		l.late = l.late || l.last.IsZero()
 		l.interrupt(NoPage, true, p.At, "no page: "+p.Failed)
 		return false
 	}
@@ -71,6 +73,7 @@ func (l *ledger) add(p *Page) (worked bool) {
 		"and each counts for itself: give each an address of its own", p.Processes))
 	l.interrupt(NotReady, p.State != string(assess.Ready) || p.Suspected, p.At, p.stateReason())
 	l.noteRestart(p)
+	l.noteAddress(p)
 	if isEmpty(p.Derived) {
 		return false
 	}
@@ -117,6 +120,18 @@ func (l *ledger) noteRestart(p *Page) {
 	}
 	l.restarts = p.Restarts
 	l.fromZero = l.fromZero || p.CountersAppear
+}
+
+// noteAddress lets all counters begin with what they show if another server has the name now: what they count has
+// nothing to do with those of the one before.
+func (l *ledger) noteAddress(p *Page) {
+	if moved := l.address != "" && l.address != p.Address; moved && !l.last.IsZero() {
+		l.happen(Restarted, p.At, "another server has its name now, and what either counted meanwhile is not known")
+		for _, c := range l.counters {
+			c.last, c.seen, c.away = math.NaN(), true, false
+		}
+	}
+	l.address = p.Address
 }
 
 // read reads the numbers of a page, and reports whether they show work.
@@ -170,6 +185,8 @@ func combined(g gauge, before, v float64) float64 {
 func (l *ledger) count(c *counter, v float64, at time.Time) (grew bool) {
 	before := c.last
 	switch {
+	case math.IsNaN(before):
+		before = v
 	case c.seen && v < before*(1-1e-9):
 		l.happen(Reset, at, "its "+c.family+" fell: "+c.model+" was loaded again, and what it counted after the page "+
 			"before is lost")

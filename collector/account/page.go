@@ -16,6 +16,8 @@ type Page struct {
 	At time.Time
 	Replica
 
+	// Address is where the page is.
+	Address string
 	// Failed is why there is no page, empty if there is one.
 	Failed string
 	// Suspected is true if the replica seems to hang.
@@ -34,7 +36,8 @@ type Page struct {
 func pageOf(t *target.Target, s *snapshot.Snapshot) Page {
 	status := &s.Status
 	p := Page{
-		At: status.LastScrape,
+		At:      status.LastScrape,
+		Address: t.MetricsURL,
 		Replica: Replica{
 			PoolID: t.PoolID, ReplicaID: t.ReplicaID,
 			Engine: status.DetectedEngine, Version: status.EngineVersion,

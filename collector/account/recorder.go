@@ -23,8 +23,9 @@ type Options struct {
 type Recorder struct {
 	opts    Options
 	ledgers map[string]*ledger
-	// origin is when the time to skip begins, zero before.
+	// origin is when the time to skip begins, zero before. Begun is true once all replicas of the beginning were added.
 	origin time.Time
+	begun  bool
 }
 
 // NewRecorder returns a recorder without pages.
@@ -32,12 +33,16 @@ func NewRecorder(opts Options) *Recorder {
 	return &Recorder{opts: opts, ledgers: make(map[string]*ledger)}
 }
 
+// Begin says that every replica that is there at the beginning has been added: what another did before is not known.
+func (r *Recorder) Begin() { r.begun = true }
+
 // Add adds a scrape. Those of one replica must come in order of time. It reports whether the page shows
 // work since the one before.
 func (r *Recorder) Add(p *Page) (worked bool) {
 	l := r.ledgers[p.Name()]
 	if l == nil {
 		l = newLedger(p.Replica)
+		l.late = r.begun
 		r.ledgers[p.Name()] = l
 	}
 	before := l.last
@@ -169,7 +174,5 @@ func (r *Recorder) interruptions(l *ledger, from, to time.Time) (all []Interrupt
 }
 
 // isLate reports whether the first page of a replica came when others were counted already: what it did before is
-// not known, however short that was. Without a scrape that failed, pages of others may only have been due earlier.
-func (r *Recorder) isLate(l *ledger, from time.Time) bool {
-	return l.first.After(from) && (l.awaited || l.first.Sub(from) > r.tolerance())
-}
+// not known, however short that was.
+func (r *Recorder) isLate(l *ledger, from time.Time) bool { return l.late && l.first.After(from) }
