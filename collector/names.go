@@ -209,6 +209,20 @@ func (c *Collector) newlySettled() (all []*contest) {
 	return all
 }
 
+// Settled reports whether it is known which of the targets that claim one name has it.
+func (c *Collector) Settled() bool {
+	c.changing.Lock() // Targets are being placed by what was settled.
+	defer c.changing.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, x := range c.contests {
+		if !x.settled {
+			return false
+		}
+	}
+	return true
+}
+
 // withholds reports whether nothing is to be shown of a target yet.
 func (all contests) withholds(t *target.Target) bool {
 	x := all[t.Claims()]

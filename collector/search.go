@@ -30,22 +30,40 @@ func (c *Collector) recordSearch(p *pool, s *target.PoolDiscovery) {
 	}
 }
 
-// countRefused counts the refused targets of each pool: targets whose key another target of the
-// pool or a replica of another pool has.
+// countRefused counts the refused targets of each pool.
 func (c *Collector) countRefused() {
 	refused := make(map[string]int)
-	for id, p := range c.running {
-		refused[id] += 0
-		for _, t := range p.duplicates {
-			refused[t.PoolID]++
-		}
+	for id := range c.running {
+		refused[id] = 0
+	}
+	for _, t := range c.refused() {
+		refused[t.PoolID]++
+	}
+	c.metrics.setRefused(refused)
+}
+
+// refused returns the targets whose key another target of the pool or a replica of another pool has.
+func (c *Collector) refused() (all []*target.Target) {
+	for _, p := range c.running {
+		all = append(all, p.duplicates...)
 		for key, t := range p.targets {
 			if r := c.replicas[key]; r == nil || r.foundBy != p {
-				refused[t.PoolID]++
+				all = append(all, t)
 			}
 		}
 	}
-	c.metrics.setRefused(refused)
+	return all
+}
+
+// Refused returns the name and page of each target that is not scraped, since another has its name, sorted.
+func (c *Collector) Refused() (all []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, t := range c.refused() {
+		all = append(all, t.Key()+" at "+target.Public(t.MetricsURL))
+	}
+	slices.Sort(all)
+	return all
 }
 
 // Searches returns what discovery and relabeling have found for every pool, sorted by pool_id.

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"os/signal"
 	"slices"
 	"strings"
 	"sync"
@@ -32,7 +33,7 @@ type recordFlags struct {
 	access       accessFlags
 	length, skip time.Duration
 	interval     time.Duration
-	json         bool
+	timed, json  bool
 	command      []string
 }
 
@@ -48,7 +49,7 @@ func declareRecord(app *kingpin.Application, out *output) (string, func() error)
 	cmd.Flag("kinds-file", "File that declares kinds of servers, as kinds_file of a configuration; repeatable.").
 		PlaceHolder("FILE").
 		StringsVar(&f.kindsFiles)
-	cmd.Flag("for", "Length of the recording.").PlaceHolder("TIME").DurationVar(&f.length)
+	cmd.Flag("for", "Length of the recording.").PlaceHolder("TIME").IsSetByUser(&f.timed).DurationVar(&f.length)
 	cmd.Flag("skip", "Leave out this much of the beginning, in which servers warm up; with a command it begins with "+
 		"the first request.").Default("0s").DurationVar(&f.skip)
 	cmd.Flag("interval", "Time between two scrapes of a server.").Default("1s").DurationVar(&f.interval)
@@ -63,7 +64,7 @@ func declareRecord(app *kingpin.Application, out *output) (string, func() error)
 		if err := f.checkCommand(); err != nil {
 			return err
 		}
-		ctx, stop := withSignals()
+		ctx, stop := withSignals(endings()...)
 		defer stop()
 		return f.run(ctx, out)
 	}
@@ -76,16 +77,27 @@ func (f *recordFlags) check() error {
 	case len(f.targets) == 0 && f.file == "":
 		return errors.New("no server is named; give --target URL (repeatable) or --config.file FILE, like: " +
 			"trtllm_exporter record --for 5m --target localhost:8002")
-	case len(f.command) > 0 && f.length != 0:
+	case len(f.command) > 0 && f.timed:
 		return errors.New("--for and a command are both given; the command ends the recording, so leave --for out")
-	case f.length < 0 || f.skip < 0:
-		return errors.New("--for and --skip must not be below 0")
-	case f.length > 0 && f.skip >= f.length:
+	case f.timed && f.length <= 0:
+		return fmt.Errorf("--for: %s is no time; leave it out to record until Ctrl-C", f.length)
+	case f.skip < 0:
+		return errors.New("--skip must not be below 0")
+	case f.timed && f.skip >= f.length:
 		return fmt.Errorf("--skip: %s leaves nothing of --for %s; skip less, or record longer", f.skip, f.length)
 	case f.interval < 100*time.Millisecond || f.interval > 30*time.Second:
 		return fmt.Errorf("--interval: %s is out of range; use 100ms to 30s", f.interval)
 	}
 	return f.access.checkBeside(f.file, f.poolID, f.kindsFiles)
+}
+
+// endings returns the signals that end a recording, also that of a terminal that is closed, unless nohup ignores it.
+func endings() []os.Signal {
+	all := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		all = append(all, syscall.SIGHUP)
+	}
+	return all
 }
 
 // Exit codes of a command that cannot be run, as those of a shell.
@@ -207,19 +219,24 @@ type recording struct {
 // startTimeout is how long a recording waits for servers without a page: it begins without them.
 const startTimeout = 5 * time.Second
 
-// begin waits until every server has a page, of which the latest is the first that counts.
+// begin waits until every server has a page, of which the latest is the first that counts, and a name of its own.
 func (r *recording) begin(ctx context.Context) error {
 	var pages int
 	var without, others []string
 	r.until(ctx, startTimeout+r.interval, func() bool {
 		pages, without, others = r.reader.Answered()
-		return r.collector.Ready() && pages+len(others) > 0 && len(without) == 0
+		return r.collector.Ready() && pages+len(others) > 0 && len(without) == 0 && r.collector.Settled()
 	})
 	without = slices.Concat(without, others)
+	refused := r.collector.Refused()
 	r.reader.Read()
+	r.recorder.Begin()
 	switch {
 	case ctx.Err() != nil:
 		return fmt.Errorf("%w before every server had a page: nothing is recorded", context.Cause(ctx))
+	case len(refused) > 0:
+		return exitError{fmt.Errorf("servers of one name would be counted as one, so nothing is recorded: %s; give each "+
+			"a replica_id of its own", strings.Join(refused, "; ")), exitUsage}
 	case pages == 0:
 		return exitError{fmt.Errorf("no server has a page that can be read, so nothing is recorded: %s; try: "+
 			"trtllm_exporter doctor", cmp.Or(strings.Join(without, "; "), "there are no targets")), exitNoPage}

@@ -269,7 +269,7 @@ func checked(check func() error, work func(context.Context) error) func() error 
 // untilSignal cancels the context of work at the first SIGINT or SIGTERM; a later one kills the
 // process.
 func untilSignal(work func(context.Context) error) error {
-	ctx, stop := withSignals()
+	ctx, stop := withSignals(os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	return bounded(ctx, work)
 }
@@ -283,12 +283,12 @@ func (s signaled) Error() string { return s.String() }
 // process and to its group.
 const sameSignal = 500 * time.Millisecond
 
-// withSignals returns a context that the first SIGINT or SIGTERM ends; a later one kills the process.
-func withSignals() (context.Context, func()) {
+// withSignals returns a context that the first of some signals ends; a later one kills the process.
+func withSignals(which ...os.Signal) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	ended := make(chan struct{})
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	signal.Notify(signals, which...)
 	go func() {
 		defer signal.Stop(signals)
 		select {
