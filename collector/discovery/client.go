@@ -3,10 +3,12 @@ package discovery
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptrace"
 	"reflect"
+	"strings"
 
 	promdiscovery "github.com/prometheus/prometheus/discovery"
 
@@ -47,9 +49,20 @@ type careful struct {
 	limit int64
 }
 
-// leaves reports whether a request follows a redirect from one host to another.
-func leaves(r *http.Request) bool {
-	return r.Response != nil && (r.URL.Hostname() != r.Response.Request.URL.Hostname() || leaves(r.Response.Request))
+// strays returns why a request must not be sent that follows a redirect, nil for others: it carries what was meant for
+// the server that the configuration names, and nobody else may have it, nor read it on the way.
+func strays(r *http.Request) error {
+	if r.Response == nil {
+		return nil
+	}
+	from := r.Response.Request
+	if !strings.EqualFold(r.URL.Hostname(), from.URL.Hostname()) {
+		return errors.New("it redirects to another host, which nobody named; if that host is right, name it instead")
+	}
+	if from.URL.Scheme == "https" && r.URL.Scheme != "https" {
+		return fmt.Errorf("it redirects from https to %s, which encrypts nothing; if that is right, name it", r.URL.Scheme)
+	}
+	return strays(from)
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -57,8 +70,8 @@ func (c careful) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := c.files.Check(); err != nil {
 		return nil, err
 	}
-	if leaves(r) {
-		return nil, errors.New("it redirects to another host, which nobody named; if that host is right, name it instead")
+	if err := strays(r); err != nil {
+		return nil, err
 	}
 	trace := &httptrace.ClientTrace{WroteHeaderField: c.secrets.Sent("Authorization")}
 	resp, err := c.RoundTripper.RoundTrip(r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))

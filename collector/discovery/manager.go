@@ -132,7 +132,11 @@ func (m *Manager) add(
 			return fmt.Errorf("%s: registering metrics: %w", b.key, err)
 		}
 	}
-	d, err := b.config.NewDiscoverer(promdiscovery.DiscovererOptions{
+	config, err := carefulLogin(b.config)
+	if err != nil {
+		return fmt.Errorf("%s: %w", b.key, err)
+	}
+	d, err := config.NewDiscoverer(promdiscovery.DiscovererOptions{
 		Logger:            logger,
 		Metrics:           mechanisms[name],
 		HTTPClientOptions: clientOptions(b),

@@ -213,6 +213,49 @@ http_sd_configs:
 	require.Zero(t, elsewhere.Load())
 }
 
+// A server of tokens is asked with the client's secret, which no other server may get, nor who listens on the way.
+func TestSecretOfClientStaysWithItsServer(t *testing.T) {
+	t.Parallel()
+	const issued = `{"access_token": "token", "token_type": "Bearer", "expires_in": 3600}`
+	var elsewhere atomic.Int64
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
+	t.Cleanup(other.Close)
+	targets := newSDServer(t, `[{"targets": ["a:1"]}]`)
+	issuer := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/here":
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, issued)
+		case "/path":
+			http.Redirect(w, r, "/here", http.StatusTemporaryRedirect)
+		case "/host":
+			http.Redirect(w, r, strings.Replace(other.URL, "127.0.0.1", "localhost", 1), http.StatusTemporaryRedirect)
+		case "/plain":
+			http.Redirect(w, r, other.URL, http.StatusPermanentRedirect)
+		}
+	})
+	open, encrypted := httptest.NewServer(issuer), httptest.NewTLSServer(issuer)
+	t.Cleanup(open.Close)
+	t.Cleanup(encrypted.Close)
+	for name, test := range map[string]struct{ url, more, wanted string }{
+		"within the host":       {url: open.URL + "/path"},
+		"to another host":       {url: open.URL + "/host", wanted: "it redirects to another host"},
+		"out of an encryption":  {url: encrypted.URL + "/plain", wanted: "it redirects from https to http"},
+		"by a proxy":            {url: "http://login/here", more: "proxy_url: '" + open.URL + "'"},
+		"by a proxy, elsewhere": {url: "http://login/host", more: "proxy_url: '" + open.URL + "'", wanted: "to another host"},
+	} {
+		s := start(t, `http_sd_configs: [{url: '`+targets.URL+`', oauth2: {client_id: a, client_secret: b, token_url: '`+
+			test.url+`', tls_config: {insecure_skip_verify: true}, `+test.more+`}}]`)
+		if test.wanted == "" {
+			s.wait(t, "a:1{}")
+			continue
+		}
+		require.Eventually(t, func() bool { return s.Sources()[0].LastError != "" }, time.Minute, time.Millisecond, name)
+		require.Contains(t, s.Sources()[0].LastError, test.wanted, name)
+	}
+	require.Zero(t, elsewhere.Load())
+}
+
 func TestAnswerOfTheLimitIsRead(t *testing.T) {
 	t.Parallel()
 	const list = `[{"targets": ["a:1"]}]`
