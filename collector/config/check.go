@@ -7,9 +7,11 @@ import (
 	"strings"
 	"unicode"
 
+	promconfig "github.com/prometheus/common/config"
 	"gopkg.in/yaml.v3"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/secret"
 )
 
 // checker reads a parsed document into Go values and records what does not fit, with line and path
@@ -33,6 +35,8 @@ type checker struct {
 	silent bool
 	// repeated counts the nodes that were read again.
 	repeated int
+	// secrets are those that were read: an alias may repeat one elsewhere.
+	secrets secret.Store
 	// opaque is the error of a value of any type, which belongs to the block around it.
 	opaque error
 }
@@ -213,6 +217,9 @@ func (c *checker) readLeaf(n *yaml.Node, v reflect.Value, path string) bool {
 		err := n.Decode(read.Interface())
 		if err == nil {
 			v.Set(read.Elem())
+			if t == reflect.TypeFor[promconfig.Secret]() {
+				c.secrets.Add(n.Value)
+			}
 			return true
 		}
 		message = path + ": " + decodeMessage(err, n, t) + written(n, t) + meant(err)

@@ -120,6 +120,9 @@ func Parse(name string, text []byte, further ...func(*Pool) error) (*File, error
 	}
 	check.validate(&f, further)
 	if len(check.problems) > 0 {
+		for _, mistake := range check.problems {
+			mistake.text = check.secrets.HideInData(mistake.text)
+		}
 		return nil, check.problems.err(name)
 	}
 	return &f, nil

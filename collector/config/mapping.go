@@ -2,6 +2,7 @@ package config
 
 import (
 	"reflect"
+	"slices"
 
 	"gopkg.in/yaml.v3"
 )
@@ -162,7 +163,13 @@ func (c *checker) field(
 		others := v.FieldByIndex(keys.others)
 		return entryOf(others, reflect.ValueOf(key.Value).Convert(others.Type().Key()))
 	default:
-		c.add(key, "unknown key %q in %s%s", key.Value, describe(path), c.hint(key.Value, path, keys))
+		hint := c.hint(key.Value, path, keys)
+		if isNull(n, key) { // It may be a value, such as a password, and is not repeated.
+			c.add(key, "unknown key without a value in %s; write key: value, with a blank after the colon%s",
+				describe(path), hint)
+		} else {
+			c.add(key, "unknown key %q in %s%s", key.Value, describe(path), hint)
+		}
 		c.refuse(join(path, key.Value))
 		for _, meant := range meantBy(key.Value, keys) {
 			if !has(n, meant) {
@@ -171,6 +178,12 @@ func (c *checker) field(
 		}
 	}
 	return reflect.Value{}, nil
+}
+
+// isNull reports whether a key of a mapping has no value.
+func isNull(n, key *yaml.Node) bool {
+	at := slices.Index(n.Content, key)
+	return at+1 < len(n.Content) && n.Content[at+1].ShortTag() == "!!null"
 }
 
 // has reports whether a mapping has a key.

@@ -62,6 +62,27 @@ basic_auth: { username: a, password: secret-password }
 		want: "line 5: pools[0].basic_auth.password must be text, not a list",
 	},
 	{
+		name: "a token whose colon lacks its blank",
+		text: "authorization: { credentials:secret-password }",
+		want: "line 5: unknown key without a value in pools[0].authorization; write key: value, with a blank after the " +
+			"colon; known keys: type, credentials, credentials_file, credentials_ref",
+	},
+	{
+		name: "a password that an alias repeats elsewhere",
+		text: `
+basic_auth: { username: a, password: &p secret-password }
+api_port: *p
+metrics_path: *p
+`,
+		want: `line 5: pools[0].api_port: "<secret>" is not a whole number` + "\n" +
+			`line 7: pools[0].metrics_path: "<secret>" does not start with a slash; write /<secret>`,
+	},
+	{
+		name: "a header with its value in its name",
+		text: `http_headers: { "X-Key: secret-password": { values: [a] } }`,
+		want: `line 5: pools[0].http_headers: "X-Key:" is not a valid header name; write it like X-Tenant`,
+	},
+	{
 		name: "a token by its old name",
 		text: "bearer_token: secret-password",
 		want: `line 5: unknown key "bearer_token" in pools[0]; use authorization.credentials`,

@@ -154,7 +154,7 @@ pools:
 	{
 		name: "an alias without its anchor",
 		text: "pools: *none",
-		want: "line 1: the alias *none has no anchor; define &none above it",
+		want: "line 1: an alias (*) has no anchor (&) above it; put a text that begins with * in quotes",
 	},
 	{
 		name: "aliases of aliases of aliases",

@@ -14,9 +14,10 @@ func syntaxProblem(err error, text string) *problem {
 	}
 	if m := regexp.MustCompile(`^unknown anchor '(.*)' referenced$`).FindStringSubmatch(message); m != nil {
 		alias := regexp.MustCompile(regexp.QuoteMeta("*"+m[1]) + `(?:[^\w-]|$)`)
+		// It may be a password, and is not repeated.
 		return &problem{
 			line: firstLine(text, alias.MatchString),
-			text: "the alias *" + m[1] + " has no anchor; define &" + m[1] + " above it",
+			text: "an alias (*) has no anchor (&) above it; put a text that begins with * in quotes",
 		}
 	}
 	if line := firstLine(text, func(line string) bool { return strings.ContainsRune(line, '\u00a0') }); line > 0 {

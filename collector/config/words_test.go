@@ -138,7 +138,7 @@ func TestSyntaxErrorHasLine(t *testing.T) {
 	const check = "; check the indentation, quotes and brackets from this line on"
 	for text, want := range map[string]string{
 		"\n\t\npools:\n\t- b":       "line 4: the line is indented with a tab; use spaces",
-		"pools: &a1\n- *a1\n- *a\n": "line 3: the alias *a has no anchor; define &a above it",
+		"pools: &a1\n- *a1\n- *a\n": "line 3: an alias (*) has no anchor (&) above it; put a text that begins with * in quotes",
 		"pools: []\n---\npools: [\n": "line 4: not valid YAML: did not find expected node content in the " +
 			"list or mapping that starts here" + check,
 		"pools: []\n---\n\tpools:\n":       "line 3: the line is indented with a tab; use spaces",

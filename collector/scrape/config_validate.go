@@ -102,6 +102,9 @@ func (c *Config) validateHeaders() error {
 		case key == "Accept":
 			errs = append(errs, fmt.Errorf("http_headers.%s: is set by the exporter; remove it", name))
 		case !httpguts.ValidHeaderFieldName(name):
+			if end := strings.IndexByte(name, ':'); end >= 0 { // What follows is the value, which may be secret.
+				name = name[:end+1]
+			}
 			errs = append(errs, fmt.Errorf("http_headers: %q is not a valid header name; write it like X-Tenant", name))
 		case !httpguts.ValidHeaderFieldValue(strings.Join(values, "")):
 			errs = append(errs, fmt.Errorf("http_headers.%s: %s", name, adviceOneLine))
