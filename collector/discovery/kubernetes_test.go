@@ -21,6 +21,7 @@ import (
 	_ "github.com/prometheus/prometheus/discovery/kubernetes" // As in the program.
 	"github.com/stretchr/testify/require"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/discovery"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
@@ -290,6 +291,15 @@ users: [{name: a, user: {`+user+`}}]}`)
 }
 
 // The name of a group is shown with its targets that are dropped.
+// A password that begins with * is an alias for YAML, and what is wrong with an alias is told with its name.
+func TestBrokenKubeconfigShowsNoCredential(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	require.NoError(t, os.WriteFile(file, []byte("users: [{name: a, user: {token: *secret-password}}]"), 0o600))
+	err := discovery.Check(config(t, "kubernetes_sd_configs: [{role: pod, kubeconfig_file: '"+file+"'}]"))
+	require.EqualError(t, err, `kubernetes_sd_configs[0]: error loading config file "`+file+`": `+
+		"an alias (*) has no anchor (&) above it; put a text that begins with * in quotes")
+}
+
 func TestNameOfPodShowsNoCredential(t *testing.T) {
 	t.Parallel()
 	const token = "zq81-xyk2-tok3n"

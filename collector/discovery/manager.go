@@ -146,6 +146,9 @@ func (m *Manager) add(
 	if err == nil {
 		err = m.guard(d, b, s, logger)
 	}
+	if err != nil {
+		err = errors.New(inWords(err.Error()))
+	}
 	switch {
 	case err != nil && b.inCluster:
 		return fmt.Errorf("%s: %w; run the exporter in the cluster, or set kubeconfig_file or api_server", b.key, err)

@@ -25,6 +25,10 @@ var foreign = []struct {
 		regexp.MustCompile(`yaml: unmarshal errors: line (\d+): cannot unmarshal .*`),
 		"line $1: it does not have the form of targets; " + formOfTargets,
 	},
+	{
+		regexp.MustCompile(`yaml: unknown anchor '.*' referenced`), // It may be a password, and is not repeated.
+		"an alias (*) has no anchor (&) above it; put a text that begins with * in quotes",
+	},
 	{regexp.MustCompile(`json: unknown field ("\S+")`), "unknown key $1; use targets and labels"},
 	{regexp.MustCompile(`json: cannot unmarshal .*`), "it does not have the form of targets; " + formOfTargets},
 	{regexp.MustCompile(`^(invalid character .*)`), "it is not JSON ($1); " + formOfTargets},
