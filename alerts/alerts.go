@@ -8,6 +8,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"regexp"
@@ -60,13 +61,22 @@ func ParseValues(text []byte) (Values, error) {
 // parse reads a flat mapping. Numbers keep their text.
 func parse(text []byte) (Values, error) {
 	var nodes map[string]yaml.Node
-	if err := yaml.Unmarshal(text, &nodes); err != nil && strings.Contains(err.Error(), "cannot unmarshal") {
+	documents := yaml.NewDecoder(bytes.NewReader(text))
+	if err := documents.Decode(&nodes); errors.Is(err, io.EOF) {
+		return Values{}, nil
+	} else if err != nil && strings.Contains(err.Error(), "cannot unmarshal") {
 		return nil, errors.New("values of rules: the file is no mapping; write a line key: value for each")
 	} else if err != nil {
 		return nil, fmt.Errorf("values of rules: %w", err)
 	}
 	v := make(Values)
 	var errs []error
+	var second yaml.Node
+	if err := documents.Decode(&second); !errors.Is(err, io.EOF) {
+		errs = append(errs, fmt.Errorf(
+			"values of rules: line %d: a second document starts here; put all into one and remove the line ---", second.Line,
+		))
+	}
 	for _, key := range slices.Sorted(maps.Keys(nodes)) {
 		node := nodes[key]
 		if node.Kind != yaml.ScalarNode {

@@ -103,6 +103,10 @@ func TestThresholdsCanBeOverridden(t *testing.T) {
 	require.EqualError(t, err, "unknown key first_token_max: `trtllm_exporter rules --print-values` lists them")
 	_, err = alerts.ParseValues([]byte("slow_for: [2m]\n"))
 	require.ErrorContains(t, err, "values of rules: ")
+	_, err = alerts.ParseValues([]byte("slow_for: 2m\n---\nslow_for: 3m\n"))
+	require.EqualError(t, err, "values of rules: line 2: a second document starts here; put all into one and remove the line ---")
+	_, err = alerts.ParseValues([]byte("# nothing\n"))
+	require.NoError(t, err)
 }
 
 func TestRateWindowIsFourScrapes(t *testing.T) {
