@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -201,4 +202,18 @@ func TestLinksToAnExporterNeedItsAddress(t *testing.T) {
 		}
 	}
 	require.Equal(t, map[string]bool{"/?pool=": true, "/replica?target=": true, "/runbook#": true}, linked)
+}
+
+func TestFullDiskLeavesDashboards(t *testing.T) {
+	folder := t.TempDir()
+	path := filepath.Join(folder, dashboards.All()[0].UID+".json")
+	require.NoError(t, os.WriteFile(path, []byte("of yesterday"), 0o600))
+	require.NoError(t, os.Symlink("/dev/full", path+".part"))
+	require.ErrorIs(t, dashboards.Write(folder, "", &dashboards.Choices{}), syscall.ENOSPC)
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, "of yesterday", string(text))
+	entries, err := os.ReadDir(folder)
+	require.NoError(t, err)
+	require.Len(t, entries, 1)
 }

@@ -48,10 +48,22 @@ func Write(folder, clusterLabel string, chosen *Choices) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", d.UID, err)
 		}
-		path := filepath.Join(folder, d.UID+".json")
-		if err := os.WriteFile(path, text, 0o644); err != nil { //nolint:gosec // Grafana reads it as another user.
+		if err := writeWhole(filepath.Join(folder, d.UID+".json"), text); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// writeWhole writes a file, or leaves the one that is there: Grafana may read it at any time, and a disk may be full.
+func writeWhole(path string, text []byte) error {
+	part := path + ".part"
+	err := os.WriteFile(part, text, 0o644) //nolint:gosec // Grafana reads it as another user.
+	if err == nil {
+		err = os.Rename(part, path)
+	}
+	if err != nil {
+		_ = os.Remove(part) // It may not be there.
+	}
+	return err
 }
