@@ -269,31 +269,24 @@ func TestTwoFailuresInARow(t *testing.T) {
 	}
 }
 
-// TestQuotaFailsNobody has a canary that asks more often than it may.
-func TestQuotaFailsNobody(t *testing.T) {
-	var r canary.Record
-	r.Order(&canary.Order{Key: "a"})
-	r.Take(canary.Report{Result: canary.OK}, time.Second)
-	for range 2 {
-		r.Take(canary.Report{Result: canary.Overload, Quota: true}, time.Second)
-	}
-	failed, late, twice := r.Failing()
-	require.Contains(t, failed, "overload")
-	require.True(t, late, "no capacity for it: %s", failed)
-	require.False(t, twice, "the server failed twice: %s", failed)
-}
-
-// TestWhoMayNotAskFailsNobody has a canary whose credentials expire, or whose model somebody takes away.
+// TestWhoMayNotAskFailsNobody has a canary that asks more often than it may, or whose credentials expire, or whose model
+// somebody takes away.
 func TestWhoMayNotAskFailsNobody(t *testing.T) {
-	var r canary.Record
-	r.Order(&canary.Order{Key: "a"})
-	r.Take(canary.Report{Result: canary.OK}, time.Second)
-	for range 2 {
-		r.Take(canary.Report{Result: canary.Refused, Barred: true}, time.Second)
+	for want, report := range map[string]canary.Report{
+		"overload": {Result: canary.Overload, Quota: true},
+		"refused":  {Result: canary.Refused, Barred: true},
+	} {
+		var r canary.Record
+		r.Order(&canary.Order{Key: "a"})
+		r.Take(canary.Report{Result: canary.OK}, time.Second)
+		for range 2 {
+			r.Take(report, time.Second)
+		}
+		failed, late, twice := r.Failing()
+		require.Contains(t, failed, want)
+		require.Equal(t, report.Quota, late, "no capacity for it: %s", failed)
+		require.False(t, twice, "the server failed twice: %s", failed)
 	}
-	failed, _, twice := r.Failing()
-	require.Contains(t, failed, "refused")
-	require.False(t, twice, "the server failed twice: %s", failed)
 }
 
 func TestFirstFailureIsCheckedAtOnce(t *testing.T) {
