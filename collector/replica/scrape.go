@@ -191,8 +191,7 @@ func (r *Replica) recordScrape(p *scrape.Fetched, failed error) {
 	if failed == nil {
 		s.Health = target.HealthUp
 		s.LastSuccess = p.Received
-		s.LastError = ""
-		s.LastReason = ""
+		s.LastError, s.LastReason, s.LastFailure = "", "", nil
 		return
 	}
 	reason := scrape.ReasonOf(failed)
@@ -204,6 +203,7 @@ func (r *Replica) recordScrape(p *scrape.Fetched, failed error) {
 	}
 	r.counters.failures[reason]++
 	s.Health, s.LastError, s.LastReason = target.HealthDown, failed.Error(), string(reason)
+	s.LastFailure = failed
 	if r.target.Auto() && s.LastSuccess.IsZero() {
 		// No page was ever found at this URL: detect the server again next time.
 		r.server.URL = ""

@@ -100,27 +100,27 @@ func noKnownServer(s *target.Status) (what, do string) {
 
 // explainFailure says why a scrape of a URL failed, which is public without its parameters.
 func (p *prober) explainFailure(ctx context.Context, f *Diagnosis, u, public *url.URL, s *target.Status) {
-	c := failedScrapeOf(s)
-	proto := p.speaks(ctx, u, &c)
-	f.Unreachable = proto == protocolUnknown && (c.reason.Unanswered() || c.reason == ReasonDNS)
-	c.explain(f, public, proto)
-	if c.class == ClassDenied || slices.Contains([]Reason{ReasonDNS, ReasonResource, ReasonSelfScrape}, c.reason) {
+	failure := failureOf(s)
+	proto := p.speaks(ctx, u, failure)
+	f.Unreachable = proto == protocolUnknown && (failure.Reason.Unanswered() || failure.Reason == ReasonDNS)
+	failure.explain(f, public, proto)
+	if failure.Class == ClassDenied || slices.Contains([]Reason{ReasonDNS, ReasonResource, ReasonSelfScrape}, failure.Reason) {
 		return // Other ports of the host would not answer either.
 	}
 	if hint := p.apiAt(ctx, u, proto); hint != "" {
 		f.What = hint
 	}
-	p.elsewhere(ctx, f, u, proto != protocolTLS && c.class != ClassWantsTLS && c.class != ClassNotTLS)
-	if hint := missingPageHint(p.kinds, s, &c); hint != "" && f.Page == "" {
+	p.elsewhere(ctx, f, u, proto != protocolTLS && failure.Class != ClassWantsTLS && failure.Class != ClassNotTLS)
+	if hint := missingPageHint(p.kinds, s, failure); hint != "" && f.Page == "" {
 		f.What = "the server runs, but serves no metrics"
 		f.Where = target.Public(s.PageURL)
 		f.Do = "change how it is started: " + hint
 	}
 }
 
-func missingPageHint(kinds *engine.Kinds, s *target.Status, c *failedScrape) string {
+func missingPageHint(kinds *engine.Kinds, s *target.Status, failure *Error) string {
 	e, ok := kinds.Named(s.DetectedEngine)
-	if !ok || c.reason != ReasonHTTPStatus || c.class != "404" {
+	if !ok || failure.Reason != ReasonHTTPStatus || failure.Class != "404" {
 		return ""
 	}
 	return e.NoPage.Hint

@@ -1,6 +1,7 @@
 package scrape
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -8,45 +9,29 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-type failedScrape struct {
-	reason Reason
-	class  string
-	// text describes what happened, advice is what the error suggests to do.
-	text, advice string
-}
-
-// failedScrapeOf parses the error of a scrape: "tls (expired): text; advice".
-func failedScrapeOf(s *target.Status) failedScrape {
-	c := failedScrape{reason: Reason(s.LastReason)}
-	head, description, found := strings.Cut(s.LastError, ": ")
-	if !found {
-		description = s.LastError
+// failureOf returns why the last scrape failed. A page that is too old has not arrived in time.
+func failureOf(s *target.Status) *Error {
+	if failure, ok := errors.AsType[*Error](s.LastFailure); ok {
+		return failure
 	}
-	if _, class, ok := strings.Cut(head, " ("); ok {
-		c.class = strings.TrimSuffix(class, ")")
-	}
-	c.text = description
-	if i := strings.LastIndex(description, "; "); i >= 0 {
-		c.text, c.advice = description[:i], description[i+2:]
-	}
-	return c
+	return &Error{Reason: Reason(s.LastReason), Err: errors.New(s.LastError)}
 }
 
 // mayBeAnotherProtocol reports whether another protocol may have caused the failure.
-func (c *failedScrape) mayBeAnotherProtocol() bool {
-	switch c.reason { //nolint:exhaustive // The other reasons show what answers.
+func (e *Error) mayBeAnotherProtocol() bool {
+	switch e.Reason { //nolint:exhaustive // The other reasons show what answers.
 	case ReasonProtocol, ReasonReset, ReasonTimeout, ReasonTruncated:
 		return true
 	case ReasonHTTPStatus:
 		// TLS servers answer a plain request with 400.
-		return c.class == "400"
+		return e.Class == "400"
 	}
 	return false
 }
 
-func (c *failedScrape) explain(f *Diagnosis, u *url.URL, proto protocol) {
+func (e *Error) explain(f *Diagnosis, u *url.URL, proto protocol) {
 	port := u.Port()
-	if c.class == ClassWantsTLS {
+	if e.Class == ClassWantsTLS {
 		proto = protocolTLS
 	}
 	switch proto {
@@ -67,34 +52,34 @@ func (c *failedScrape) explain(f *Diagnosis, u *url.URL, proto protocol) {
 		return
 	case protocolUnknown, protocolHTTP:
 	}
-	if c.reason == ReasonTLS {
-		c.byClass(f, u)
+	if e.Reason == ReasonTLS {
+		e.byClass(f, u)
 	} else {
-		f.What, f.Do = c.byReason(u)
+		f.What, f.Do = e.byReason(u)
 	}
-	if c.reason == ReasonHTTPStatus && (c.class == "401" || c.class == "403") {
+	if e.Reason == ReasonHTTPStatus && (e.Class == "401" || e.Class == "403") {
 		f.Flags = "--token-file FILE"
 	}
 	if f.What == "" {
-		f.What, f.Do = c.text, c.advice
+		f.What, f.Do = e.parts()
 	}
 	if f.Do == "" {
 		f.Do = "look at what answers: curl -s " + u.String()
 	}
 }
 
-func (c *failedScrape) byReason(u *url.URL) (problem, advice string) {
+func (e *Error) byReason(u *url.URL) (problem, advice string) {
 	port := u.Port()
-	switch c.reason { //nolint:exhaustive // The error text explains the others.
+	switch e.Reason { //nolint:exhaustive // The error text explains the others.
 	case ReasonDNS:
 		return fmt.Sprintf("the name %s does not resolve", u.Hostname()),
 			"check its spelling, or how this machine resolves names: getent hosts " + u.Hostname()
 	case ReasonConnect:
 		switch {
-		case strings.Contains(c.text, "connection refused"):
+		case strings.Contains(e.Err.Error(), "connection refused"):
 			return "nothing listens on port " + port,
 				"start the server, wait until its models are loaded, or name the port of its metrics"
-		case c.class != ClassDenied:
+		case e.Class != ClassDenied:
 			return u.Hostname() + " cannot be reached",
 				"check the address, routes and network policies between here and there"
 		}
@@ -107,9 +92,9 @@ func (c *failedScrape) byReason(u *url.URL) (problem, advice string) {
 	case ReasonSelfScrape:
 		return "this is the exporter's own /metrics", "use the address of the LLM server"
 	case ReasonHTTPStatus:
-		switch c.class {
+		switch e.Class {
 		case "401", "403":
-			return "the server wants credentials (status " + c.class + ")",
+			return "the server wants credentials (status " + e.Class + ")",
 				"give --user and --password-file, --token-file, or --config.file with the credentials of the pool"
 		case "404":
 			if strings.Trim(u.Path, "/") == "" {
@@ -123,8 +108,8 @@ func (c *failedScrape) byReason(u *url.URL) (problem, advice string) {
 	return "", ""
 }
 
-func (c *failedScrape) byClass(f *Diagnosis, u *url.URL) {
-	switch c.class {
+func (e *Error) byClass(f *Diagnosis, u *url.URL) {
+	switch e.Class {
 	case ClassNotTLS:
 		f.What, f.Try = u.Port()+" does not speak TLS", "http://"+u.Host+u.Path
 		f.Do = "use " + f.Try

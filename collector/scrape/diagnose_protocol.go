@@ -26,8 +26,8 @@ const (
 )
 
 // speaks detects the protocol of a port if the failure of the scrape does not show it.
-func (p *prober) speaks(ctx context.Context, u *url.URL, c *failedScrape) protocol {
-	if !p.direct || u.Scheme != "http" || !c.mayBeAnotherProtocol() {
+func (p *prober) speaks(ctx context.Context, u *url.URL, failure *Error) protocol {
+	if !p.direct || u.Scheme != "http" || !failure.mayBeAnotherProtocol() {
 		return protocolUnknown
 	}
 	reply := p.exchange(ctx, u.Host, "GET / HTTP/1.1\r\nHost: "+u.Host+"\r\nConnection: close\r\n\r\n")

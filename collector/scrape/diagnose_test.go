@@ -1,6 +1,7 @@
 package scrape_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -55,11 +56,13 @@ func accepting(t *testing.T, first string) string {
 }
 
 // failed is a failed scrape.
-func failed(reason scrape.Reason, text string) *target.Status {
-	return &target.Status{
-		Scraping: target.Scraping{Health: target.HealthDown, LastReason: string(reason), LastError: text},
-	}
+func failed(reason scrape.Reason, class, text string) *target.Status {
+	failure := &scrape.Error{Reason: reason, Class: class, Err: errors.New(text)}
+	return &target.Status{Scraping: target.Scraping{Health: target.HealthDown, LastFailure: failure}}
 }
+
+// notFound is a page that is not there.
+func notFound() *target.Status { return failed(scrape.ReasonHTTPStatus, "404", "not found; check") }
 
 func TestProtocolOfPortIsDetected(t *testing.T) {
 	t.Parallel()
@@ -71,7 +74,7 @@ func TestProtocolOfPortIsDetected(t *testing.T) {
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
-			f := look(t, "http://"+accepting(t, first), failed(scrape.ReasonProtocol, "protocol: odd; check"))
+			f := look(t, "http://"+accepting(t, first), failed(scrape.ReasonProtocol, "", "odd; check"))
 			require.Contains(t, f.What, want, "%q", first)
 			require.NotEmpty(t, f.Do)
 		})
@@ -96,7 +99,7 @@ func TestPageAtSamePortIsFound(t *testing.T) {
 	t.Cleanup(func() { _ = s.Close() })
 	page := "http://" + l.Addr().String()
 	f := diagnoseWithin(
-		t, time.Minute, page+"/typo", failed(scrape.ReasonHTTPStatus, "http_status (404): not found; check"),
+		t, time.Minute, page+"/typo", notFound(),
 	)
 	require.Equal(t, page+"/metrics", f.Page)
 	require.Equal(t, "use "+page+"/metrics", f.Do)
@@ -114,14 +117,14 @@ func TestGoodPageHasNoFinding(t *testing.T) {
 	require.Nil(
 		t,
 		scrape.Diagnose(
-			t.Context(), scrape.DefaultConfig, nil, time.Second, silent, failed(scrape.ReasonConnect, "connect: refused"),
+			t.Context(), scrape.DefaultConfig, nil, time.Second, silent, failed(scrape.ReasonConnect, "", "refused"),
 		),
 	)
 }
 
 func TestUnknownHostIsNotProbed(t *testing.T) {
 	t.Parallel()
-	f := look(t, "http://nowhere.invalid:8002", failed(scrape.ReasonDNS, "dns: no such host; check"))
+	f := look(t, "http://nowhere.invalid:8002", failed(scrape.ReasonDNS, "", "no such host; check"))
 	require.Equal(t, "the name nowhere.invalid does not resolve", f.What)
 	require.Empty(t, f.Ports)
 }
@@ -130,7 +133,7 @@ func TestFallbackAdviceIsFromScrape(t *testing.T) {
 	t.Parallel()
 	f := look(
 		t, "http://"+accepting(t, ""),
-		failed(scrape.ReasonResource, "resource: too many open files; raise the limit of open files"),
+		failed(scrape.ReasonResource, "", "too many open files; raise the limit of open files"),
 	)
 	require.Equal(t, "too many open files", f.What)
 	require.Equal(t, "raise the limit of open files", f.Do)
@@ -145,14 +148,13 @@ func TestURLParametersAreHidden(t *testing.T) {
 		status *target.Status
 		where  string
 	}{
-		{"there is no page", failed(scrape.ReasonHTTPStatus, "http_status (404): not found; check"), at},
-		{"what answers is not a page", failed(scrape.ReasonParse, "parse: odd; check"), at},
+		{"there is no page", notFound(), at},
+		{"what answers is not a page", failed(scrape.ReasonParse, "", "odd; check"), at},
 		{"a recognized server without page", &target.Status{
 			Scraping: target.Scraping{
-				Health:     target.HealthDown,
-				LastReason: string(scrape.ReasonHTTPStatus),
-				LastError:  "http_status (404): not found; check",
-				PageURL:    at + "?key=hunter2",
+				Health:      target.HealthDown,
+				LastFailure: notFound().LastFailure,
+				PageURL:     at + "?key=hunter2",
 			},
 			Server: target.Server{DetectedEngine: "trtllm-serve"},
 		}, at},
@@ -186,7 +188,7 @@ func TestPageIsFoundWithoutURLParameters(t *testing.T) {
 	t.Cleanup(s.Close)
 	f := diagnoseWithin(
 		t, time.Minute, s.URL+"/metrics?key=hunter2",
-		failed(scrape.ReasonHTTPStatus, "http_status (404): not found; check"),
+		notFound(),
 	)
 	require.Equal(t, s.URL+"/metrics", f.Page)
 	require.NotContains(t, fmt.Sprint(*f), "hunter2")

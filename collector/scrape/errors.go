@@ -28,7 +28,20 @@ func (e *Error) Error() string {
 	if e.Err != nil {
 		text += ": " + e.Err.Error()
 	}
+	return oneLine(text)
+}
+
+func oneLine(text string) string {
 	return strings.NewReplacer("\r", " ", "\n", " ").Replace(target.Shortened(text))
+}
+
+// parts returns what happened, and what to do about it, empty if the error does not say.
+func (e *Error) parts() (what, do string) {
+	what = oneLine(e.Err.Error())
+	if i := strings.LastIndex(what, "; "); i >= 0 {
+		return what[:i], what[i+len("; "):]
+	}
+	return what, ""
 }
 
 func (e *Error) Unwrap() error { return e.Err }

@@ -137,10 +137,12 @@ type Scraping struct {
 	LastDuration time.Duration `json:"-"`
 	LastReason   string        `json:"last_failure_reason,omitempty"`
 	LastError    string        `json:"last_error,omitempty"`
-	Samples      int           `json:"samples"`
-	BodyBytes    int64         `json:"body_bytes"`
-	Scrapes      uint64        `json:"scrapes"`
-	Failures     uint64        `json:"scrape_failures"`
+	// LastFailure is what LastError says, nil if the page is only too old.
+	LastFailure error  `json:"-"`
+	Samples     int    `json:"samples"`
+	BodyBytes   int64  `json:"body_bytes"`
+	Scrapes     uint64 `json:"scrapes"`
+	Failures    uint64 `json:"scrape_failures"`
 	// LeftOut describes the series that exceed the output limits, one sentence per cause.
 	LeftOut []string `json:"left_out,omitempty"`
 }
