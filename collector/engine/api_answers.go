@@ -130,9 +130,14 @@ func (a *Answers) Past(p *Endpoint, previous PastHealth) PastHealth {
 	return PastHealth{a.Health, p.engine.Name, p.base}
 }
 
+// IsOf reports whether a server of the kind at that endpoint had this health.
+func (past PastHealth) IsOf(p *Endpoint) bool {
+	return p != nil && past.kind == p.engine.Name && past.base == p.base
+}
+
 // Inherit adopts the past of another replica if it is of the same kind and at this endpoint.
 func (a *Answers) Inherit(past PastHealth, p *Endpoint) {
-	if p != nil && past.kind == p.engine.Name && past.base == p.base {
+	if past.IsOf(p) {
 		a.inherited = past.health
 	}
 }

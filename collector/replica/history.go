@@ -21,12 +21,13 @@ type History struct {
 	// verdict is the last one, with an empty state before the first.
 	verdict assess.Verdict
 	// server is what was found at the address, detected if nobody said which kind it is. Deriver saw its pages, and is
-	// nil if there is none to go on from. What the last page said goes with it, memory, and what was kept of the
-	// verdict before.
+	// nil if there is none to go on from. What the last page and the API said goes with it, memory, and what was kept of
+	// the verdict before.
 	server   scrape.Server
 	detected bool
 	deriver  *derive.Deriver
 	page     *engine.Page
+	answers  engine.Answers
 	memory   assess.Memory
 	kept     kept
 	// asks is how the canary's requests were, api where the server's API was said to be.
@@ -51,6 +52,7 @@ func (r *Replica) History() History {
 	h.health = r.answers.Past(r.api(), r.history.health)
 	if h.deriver == nil {
 		h.deriver, h.page, h.memory, h.kept = r.deriver, r.reader.last, r.memory, r.kept
+		h.answers = r.answers
 		h.server, h.detected = r.server, r.target.Auto()
 		h.asks, h.api = r.pool.Canary, r.target.APIURL
 		if r.jobs.canary.running { // Its answer will be dropped.
@@ -122,7 +124,9 @@ func (r *Replica) goOn() {
 	r.deriver.Continue(h.deriver)
 	r.reader.last = h.page
 	r.memory = h.memory.Resume(h.asks.AsksAlike(r.pool.Canary))
-	if h.api != r.target.APIURL {
+	if h.api == r.target.APIURL && h.health.IsOf(r.api()) {
+		r.answers = h.answers
+	} else {
 		r.memory.ForgetWord()
 	}
 	if !r.pool.Canary.Enabled {

@@ -121,6 +121,19 @@ var lives = []life{
 		page: func(now *answering, n int) { now.hung = n >= hungAt+3 },
 	},
 	{
+		name: "its page is late, and it hangs, which a canary shows", engine: "vllm", start: vllmOfLife,
+		asks: func(c *canary.Config) {
+			c.Enabled, c.Interval = true, model.Duration(20*time.Second)
+			c.FirstTokenTimeout = soonAnswered
+		},
+		page: func(now *answering, n int) {
+			vllmLife(now, 10*n)
+			if n >= hungAt {
+				now.failed, now.hung = failed(scrape.ReasonTimeout), n > hungAt+2
+			}
+		},
+	},
+	{
 		name: "it ends", engine: "vllm", start: vllmOfLife,
 		page: func(now *answering, n int) {
 			vllmLife(now, 10*n)
