@@ -184,17 +184,27 @@ func (d *Declaration) extensionMistakes() (m mistakes) {
 	if !ok {
 		return m
 	}
+	read := namesOf(builtIn.Meanings())
 	for i, added := range d.meanings() {
-		names := map[string]bool{}
-		for name := range newIndex(&Kind{meanings: []Meaning{added}}) {
-			names[name] = true
-		}
-		for name := range builtIn.index() {
+		names := namesOf([]Meaning{added})
+		for name := range read {
 			m.addIf(names[name] && len(None().index()[name]) == 0, fmt.Sprintf("series[%d].name", i),
 				"%s of %s has a meaning already", name, d.Extends)
 		}
 	}
 	return m
+}
+
+// namesOf returns the names of samples with a meaning, and those of their families.
+func namesOf(all []Meaning) map[string]bool {
+	names := make(map[string]bool)
+	for name := range newIndex(&Kind{meanings: all}) {
+		names[name] = true
+	}
+	for i := range all {
+		names[all[i].Name] = true
+	}
+	return names
 }
 
 // extendedSeries returns the series of the built-in kind that is extended.

@@ -344,6 +344,13 @@ func TestMistakesInDeclarations(t *testing.T) {
 			},
 			"kinds[0].series[0].name: vllm:num_requests_running of vllm has a meaning already",
 		},
+		{
+			"an extension of a histogram that is read",
+			func(d *engine.Declaration) {
+				d.Name, d.Extends, d.Prefix, d.Series[0].Name = "", "nim", "", "time_to_first_token_seconds"
+			},
+			"kinds[0].series[0].name: time_to_first_token_seconds of nim has a meaning already",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := engine.Declare([]engine.Declaration{acme(c.change)})
