@@ -158,7 +158,7 @@ func (r *Recorder) interruptions(l *ledger, from, to time.Time) (all []Interrupt
 		gone.lossy = true
 		found = append(found, *gone)
 	}
-	if r.isLate(l, from) {
+	if l.late && l.first.After(from) { // What it did before is not known, however short that was.
 		late := l.interruption(NoPage, from, l.first, "it had no page before, or was no target")
 		late.lossy = true
 		found = append(found, *late)
@@ -172,7 +172,3 @@ func (r *Recorder) interruptions(l *ledger, from, to time.Time) (all []Interrupt
 	}
 	return all
 }
-
-// isLate reports whether the first page of a replica came when others were counted already: what it did before is
-// not known, however short that was.
-func (r *Recorder) isLate(l *ledger, from time.Time) bool { return l.late && l.first.After(from) }
