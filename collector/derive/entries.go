@@ -278,11 +278,15 @@ func (d *Deriver) failingEntry(
 		Accused:   at(time.Duration(k.accused)),
 		Acquitted: !d.accuse(failed.without(k.pardoned)) || s.acquittedWithin(d.window),
 	}
+	forgotten := f.Acquitted && d.window.now-k.last > d.window.length // Nobody asks any more.
+	fails = d.accuse(failed) && !forgotten && d.addWhose(&f, e, k)
+	return f, fails
+}
+
+// addWhose adds to failures whose they are. It returns false for those of a part if models that call it counted
+// requests since, and tell how these end.
+func (d *Deriver) addWhose(f *Failures, e *entry, k *streak) bool {
 	switch {
-	case !d.accuse(failed):
-		return f, false
-	case f.Acquitted && d.window.now-k.last > d.window.length:
-		return f, false // Nobody asks any more, and it is forgotten.
 	case e.unclear, k.unknown > 0:
 		f.Unclear, f.Unanswered = true, !e.unclear
 	case !e.part:
@@ -291,9 +295,9 @@ func (d *Deriver) failingEntry(
 	case d.latest.called <= k.since:
 		f.Entry, f.Part = Entry{Model: e.model}, e.model
 	default:
-		return f, false // Models that call the part counted requests since, and tell how these end.
+		return false
 	}
-	return f, true
+	return true
 }
 
 // isOtherVersion reports whether another entry is a version of the same model.

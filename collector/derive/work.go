@@ -273,19 +273,24 @@ func (ix *index) rankWorks(m *Model) (works []work) {
 		if ix.quirks.GaugesWhenRequestsEnd {
 			k.minInFlight = 2 // They still count the request that ended.
 		}
-		var shared, sharedLevels []int
-		k.progress, shared = ix.columnsOfRank(progress, r)
-		k.levels, sharedLevels = ix.columnsOfRank(levels, r)
-		if len(k.progress)+len(k.levels) == 0 || r.number == "" || len(ranks) == 1 {
-			// They keep moving while one rank stands still.
-			k.progress, k.levels, k.ends = append(k.progress, shared...), append(k.levels, sharedLevels...), ends
-		}
-		if len(k.progress)+len(k.levels)+len(k.ends) == 0 {
-			k.progress = ix.columnsOfAll(progress)
-		}
+		ix.addProgress(&k, r, len(ranks) == 1, progress, levels, ends)
 		works = append(works, k)
 	}
 	return works
+}
+
+// addProgress adds to the work of a rank what shows its progress: what is its own or, if it has nothing or is the
+// only one, also what ranks share, which keeps moving while one of several stands still.
+func (ix *index) addProgress(k *work, r rank, only bool, progress, levels []*numbers, ends []*tally) {
+	var shared, sharedLevels []int
+	k.progress, shared = ix.columnsOfRank(progress, r)
+	k.levels, sharedLevels = ix.columnsOfRank(levels, r)
+	if only || r.number == "" || len(k.progress)+len(k.levels) == 0 {
+		k.progress, k.levels, k.ends = append(k.progress, shared...), append(k.levels, sharedLevels...), ends
+	}
+	if len(k.progress)+len(k.levels)+len(k.ends) == 0 {
+		k.progress = ix.columnsOfAll(progress)
+	}
 }
 
 // gaugesOfRank returns what shows the requests of a rank, while its engine is awake. Of several

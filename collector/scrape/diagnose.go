@@ -104,7 +104,8 @@ func (p *prober) explainFailure(ctx context.Context, f *Diagnosis, u, public *ur
 	proto := p.speaks(ctx, u, failure)
 	f.Unreachable = proto == protocolUnknown && (failure.Reason.Unanswered() || failure.Reason == ReasonDNS)
 	failure.explain(f, public, proto)
-	if failure.Class == ClassDenied || slices.Contains([]Reason{ReasonDNS, ReasonResource, ReasonSelfScrape}, failure.Reason) {
+	atHost := []Reason{ReasonDNS, ReasonResource, ReasonSelfScrape}
+	if failure.Class == ClassDenied || slices.Contains(atHost, failure.Reason) {
 		return // Other ports of the host would not answer either.
 	}
 	if hint := p.apiAt(ctx, u, proto); hint != "" {
