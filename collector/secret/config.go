@@ -147,7 +147,7 @@ type Files struct {
 	read []string
 }
 
-// File returns an error if a file may have no end, such as a pipe, for which clients would wait for ever.
+// Check returns an error if a file may have no end, such as a pipe, for which clients would wait for ever.
 func (f Files) Check() error {
 	for _, name := range f.read {
 		if err := regular.File(name); errors.Is(err, regular.ErrNoEnd) {

@@ -23,6 +23,7 @@ func TestEachProcessOfTriton(t *testing.T) {
 	if os.Getenv("EACH_PROCESS") == "" {
 		t.Skip("takes minutes: run make e2e-triton-processes")
 	}
+	t.Parallel()
 	entries := []struct {
 		name   string
 		models []string
