@@ -103,7 +103,9 @@ func (f *fleet) seriesOf(metric string) []labels.Labels {
 		return nil
 	}
 	sets := []map[string]string{{model.MetricNameLabel: metric}}
-	ofPool, ofReplica := slices.Contains(m.Labels, "pool_id"), slices.Contains(m.Labels, "replica_id")
+	// Few alerts fire: one of each name for each pool is a lot.
+	ofAlert := slices.Contains(m.Labels, "alertname")
+	ofPool, ofReplica := slices.Contains(m.Labels, "pool_id"), slices.Contains(m.Labels, "replica_id") && !ofAlert
 	if ofPool || ofReplica {
 		sets = nil
 		for i := range f.replicas {
@@ -123,7 +125,11 @@ func (f *fleet) seriesOf(metric string) []labels.Labels {
 		}
 		var next []map[string]string
 		for _, set := range sets {
-			for _, v := range valuesOf(metric, l) {
+			values := valuesOf(metric, l)
+			if ofAlert && l != "alertname" {
+				values = values[:1]
+			}
+			for _, v := range values {
 				more := map[string]string{l: v}
 				for k, v := range set {
 					more[k] = v
