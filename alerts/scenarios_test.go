@@ -387,16 +387,6 @@ func scenarios() []scenario {
 				return 0
 			})
 		}},
-		{name: "a pool of one is suspected again and again, at last for twelve minutes", build: func(f *fleet) {
-			e := f.exporter("e", up)
-			e.has("p", always(1))
-			e.suspects(&server{pool: "p", replica: "0"}, func(step int) float64 {
-				if step < 0 && step%(8*minute) < -4*minute || step >= 0 && step%(20*minute) < 12*minute {
-					return 1
-				}
-				return 0
-			})
-		}, pages: map[string]int{"LLMPoolSuspected": 7}},
 		{name: "a pool of one is suspected for half an hour, and recovers", build: func(f *fleet) {
 			e := f.exporter("e", up)
 			e.has("p", always(1))
@@ -989,11 +979,51 @@ func TestPagesThatComeAndGo(t *testing.T) {
 			return "ready"
 		}
 	}
+	// half is 1 for the first half of some minutes, again and again.
+	half := func(minutes int) timeline {
+		return func(step int) float64 {
+			if step >= 0 && step%(minutes*minute) < minutes*minute/2 {
+				return 1
+			}
+			return 0
+		}
+	}
+	not := func(at timeline) timeline { return func(step int) float64 { return 1 - at(step) } }
+	long := half(24)
 	for _, c := range []struct {
 		name, alert string
 		up          timeline
 		build       func(e *exporter)
 	}{
+		{"all of a pool are suspected for twelve of twenty-four minutes", "LLMPoolSuspected", always(1), func(e *exporter) {
+			e.has("p", always(2))
+			e.suspects(&server{pool: "p", replica: "0"}, long)
+			e.suspects(&server{pool: "p", replica: "1"}, long)
+		}},
+		{"all requests fail for twelve of twenty-four minutes", "LLMPoolErrors", always(1), func(e *exporter) {
+			e.asked(e.pool("p", 1, ready)[0], &traffic{ok: not(long), failed: long})
+		}},
+		{"all requests are rejected for twelve of twenty-four minutes", "LLMPoolRefuses", always(1), func(e *exporter) {
+			e.asked(e.pool("p", 1, ready)[0], &traffic{ok: not(long), refused: long})
+		}},
+		{"a model is lost for twelve of twenty-four minutes", "LLMModelDown", always(1), func(e *exporter) {
+			s := e.pool("p", 1, ready)[0]
+			for state, at := range map[string]timeline{"ready": not(long), "unavailable": long} {
+				e.write("llm_server_model_state", s.labels("model_id", "b", "model", "b", "state", state), at)
+			}
+		}},
+		{"the node of the only sidecar is away for eight of sixteen minutes", "LLMPoolUnseen", not(half(16)), func(e *exporter) {
+			e.pool("p", 1, ready)
+			e.fleet.exporter("other", always(1)).pool("q", 2, ready)
+		}},
+		{"a shard does not answer for twelve of twenty-four minutes", "LLMShardMissing", not(long), func(e *exporter) {
+			for i, shard := range []*exporter{e, e.fleet.exporter("other", always(1))} {
+				shard.write("trtllm_exporter_shards", map[string]string{"shard": strconv.Itoa(i)}, always(2))
+				shard.named(fmt.Sprint("on-", i), fmt.Sprint("p", i), 2, ready)
+				shard.has("p0", always(float64(2-2*i)))
+				shard.has("p1", always(float64(2*i)))
+			}
+		}},
 		{"a pool of one crashes every quarter of an hour", "LLMPoolDown", always(1), func(e *exporter) {
 			e.pool("p", 1, recurs("down", 15, 2))
 		}},
@@ -1014,7 +1044,7 @@ func TestPagesThatComeAndGo(t *testing.T) {
 			c.build(f.exporter("e", c.up))
 			fixture.PlayRules(t, alerts.WithoutPanels(rendered(t)), "15s", fmt.Sprintf(
 				"  - interval: 15s\n    input_series:\n%s    promql_expr_test:\n"+
-					"      - expr: '1 + sum(changes(ALERTS_FOR_STATE{alertname=%q}[60m]))'\n"+
+					"      - expr: '1 + sum(changes(ALERTS_FOR_STATE{alertname=%q,severity=\"critical\"}[60m]))'\n"+
 					"        eval_time: 60m\n        exp_samples: [{ labels: '{}', value: 2 }]\n", f.out.String(), c.alert))
 		})
 	}
