@@ -188,6 +188,33 @@ func scenarios() []scenario {
 			e.sees(s, stays("unserved"))
 			e.write("llm_server_engine_awake", s.labels("model_id", "m"), from(0, 1, always(0)))
 		}, pages: map[string]int{"LLMReplicaBroken": 3}},
+		{name: "all of a pool slept on purpose, and are not ready for five minutes when they are woken", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			for i := range 2 {
+				s := &server{pool: "p", replica: strconv.Itoa(i)}
+				e.sees(s, ready.becomes(-5, "unserved").becomes(0, "not_ready").becomes(5, "ready"))
+				e.write("llm_server_engine_awake", s.labels("model_id", "m"), between(-5, 0, 0, up))
+			}
+			e.has("p", always(2))
+		}},
+		{name: "all of a pool slept on purpose, and do not wake up", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			s := &server{pool: "p", replica: "0"}
+			e.sees(s, ready.becomes(-5, "unserved").becomes(0, "not_ready"))
+			e.write("llm_server_engine_awake", s.labels("model_id", "m"), between(-5, 0, 0, up))
+			e.has("p", always(1))
+		}, pages: map[string]int{"LLMPoolDown": 10}, tickets: []string{"LLMReplicaNotUp"}},
+		{name: "a pool scaled to zero comes back, whose first replica says that it is not ready", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.has("p", between(1, 31, 0, up))
+			e.sees(&server{pool: "p", replica: "0"}, ready.becomes(0, "draining").becomes(1, "").
+				becomes(31, "not_ready").becomes(33, "ready"))
+		}, tickets: []string{"LLMPoolGone"}},
+		{name: "a pool crashes while its only exporter is away for half an hour", build: func(f *fleet) {
+			e := f.exporter("e", between(0, 32, 0, up))
+			e.pool("p", 2, ready.becomes(15, "unknown").becomes(33, "down"))
+			e.pool("q", 1, ready)
+		}, pages: map[string]int{"LLMExporterDown": 2, "LLMPoolDown": 35}, tickets: []string{"LLMExporterUnhealthy"}},
 		{name: "scaled to zero unexpectedly, drained", build: func(f *fleet) {
 			f.exporter("e", up).pool("p", 3, ready.becomes(0, "draining").becomes(3, ""))
 		}, tickets: []string{"LLMPoolGone"}},
@@ -548,7 +575,15 @@ func scenarios() []scenario {
 			e := f.exporter("e", up)
 			s := e.pool("p", 1, ready.becomes(0, "canary_failing"))[0]
 			e.write("llm_server_canary_success", s.labels("model_id", "m"), from(0, 0, always(1)))
-		}, pages: map[string]int{"LLMPoolDown": 2}, tickets: []string{"LLMCanaryFailing"}},
+		}, pages: map[string]int{"LLMPoolDown": 4}, tickets: []string{"LLMCanaryFailing"}},
+		{name: "the canary of a pool of one fails for a minute and a half, again and again", build: func(f *fleet) {
+			f.exporter("e", up).pool("p", 1, func(step int) string {
+				if step >= 0 && step%(15*minute) < 6 {
+					return "canary_failing"
+				}
+				return "ready"
+			})
+		}},
 		{name: "several processes answer at the address of one of four", build: func(f *fleet) {
 			e := f.exporter("e", up)
 			s := e.pool("p", 4, ready)[0]
