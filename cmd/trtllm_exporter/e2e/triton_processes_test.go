@@ -20,10 +20,10 @@ import (
 // ensemble, to the same steps as business logic, or to both. What the exporter says is compared with what clients
 // get. It takes minutes, so it runs if EACH_PROCESS is set.
 func TestEachProcessOfTriton(t *testing.T) {
+	t.Parallel()
 	if os.Getenv("EACH_PROCESS") == "" {
 		t.Skip("takes minutes: run make e2e-triton-processes")
 	}
-	t.Parallel()
 	entries := []struct {
 		name   string
 		models []string
