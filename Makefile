@@ -200,7 +200,7 @@ e2e-dynamo: build ## Run the binary against a real Dynamo with mock workers, in 
 e2e-vllm: build ## Run the binary against a real vLLM and a real SGLang on loopback (CPU only, Python 3.12, 9 GB of disk).
 	@mkdir -p $(CACHE)/vllm
 	@tools/ci/needs.sh tools/vllm/vllm.sh install -- sh -c 'VLLM_DIR="$$INSTALLED" TRTLLM_EXPORTER_BIN=$(EXPORTER) \
-		exec $(GO) test $(VET) -tags e2e_vllm -count=1 -v -timeout 50m ./cmd/trtllm_exporter/e2e/ $(E2E_FLAGS)'
+		exec $(GO) test $(VET) -tags e2e_vllm -count=1 -v -timeout 80m ./cmd/trtllm_exporter/e2e/ $(E2E_FLAGS)'
 
 # The client is another program, so `ci` does not run it; its tests hold the accounts to what happened.
 e2e-record: build $(CACHE)/aiperf/bin/aiperf ## Record benchmarks of aiperf on simulated servers, as in docs/benchmarks.md (Python 3.10 or later).
