@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -78,6 +79,8 @@ func programAs(t *testing.T, name string) string {
 //	send SIGNAL               HUP, INT or TERM to all programs in the background
 //	found CODE RESULT         the result of a case of docs/dev/faults.md
 func TestScripts(t *testing.T) {
+	// Under nohup all programs would ignore this signal; one that is caught here has its usual effect on them.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	// P05.
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
