@@ -115,7 +115,7 @@ type bound struct {
 	value float64
 }
 
-// bounds returns the bounds of a histogram in ascending order. If replicas share none, why explains it.
+// bounds returns the bounds that all replicas have of a histogram, in ascending order. Why says why there are none.
 func (v *view) bounds(family string) (bounds []bound, why string) {
 	var texts map[string]bool
 	for i := range v.models {

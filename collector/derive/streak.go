@@ -66,8 +66,8 @@ func (g *doubledGrowth) requests() float64 {
 
 // netFailures are those that are counted net of others, and late while what they are net of moves.
 type netFailures struct {
-	// settled is the increase of the net counters, own what of it is the exporter's. Unsettled are those of others
-	// since what they are net of has rested: the same as settled ones, but earlier.
+	// settled is how much the net counters grew, own the exporter's part of it. Unsettled is how many requests of
+	// others failed since what they are net of moved last; they settle later.
 	settled, own, unsettled float64
 }
 

@@ -40,7 +40,7 @@ const (
 	// SaidNothing means that nothing was said, or nothing that counts as this server's answer.
 	SaidNothing Said = iota
 	SaidReady
-	// SaidNotReady means that requests should go elsewhere, for no reason with a word of its own.
+	// SaidNotReady means that requests should go elsewhere, for a reason that none of the others names.
 	SaidNotReady
 	// SaidStarting means that the server was not ready yet.
 	SaidStarting

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// ErrNoEnd is the error of what has no end perhaps: reading it could take for ever.
+// ErrNoEnd is the error for what may have no end: reading it could take for ever.
 var ErrNoEnd = errors.New("it is a folder, pipe or device, which may have no end; name a file")
 
 // File returns an error if there is no file of a name, or [ErrNoEnd]. It does not open it, since opening a pipe waits
@@ -20,7 +20,7 @@ func File(name string) error {
 	return Info(info)
 }
 
-// Info returns ErrNoEnd unless the information is that of a file.
+// Info returns [ErrNoEnd] for anything but a regular file.
 func Info(info fs.FileInfo) error {
 	if !info.Mode().IsRegular() {
 		return ErrNoEnd
