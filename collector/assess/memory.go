@@ -67,8 +67,9 @@ func (m *Memory) Resume(alike bool) Memory {
 		next.asked = time.Time{}
 	}
 	next.awaited = time.Time{}
-	next.Canary = m.Canary.Resume()
-	if !alike {
+	if alike {
+		next.Canary = m.Canary.Resume()
+	} else {
 		next.Canary, next.canaryHeard, next.others = canary.Record{}, answer{}, others{}
 	}
 	return next

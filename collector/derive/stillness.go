@@ -88,10 +88,7 @@ func (d *Deriver) watchOne(k *work, s *workState) {
 // inFlightOf returns how many requests of a work the newest page shows, and whether it does.
 func (d *Deriver) inFlightOf(k *work, s *workState, moved bool) (n float64, ok bool) {
 	n, ok = k.inFlight.now(d.window)
-	inside, known := 0.0, true
-	if k.beside != nil {
-		inside, known = d.view.inEngine(k.beside)
-	}
+	inside, known := d.besides(k)
 	e := &s.excess
 	if ok && k.counted && (moved || n < e.requests || !e.known) {
 		*e = excess{true, n, inside}
@@ -101,8 +98,16 @@ func (d *Deriver) inFlightOf(k *work, s *workState, moved bool) (n float64, ok b
 	return n - e.requests - max(inside-e.inside, 0), ok && known
 }
 
-// mayBeOurs reports whether the progress of work that stands still may be an answer to the exporter's own request,
-// which is none.
+// besides returns how many requests the engine beside a work holds, 0 if none is beside it.
+func (d *Deriver) besides(k *work) (inside float64, known bool) {
+	if k.beside == nil {
+		return 0, true
+	}
+	return d.view.inEngine(k.beside)
+}
+
+// mayBeOurs reports whether work that stands still may only seem to move, because the exporter's own request was
+// answered.
 func (d *Deriver) mayBeOurs(k *work, s *workState) bool {
 	return d.own.onPage && s.stands(d) && !k.endsMore(d.window, d.own.mayEnd)
 }
@@ -113,23 +118,15 @@ func (d *Deriver) mayBeOurs(k *work, s *workState) bool {
 func (d *Deriver) goes(k *work, s *workState, shows, moved bool) {
 	w := d.window
 	unmoved := !moved && w.restarted != w.now && s.spell.active
+	inside, _ := d.besides(k)
 	s.left = unmoved && d.convicted && s.stands(d)
 	switch {
 	case s.left:
-	case unmoved && shows && !s.spell.answered && !(s.spell.inFlight > 0 && d.holds(k.beside)):
+	case unmoved && shows && !s.spell.answered && !(s.spell.inFlight > 0 && inside > 0):
 		s.spell.inFlight, s.spell.lasting = 0, w.now
 	default:
 		s.spell = spell{}
 	}
-}
-
-// holds reports whether the engine of a model, if there is one, holds requests.
-func (d *Deriver) holds(m *Model) bool {
-	if m == nil {
-		return false
-	}
-	inside, _ := d.view.inEngine(m)
-	return inside > 0
 }
 
 // goesOn takes into account that requests are in flight. If they may have left, time counts only until more come.

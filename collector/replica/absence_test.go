@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
@@ -40,17 +39,7 @@ func TestWhoIsNotThere(t *testing.T) {
 		{"its connection is reset", failed(scrape.ReasonReset), "down", "stalled"},
 	} {
 		t.Run(c.name, bubble(func(t *testing.T) {
-			s := step(t, vllmOfLife(), func(tgt *target.Target, p *Pool) {
-				tgt.Engine = "vllm"
-				p.StallAfter, p.Canary = 20*time.Second, canary.DefaultConfig
-				p.Canary.Confirm = true
-			})
-			s.change(func(now *answering) { now.hung = true })
-			for range 9 {
-				s.due()
-				s.after(5 * time.Second)
-			}
-			require.Equal(t, "stalled", s.slot.Status().State)
+			s := stalledServer(t)
 			for range 2 {
 				s.dueWith(func(now *answering) { now.failed, now.apiTakes = c.err, never })
 				s.after(5 * time.Second)
@@ -60,6 +49,18 @@ func TestWhoIsNotThere(t *testing.T) {
 			require.Equal(t, c.again, s.slot.Status().State, s.slot.Status().StateReason)
 		}))
 	}
+}
+
+// stalledServer returns a server that hangs and did not answer a question.
+func stalledServer(t *testing.T) *stepped {
+	t.Helper()
+	s := hungServer(t)
+	for range 9 {
+		s.due()
+		s.after(5 * time.Second)
+	}
+	require.Equal(t, "stalled", s.slot.Status().State)
+	return s
 }
 
 // TestErrorsOfAllAreAnAnswer starts with targets of which nobody knows what they are, and which answer nothing but
@@ -108,16 +109,7 @@ func TestErrorsOfAllAreAnAnswer(t *testing.T) {
 // TestSilenceAcquitsNobody has a server that hangs and did not answer a question, whose page does not come any more.
 func TestSilenceAcquitsNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := step(t, vllmOfLife(), func(tgt *target.Target, p *Pool) {
-			tgt.Engine = "vllm"
-			p.StallAfter, p.Canary = 20*time.Second, canary.DefaultConfig
-			p.Canary.Confirm = true
-		})
-		s.change(func(now *answering) { now.hung = true })
-		for range 9 {
-			s.due()
-			s.after(5 * time.Second)
-		}
+		s := stalledServer(t)
 		for n, c := range []struct {
 			apiTakes time.Duration
 			state    string

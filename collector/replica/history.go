@@ -20,16 +20,21 @@ type History struct {
 	health     engine.PastHealth
 	// verdict is the last one, with an empty state before the first.
 	verdict assess.Verdict
-	// server is what was found at the address, detected if nobody said which kind it is. Deriver saw its pages, and is
-	// nil if there is none to go on from. What the last page and the API said goes with it, memory, and what was kept of
-	// the verdict before.
+	// found is nil if a replica has gone on from it.
+	found *found
+}
+
+// found is what a replica has found out about its server.
+type found struct {
+	// server is what was found at the address, detected is true if nobody said which kind it is.
 	server   scrape.Server
 	detected bool
-	deriver  *derive.Deriver
-	page     *engine.Page
-	answers  engine.Answers
-	memory   assess.Memory
-	kept     kept
+	// deriver saw its pages, of which page is the last one.
+	deriver *derive.Deriver
+	page    *engine.Page
+	answers engine.Answers
+	memory  assess.Memory
+	kept    kept
 	// asks is how the canary's requests were, api where the server's API was said to be.
 	asks canary.Config
 	api  string
@@ -50,14 +55,8 @@ func (r *Replica) History() History {
 	h := r.history
 	h.hadPage, h.firstTried = r.hadPage(), r.firstTried()
 	h.health = r.answers.Past(r.api(), r.history.health)
-	if h.deriver == nil {
-		h.deriver, h.page, h.memory, h.kept = r.deriver, r.reader.last, r.memory, r.kept
-		h.answers = r.answers
-		h.server, h.detected = r.server, r.target.Auto()
-		h.asks, h.api = r.pool.Canary, r.target.APIURL
-		if r.jobs.canary.running { // Its answer will be dropped.
-			h.memory.Canary.Due()
-		}
+	if h.found == nil {
+		h.found = r.found()
 	}
 	if s := &r.status; s.State != "" {
 		h.verdict = assess.Verdict{
@@ -69,6 +68,25 @@ func (r *Replica) History() History {
 		}
 	}
 	return h
+}
+
+// found returns what the replica has found out, to go on from.
+func (r *Replica) found() *found {
+	f := &found{
+		server:   r.server,
+		detected: r.target.Auto(),
+		deriver:  r.deriver,
+		page:     r.reader.last,
+		answers:  r.answers,
+		memory:   r.memory,
+		kept:     r.kept,
+		asks:     r.pool.Canary,
+		api:      r.target.APIURL,
+	}
+	if r.jobs.canary.running { // Its answer will be dropped.
+		f.memory.Canary.Due()
+	}
+	return f
 }
 
 // keepConviction keeps a verdict by which pages or a question spoke against the replica before a change of
@@ -96,7 +114,7 @@ func (r *Replica) Inherit(h History) {
 	r.update(func() {
 		r.history = h
 		r.kept = kept{h.verdict, time.Now()}
-		r.recall(h.server, h.detected)
+		r.recall()
 		r.answers.Inherit(h.health, r.api())
 		r.setProbes(h.verdict.Probes)
 		r.goOn()
@@ -104,12 +122,13 @@ func (r *Replica) Inherit(h History) {
 }
 
 // recall takes the server for what was detected before, until a page or its API shows that again.
-func (r *Replica) recall(s scrape.Server, detected bool) {
-	if !detected || !r.target.Auto() || !s.Known() {
+func (r *Replica) recall() {
+	f := r.history.found
+	if f == nil || !f.detected || !r.target.Auto() || !f.server.Known() {
 		return
 	}
-	if kind, _ := r.pool.kinds().Named(string(s.Engine.Name)); kind == s.Engine {
-		r.server = s
+	if kind, _ := r.pool.kinds().Named(string(f.server.Engine.Name)); kind == f.server.Engine {
+		r.server = f.server
 		r.server.Uncertain = true
 		r.reset()
 	}
@@ -117,21 +136,21 @@ func (r *Replica) recall(s scrape.Server, detected bool) {
 
 // goOn goes on with what the previous replica had seen of the server, once its kind is known to be the same.
 func (r *Replica) goOn() {
-	h := &r.history
-	if h.deriver == nil || h.server.Engine != r.server.Engine {
+	f := r.history.found
+	if f == nil || f.server.Engine != r.server.Engine {
 		return
 	}
-	r.deriver.Continue(h.deriver)
-	r.reader.last = h.page
-	r.memory = h.memory.Resume(h.asks.AsksAlike(r.pool.Canary))
-	if h.api == r.target.APIURL && h.health.IsOf(r.api()) {
-		r.answers = h.answers
+	r.deriver.Continue(f.deriver)
+	r.reader.last = f.page
+	r.memory = f.memory.Resume(f.asks.AsksAlike(r.pool.Canary))
+	if f.api == r.target.APIURL && r.history.health.IsOf(r.api()) {
+		r.answers = f.answers
 	} else {
 		r.memory.ForgetWord()
 	}
 	if !r.pool.Canary.Enabled {
 		r.memory.Canary = canary.Record{Past: r.memory.Canary.Past}
 	}
-	r.kept = h.kept
-	h.deriver, h.page, h.memory, h.kept = nil, nil, assess.Memory{}, kept{}
+	r.kept = f.kept
+	r.history.found = nil
 }

@@ -52,6 +52,18 @@ func vllmOfLife() answering {
 	return now
 }
 
+// hungServer returns a server that hangs, and may be asked.
+func hungServer(t *testing.T) *stepped {
+	t.Helper()
+	s := step(t, vllmOfLife(), func(tgt *target.Target, p *Pool) {
+		tgt.Engine = "vllm"
+		p.StallAfter, p.Canary = 20*time.Second, canary.DefaultConfig
+		p.Canary.Confirm = true
+	})
+	s.change(func(now *answering) { now.hung = true })
+	return s
+}
+
 // serveLife sets the page of a trtllm-serve that answered so many requests, and failed so many.
 func serveLife(now *answering, ok, failed int) {
 	now.page = fmt.Sprintf("trtllm_request_success_total{model_name=\"llama\",engine_type=\"undefined\"} %d\n"+
@@ -210,12 +222,7 @@ func (l *life) play(t *testing.T, detected bool, reloadAt int, reload func(*targ
 // a minute for the next one.
 func TestReloadAsksAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := step(t, vllmOfLife(), func(tgt *target.Target, p *Pool) {
-			tgt.Engine = "vllm"
-			p.StallAfter, p.Canary = 20*time.Second, canary.DefaultConfig
-			p.Canary.Confirm = true
-		})
-		s.change(func(now *answering) { now.hung = true })
+		s := hungServer(t)
 		var status target.Status
 		for s.count(chats) == 0 {
 			s.due()

@@ -105,7 +105,7 @@ func (p *prober) explainFailure(ctx context.Context, f *Diagnosis, u, public *ur
 	f.Unreachable = proto == protocolUnknown && (failure.Reason.Unanswered() || failure.Reason == ReasonDNS)
 	failure.explain(f, public, proto)
 	atHost := []Reason{ReasonDNS, ReasonResource, ReasonSelfScrape}
-	if failure.Class == ClassDenied || slices.Contains(atHost, failure.Reason) {
+	if failure.Denied() || slices.Contains(atHost, failure.Reason) {
 		return // Other ports of the host would not answer either.
 	}
 	if hint := p.apiAt(ctx, u, proto); hint != "" {

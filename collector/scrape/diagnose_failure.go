@@ -79,7 +79,7 @@ func (e *Error) byReason(u *url.URL) (problem, advice string) {
 		case strings.Contains(e.Err.Error(), "connection refused"):
 			return "nothing listens on port " + port,
 				"start the server, wait until its models are loaded, or name the port of its metrics"
-		case e.Class != ClassDenied:
+		case !e.Denied():
 			return u.Hostname() + " cannot be reached",
 				"check the address, routes and network policies between here and there"
 		}
