@@ -274,13 +274,16 @@ fmt-check: $(TOOLS)/golangci-lint ## Fail when `make fmt` would change something
 lint: $(TOOLS)/golangci-lint ## Run the linters of .golangci.yml.
 	$(TOOLS)/golangci-lint run ./...
 
+# The Go release that images are built with.
+RELEASE_GO = $(shell sed -n 's/^ENV .*GOTOOLCHAIN=//p' deploy/docker/Dockerfile)
+
 # Its result changes from day to day, so `ci` does not run it. VULNDB is a folder with a copy of the database, such as `vulndb`
 # writes, where vuln.go.dev cannot be reached, or skip.
 vulncheck: $(if $(filter skip,$(VULNDB)),,$(TOOLS)/govulncheck) ## Fail on known vulnerabilities in reachable code (needs vuln.go.dev, or VULNDB=FOLDER; VULNDB=skip skips it).
 ifeq ($(VULNDB),skip)
 	@echo "vulncheck: skipped, as VULNDB=skip"
 else
-	$(TOOLS)/govulncheck $(if $(VULNDB),-db "file://$(abspath $(VULNDB))") ./cmd/trtllm_exporter
+	GOTOOLCHAIN=$(RELEASE_GO) $(TOOLS)/govulncheck $(if $(VULNDB),-db "file://$(abspath $(VULNDB))") ./cmd/trtllm_exporter
 endif
 
 # The database is a Go module too, which a proxy of modules serves where vuln.go.dev cannot be reached.
