@@ -40,7 +40,7 @@ func describeKinds(p *textTable, declared []*engine.Kind) {
 			p.line("    no series is listed: its page is passed on, and nothing is derived from it")
 		}
 		for _, m := range k.DeclaredSeries() {
-			p.row("    "+selectorOf(&m), typeOf(&m), string(m.Signal), joined(detailsOf(&m), releaseDoubt(k, &m)))
+			p.row("    "+selectorOf(&m), typeOf(&m), m.Signal.String(), joined(detailsOf(&m), releaseDoubt(k, &m)))
 		}
 	}
 }
@@ -150,7 +150,7 @@ func describeMatches(p *textTable, kinds *engine.Kinds, name string) error {
 	p.line(fmt.Sprintf("  %s is of %s: %s", name, k.Name, found.Evidence))
 	on := onPage{k, block, engine.ReadPage(k, block).Sources(), unreadOf(k, block.Shape().Families())}
 	for _, m := range k.DeclaredSeries() {
-		p.row("    "+selectorOf(&m), typeOf(&m), string(m.Signal), on.matches(&m))
+		p.row("    "+selectorOf(&m), typeOf(&m), m.Signal.String(), on.matches(&m))
 	}
 	if len(on.unread) > 0 {
 		p.line("  nothing reads " + strings.Join(on.unread, ", "))

@@ -219,7 +219,7 @@ func TestDocumentedKeysOfKindsMatchCode(t *testing.T) {
 	}
 	var signals []string
 	for _, s := range engine.DeclarableSignals() {
-		signals = append(signals, string(s))
+		signals = append(signals, s.String())
 	}
 	require.Equal(t, signals, page["Signals"])
 }

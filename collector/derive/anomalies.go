@@ -74,7 +74,7 @@ func checkKinds() [troubles]checkKind {
 		},
 		survivedFailures: {
 			name:   "failures_survived_unload",
-			needs:  allOf(failed, loaded).or(allOf(unloadedFailures)),
+			needs:  allOf(failed, loaded).or(allOf(engine.UnloadedFailures)),
 			detect: survived,
 		},
 		flappingGauges: {
@@ -258,8 +258,8 @@ func (w *Window) twice(wrong func(row []float64) bool) bool {
 // survived detects failures from before the model was loaded, which Triton retains since 24.07
 // (core src/metric_model_reporter.cc).
 func survived(v *View, m *Model) finding {
-	if v.Has(m, unloadedFailures) {
-		n, ok := v.Sum(m, unloadedFailures)
+	if v.Has(m, engine.UnloadedFailures) {
+		n, ok := v.Sum(m, engine.UnloadedFailures)
 		return finding{possible: true, wrong: n > 0, ok: ok}
 	}
 	f := finding{ok: true}

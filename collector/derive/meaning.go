@@ -33,9 +33,6 @@ type source struct {
 	class engine.Class
 }
 
-// unloadedFailures is the signal of failures of a model that is no longer loaded.
-const unloadedFailures engine.Signal = "unloaded_failures"
-
 // sourcesOf returns the sources of a page, except the executor of a draft model and models that are
 // not loaded, of which only failures are returned.
 func sourcesOf(page *engine.Page, naming *Naming) (all []source) {
@@ -57,7 +54,7 @@ func sourcesOf(page *engine.Page, naming *Naming) (all []source) {
 			if in.signal != engine.ModelFailed {
 				continue
 			}
-			in.signal = unloadedFailures
+			in.signal = engine.UnloadedFailures
 		}
 		draft := in.scope() == engine.OfEngine && naming.Topology.Role(s.Model) == engine.RoleDraft
 		if !draft && s.Meaning.Holds(naming.EngineVersion) {
@@ -149,12 +146,12 @@ func (s *source) columnOf(gpus []string) columnName {
 	if gpu > 0 {
 		lset = labels.NewBuilder(lset).Del(exposition.LabelGPU).Labels()
 	}
-	return columnName{unique.Make(string(s.meaning.Signal) + "\x00" + lset.String()), uint8(gpu)}
+	return columnName{unique.Make(s.meaning.Signal.String() + "\x00" + lset.String()), uint8(gpu)}
 }
 
 // groupKey returns what sources of one derived series have in common.
 func (s *source) groupKey(lset labels.Labels) string {
-	return string(s.signal) + "\x00" + strconv.Itoa(int(s.meaning.Form())) + lset.String()
+	return s.signal.String() + "\x00" + strconv.Itoa(int(s.meaning.Form())) + lset.String()
 }
 
 // newGroup returns a group without members for the series that are alike with a source.

@@ -24,8 +24,9 @@ type Model struct {
 	labels        labels.Labels
 	index         *index
 	// n is the place of the model id in [index.models].
-	n       int
-	signals map[engine.Signal]*shown
+	n int
+	// signals holds what the page shows of each signal, nil where that is nothing.
+	signals [engine.SignalCount]*shown
 	checks  [troubles]*check
 
 	// versions are what clients call under the id, in order. A version is the nth of its id, which is
@@ -66,7 +67,7 @@ func (ix *index) ordinal(lset labels.Labels) labels.Labels {
 
 // addModels groups the sources by derived series, in a fixed order, and these by model.
 func (ix *index) addModels() {
-	ix.replica = &Model{index: ix, labels: ix.naming.Labels, signals: make(map[engine.Signal]*shown)}
+	ix.replica = &Model{index: ix, labels: ix.naming.Labels}
 	ix.addGroups()
 	byID := func(a, b *Model) int { return strings.Compare(a.id, b.id) }
 	ix.models = slices.SortedFunc(maps.Values(ix.building.byID), byID)
@@ -75,8 +76,8 @@ func (ix *index) addModels() {
 		m.n = n
 	}
 	ix.lackFirstResponse = slices.ContainsFunc(ix.building.page.Models(), ix.lacksFirstResponse)
-	for _, groups := range ix.replica.signals {
-		for _, g := range groups.groups {
+	for signal := range ix.replica.signals {
+		for _, g := range ix.replica.groups(engine.Signal(signal)) {
 			ix.qualify(g)
 		}
 	}
@@ -105,8 +106,8 @@ func (ix *index) addGroups() {
 
 // finishGroups sorts the groups, and shows each to its model and to its instance.
 func (ix *index) finishGroups() {
-	for _, signal := range slices.Sorted(maps.Keys(ix.replica.signals)) {
-		groups := ix.replica.signals[signal].groups
+	for signal := range ix.replica.signals {
+		groups := ix.replica.groups(engine.Signal(signal))
 		slices.SortFunc(groups, func(a, b *group) int {
 			return labels.Compare(ix.ordinal(a.labels), ix.ordinal(b.labels))
 		})
@@ -125,10 +126,9 @@ func (ix *index) modelOf(id string) *Model {
 	m, ok := ix.building.byID[id]
 	if !ok {
 		m = &Model{
-			id:      id,
-			index:   ix,
-			labels:  withLabels(ix.naming.Labels, "model_id", id),
-			signals: make(map[engine.Signal]*shown),
+			id:     id,
+			index:  ix,
+			labels: withLabels(ix.naming.Labels, "model_id", id),
 		}
 		ix.building.byID[id] = m
 	}
@@ -145,7 +145,6 @@ func (ix *index) instanceOf(g *group) *Model {
 			version: g.version,
 			index:   ix,
 			of:      g.model,
-			signals: make(map[engine.Signal]*shown),
 		}
 		ix.building.instances[key] = m
 	}
@@ -153,11 +152,10 @@ func (ix *index) instanceOf(g *group) *Model {
 }
 
 func (m *Model) show(g *group) {
-	s, ok := m.signals[g.signal]
-	if !ok {
-		s = &shown{}
-		m.signals[g.signal] = s
+	if m.signals[g.signal] == nil {
+		m.signals[g.signal] = &shown{}
 	}
+	s := m.signals[g.signal]
 	s.groups = append(s.groups, g)
 }
 
@@ -253,13 +251,12 @@ func (ix *index) newVersion(m *Model, called instance) *Model {
 		n:       m.n,
 		of:      m,
 		nth:     len(m.versions),
-		signals: make(map[engine.Signal]*shown),
 	}
 	if v.name != "" {
 		v.labels = withLabels(m.labels, "model", v.name, "version", v.version)
 	}
 	for signal := range m.signals {
-		for _, g := range m.entryGroups(signal) {
+		for _, g := range m.entryGroups(engine.Signal(signal)) {
 			if !g.ofModel || g.name == v.name && g.version == v.version && !g.acceptance {
 				v.show(g)
 			}

@@ -122,7 +122,7 @@ func (r Rule) typed(typ model.MetricType) Rule {
 
 func (r Rule) scopeAndLabels() (Scope, []string) {
 	scope, names := r.scope, slices.Clone(r.labels)
-	if r.like != "" {
+	if r.like != engine.NoSignal {
 		likeScope, likeLabels := labelsOf(r.like)
 		scope, names = likeScope, append(names, likeLabels...)
 	}
@@ -240,7 +240,7 @@ func rateOf(signal engine.Signal) Rule {
 	return eachModel(allOf(signal), func(v *View, m *Model, out *Out) {
 		rate, ok := v.Rate(m, signal)
 		out.Set(m, rate, ok)
-	}).queried(rateQuery(signal), "rate("+string(signal)+")")
+	}).queried(rateQuery(signal), "rate("+signal.String()+")")
 }
 
 // grownShare returns the increase of a counter divided by the increase of others. It is at most 1: vLLM counts
@@ -263,7 +263,7 @@ func share(part engine.Signal, wholes ...engine.Signal) Rule {
 		value, ok := grown(v, m)
 		out.Set(m, value, ok)
 	}).queried("clamp_max("+rateQuery(part)+" / "+rateQuery(wholes[0])+", 1)",
-		"rate("+string(part)+") / rate("+string(wholes[0])+"), at most 1")
+		"rate("+part.String()+") / rate("+wholes[0].String()+"), at most 1")
 }
 
 // info exposes 1 with the versions of the target.
@@ -320,4 +320,4 @@ const (
 	whyModels = "it depends on the configuration of models, which is on no page"
 )
 
-func rateQuery(signal engine.Signal) string { return "rate(" + Prefix + string(signal) + "[1m])" }
+func rateQuery(signal engine.Signal) string { return "rate(" + Prefix + signal.String() + "[1m])" }

@@ -139,7 +139,7 @@ func passedOn(h histograms) Rule {
 
 // mean exposes the mean of what histograms observed over the window.
 func mean(h histograms) Rule {
-	name := Prefix + string(h.signal)
+	name := Prefix + h.signal.String()
 	return h.rule(inputs{}, func(v *View, version *Model, s *shown, out *Out) {
 		if o := v.observations(s); o.haveMean() {
 			mean, ok := v.mean(o)
@@ -147,7 +147,7 @@ func mean(h histograms) Rule {
 			ok = ok && trusted && well && (mean > 0 || !h.signal.TakesTime())
 			out.Set(s.subject(version), mean, ok)
 		}
-	}).queried("rate("+name+"_sum[1m]) / rate("+name+"_count[1m])", "rate(sum) / rate(count) of "+string(h.signal))
+	}).queried("rate("+name+"_sum[1m]) / rate("+name+"_count[1m])", "rate(sum) / rate(count) of "+h.signal.String())
 }
 
 func durationNeeds() inputs {
@@ -242,13 +242,13 @@ func percentiles(h histograms, summaries ...engine.Signal) Rule {
 	if len(summaries) > 0 {
 		return rule.because("without the histogram it is the quantile of the server's own summary")
 	}
-	return rule.queried("histogram_quantile(0.95, rate("+Prefix+string(h.signal)+"_bucket[1m]))",
-		"quantile of "+string(h.signal)+" over the window")
+	return rule.queried("histogram_quantile(0.95, rate("+Prefix+h.signal.String()+"_bucket[1m]))",
+		"quantile of "+h.signal.String()+" over the window")
 }
 
 // aboveBound exposes the share of observations above the largest bound of a histogram.
 func aboveBound(h histograms) Rule {
-	name := Prefix + string(h.signal)
+	name := Prefix + h.signal.String()
 	return h.rule(inputs{}, func(v *View, version *Model, s *shown, out *Out) {
 		g := v.windowHistogram(s)
 		if g == nil {
@@ -262,7 +262,7 @@ func aboveBound(h histograms) Rule {
 		trusted, well := v.trusts(g), v.ofSuccesses(s)
 		out.Set(s.subject(version), above, trusted && well && ok)
 	}).queried("1 - max without (le) (rate("+name+`_bucket{le!="+Inf"}[1m])) / rate(`+name+"_count[1m])",
-		"1 - rate(bucket of the largest bound) / rate(count) of "+string(h.signal))
+		"1 - rate(bucket of the largest bound) / rate(count) of "+h.signal.String())
 }
 
 // summaryPercentiles exposes the quantiles of summaries.

@@ -91,7 +91,7 @@ func (d *draft) completed(text string) string {
 	if d.certain() || d.server.Extends == nil {
 		return text
 	}
-	series := guess{series: engine.DeclaredSeries{Name: "chosen", Signal: engine.RequestsRunning}}
+	series := guess{series: engine.DeclaredSeries{Name: "chosen", Signal: engine.RequestsRunning.String()}}
 	return strings.Replace(text, listsSeries, listsSeries+"      - "+series.yaml()+"\n", 1)
 }
 
@@ -300,7 +300,7 @@ func quoted(text string) string {
 // yaml returns the series of a guess as an entry of a list.
 func (g *guess) yaml() string {
 	s := &g.series
-	parts := []string{"name: " + quoted(s.Name), "signal: " + string(s.Signal)}
+	parts := []string{"name: " + quoted(s.Name), "signal: " + s.Signal}
 	for _, ours := range sortedKeys(s.Labels) {
 		parts = append(parts, fmt.Sprintf("labels: { %s: %s }", ours, quoted(s.Labels[ours])))
 	}

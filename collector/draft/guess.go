@@ -63,8 +63,8 @@ func ofSignals() (all []known) {
 	for _, signal := range engine.DeclarableSignals() {
 		m := engine.Meaning{Signal: signal}
 		why := "its name ends like that of the signal"
-		all = append(all, known{string(signal), why, "", m, 0})
-		if base, ok := strings.CutSuffix(string(signal), "_seconds"); ok {
+		all = append(all, known{signal.String(), why, "", m, 0})
+		if base, ok := strings.CutSuffix(signal.String(), "_seconds"); ok {
 			for unit, factor := range map[string]float64{"_ms": 1e-3, "_milliseconds": 1e-3, "_us": 1e-6} {
 				all = append(all, known{base + unit, why + ", in seconds", "", m, factor})
 			}
@@ -298,7 +298,7 @@ func otherMeaning(k *known) string {
 func (d *draft) seriesOf(name string, f *family, m *engine.Meaning) engine.DeclaredSeries {
 	s := engine.DeclaredSeries{
 		Name:      d.own(name),
-		Signal:    m.Signal,
+		Signal:    m.Signal.String(),
 		WhenEnded: m.WhenEnded,
 	}
 	if factor := Factor(name, m); factor != 0 {
@@ -317,7 +317,7 @@ func (d *draft) seriesOf(name string, f *family, m *engine.Meaning) engine.Decla
 
 // Factor returns the factor that the end of a name tells, 0 for none.
 func Factor(name string, m *engine.Meaning) float64 {
-	timed := strings.HasSuffix(string(m.Signal), "_seconds")
+	timed := strings.HasSuffix(m.Signal.String(), "_seconds")
 	switch all := words(name); {
 	case len(all) == 0:
 		return 0
@@ -368,7 +368,7 @@ func labelDoubt(f *family, s *engine.DeclaredSeries) string {
 			return fmt.Sprintf("label %s has %d values, whose series would add up", label, len(f.values[label]))
 		}
 	}
-	if strings.HasSuffix(string(s.Signal), "_ratio") && s.Factor == nil && f.largest > 1 {
+	if strings.HasSuffix(s.Signal, "_ratio") && s.Factor == nil && f.largest > 1 {
 		return fmt.Sprintf("it is %g now, and a ratio is at most 1: factor: 0.01 if these are percent", f.largest)
 	}
 	return ""
@@ -447,9 +447,9 @@ func otherUnit(signal engine.Signal, have []string) bool {
 		unit = []string{"available", "free", "max", "limit", "token", "tokens", "block", "blocks", "page", "pages"}
 	case signal == engine.GPUUtilization:
 		unit = []string{"memory", "cache", "bytes"}
-	case strings.HasPrefix(string(signal), "requests_"), signal == engine.BatchLimit:
+	case strings.HasPrefix(signal.String(), "requests_"), signal == engine.BatchLimit:
 		unit = []string{"token", "tokens", "block", "blocks", "page", "pages"}
-	case strings.HasSuffix(string(signal), "_tokens_total"):
+	case strings.HasSuffix(signal.String(), "_tokens_total"):
 		unit = []string{"seconds", "time", "duration", "max", "evicted"}
 	}
 	return slices.ContainsFunc(have, func(w string) bool { return slices.Contains(unit, w) })

@@ -12,6 +12,15 @@ import (
 // way is one way to know a capability: the signals that it takes, all of which a page must have.
 type way []Signal
 
+// words returns the names of the signals.
+func (w way) words() []string {
+	names := make([]string, len(w))
+	for i, s := range w {
+		names[i] = s.String()
+	}
+	return names
+}
+
 // joint returns how the series of two signals make up one number.
 func (w way) joint() string {
 	switch w[0] { //nolint:exhaustive // The others stand side by side.
@@ -137,7 +146,7 @@ func (k *Kind) capability(name string, known *Knowledge) target.Check {
 	if c, ok := averages(name, p); ok {
 		return c
 	}
-	if s := p.unmeasured(name); s != "" {
+	if s := p.unmeasured(name); s != NoSignal {
 		return no(p.seriesOf("and", s)+" counts times, and their sum is 0: the server does not measure them", "")
 	}
 	if p.shareless(KVHitRatio) && name == CanKVReuse {
@@ -205,14 +214,14 @@ func averages(name string, p *Page) (c target.Check, ok bool) {
 	return c, false
 }
 
-// unmeasured returns the times on the page that would show a capability and are 0, empty if there are none.
+// unmeasured returns the times on the page that would show a capability and are 0, [NoSignal] if there are none.
 func (p *Page) unmeasured(name string) Signal {
 	for _, w := range waysTo(name) {
 		if i := slices.IndexFunc(w, p.timeless); i >= 0 && name != CanStall {
 			return w[i]
 		}
 	}
-	return ""
+	return NoSignal
 }
 
 // reason names the series on the page that make up a way, with what is to be said of them.
@@ -230,7 +239,7 @@ func (k *Kind) reason(name string, w way, p *Page) string {
 	if p.hasReading(func(r reading) bool { return r.meaning.Added && r.meaning.Signal == w[0] }) {
 		return text + ", as a kinds_file says"
 	}
-	if remark := cmp.Or(remarks[name], remarks[string(w[0])], p.remarkOn(w[0])); remark != "" {
+	if remark := cmp.Or(remarks[name], remarks[w[0].String()], p.remarkOn(w[0])); remark != "" {
 		text += ", " + remark
 	}
 	return text

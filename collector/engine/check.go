@@ -145,7 +145,7 @@ func (m *Meaning) problems() (all []string) {
 			all = append(all, fmt.Sprintf(format, args...))
 		}
 	}
-	_, known := types()[m.Signal]
+	known := descriptions()[m.Signal].ofPage
 	say(!known, "has a signal that signal.go does not list among those of pages")
 	say(!model.LegacyValidation.IsValidMetricName(m.Name), "has a name that no series can have")
 	say(m.Shift < 0 || m.Shift > maxShift, "shifts by %d places", m.Shift)

@@ -79,8 +79,8 @@ func TestMistakesInKindsAreRefused(t *testing.T) {
 		},
 		{
 			"a mistake in a series",
-			func(k *Kind) { k.meanings[0].Signal = "requests_run" },
-			"kind tgi: series tgi:num_requests_running as requests_run: it has a signal",
+			func(k *Kind) { k.meanings[0].Signal = AnswersHealth },
+			"kind tgi: series tgi:num_requests_running as answers_health: it has a signal",
 		},
 	} {
 		k := right()
@@ -152,8 +152,8 @@ func TestMistakesInSeriesAreRefused(t *testing.T) {
 	}{
 		{"nothing", func(*Meaning) {}, ""},
 		{
-			"a misspelled signal",
-			func(m *Meaning) { m.Signal = "requests_finishd_total" },
+			"no signal",
+			func(m *Meaning) { m.Signal = NoSignal },
 			"it has a signal that signal.go does not list among those of pages",
 		},
 		{"a signal of the API", func(m *Meaning) { m.Signal = AnswersHealth }, "it has a signal that signal.go does not list among those of pages"},

@@ -48,7 +48,7 @@ type DeclaredPaths struct {
 // follows from the signal.
 type DeclaredSeries struct {
 	Name   string          `yaml:"name"`
-	Signal Signal          `yaml:"signal"`
+	Signal string          `yaml:"signal"`
 	Where  []DeclaredMatch `yaml:"where,omitempty"`
 	// Labels are those to keep: the server's names by ours.
 	Labels map[string]string `yaml:"labels,omitempty"`
@@ -263,10 +263,13 @@ func (d *Declaration) meanings() []Meaning {
 	return withPrefix(d.Prefix, all)
 }
 
+// signal returns the signal of the series, [NoSignal] if the file misspells it.
+func (s *DeclaredSeries) signal() Signal { return SignalNamed(s.Signal) }
+
 func (s *DeclaredSeries) meaning() Meaning {
 	m := Meaning{
 		Name:      s.Name,
-		Signal:    s.Signal,
+		Signal:    s.signal(),
 		Shift:     s.shift(),
 		Unless:    slices.Concat(replacedBy(s.Unless...), inReleasesWithout(s.With...)),
 		WhenEnded: s.WhenEnded,
@@ -287,7 +290,7 @@ func (s *DeclaredSeries) meaning() Meaning {
 // of the largest.
 func (s *DeclaredSeries) combine() Combine {
 	switch {
-	case s.Combine == DeclaredMax, s.Combine == "" && !s.Signal.Adds():
+	case s.Combine == DeclaredMax, s.Combine == "" && !s.signal().Adds():
 		return Max
 	case s.Combine == DeclaredNewest:
 		return Newest
@@ -328,7 +331,7 @@ func (s *DeclaredSeries) factor() float64 {
 // file does; without the label that should say it, nobody knows.
 func (s *DeclaredSeries) outcome() *Outcome {
 	switch {
-	case !s.Signal.ends():
+	case !s.signal().ends():
 		return nil
 	case s.StatusCodes: // Nobody knows whether a client that leaves has a status.
 		return &Outcome{Codes: true, Missed: []Class{ClassCanceled}}
@@ -432,7 +435,7 @@ func declaredLacking(k *Kind, name string, known *Knowledge) target.Check {
 	case len(ways) == 0:
 		return no("its file declares no series for it", "")
 	}
-	return no("its file declares no series for it, such as of "+strings.Join(wordsOf(ways[0]), " and "), "")
+	return no("its file declares no series for it, such as of "+strings.Join(ways[0].words(), " and "), "")
 }
 
 // declarableWays returns the ways to a capability that a file can declare.

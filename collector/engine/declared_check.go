@@ -86,7 +86,7 @@ func (d *Declaration) mistakes() (m mistakes) {
 		for _, problem := range problems[i] {
 			m.addIf(len(own) == 0, key, "%s %s", meanings[i].Name, problem)
 		}
-		if above := twice(meanings[:i+1]); above != "" {
+		if above := twice(meanings[:i+1]); above != NoSignal {
 			m.addIf(len(own) == 0, key, "%s counts series that the line of %s counts already; choose them apart, or "+
 				"remove one", meanings[i].Name, above)
 		}
@@ -111,7 +111,7 @@ func (d *Declaration) prefixedTwice(s *DeclaredSeries) (m mistakes) {
 }
 
 // twice returns the signal of a meaning that has series of the last one too: combined otherwise, or as requests that
-// ended otherwise. It is empty if there is none.
+// ended otherwise, [NoSignal] if there is none.
 func twice(all []Meaning) Signal {
 	last := all[len(all)-1]
 	for _, m := range all[:len(all)-1] {
@@ -124,7 +124,7 @@ func twice(all []Meaning) Signal {
 			return signal
 		}
 	}
-	return ""
+	return NoSignal
 }
 
 // ownMistakes returns what is wrong with the keys of a new kind.
@@ -292,7 +292,7 @@ func (s *DeclaredSeries) mistakes() (m mistakes) {
 	if s.Signal == "" {
 		m.addIf(true, "signal", "is required: what the name means; docs/kinds.md lists the words")
 	} else {
-		m.addUnless(wordsOf(DeclarableSignals()), "signal", string(s.Signal))
+		m.addUnless(way(DeclarableSignals()).words(), "signal", s.Signal)
 	}
 	if family := s.histogram(); family != "" {
 		m.addIf(true, "name", "%q is one of the series of a histogram; write %q, since signal %s is of all of them",
@@ -314,7 +314,7 @@ func (s *DeclaredSeries) mistakes() (m mistakes) {
 	}
 	m.addIf(s.Before != "" && s.From != "" && compare(s.From, s.Before) >= 0, "before",
 		"no release is from %s on and before %s", s.From, s.Before)
-	m.addIf(s.WhenEnded && !s.Signal.countsTokens(), "when_ended", "is for counters of tokens; leave it out")
+	m.addIf(s.WhenEnded && !s.signal().countsTokens(), "when_ended", "is for counters of tokens; leave it out")
 	m = append(m, s.namesMistakes()...)
 	m = append(m, s.labelMistakes()...)
 	return append(m, s.classMistakes()...)
@@ -324,22 +324,24 @@ func (s *DeclaredSeries) mistakes() (m mistakes) {
 func (s *DeclaredSeries) factorMistakes() (m mistakes) {
 	m.addIf(s.shift() < 0, "factor", "%g is none of 1, 0.1, 0.01 and so on to 1e-9; series in larger units, such as "+
 		"minutes or MiB, cannot be read, so leave them out", s.factor())
-	m.addIf(s.shift() > 0 && s.Signal.unit() == "", "factor", "series of signal %s count, and have no unit; leave it out",
-		s.Signal)
+	m.addIf(s.shift() > 0 && s.signal().unit() == "", "factor",
+		"series of signal %s count, and have no unit; leave it out", s.Signal)
 	return m
 }
 
 // unit returns the unit of a signal, empty if it counts something.
 func (s Signal) unit() string {
 	for _, unit := range []string{"seconds", "bytes", "ratio", "watts"} {
-		if strings.HasSuffix(string(s), "_"+unit) {
+		if strings.HasSuffix(s.String(), "_"+unit) {
 			return unit
 		}
 	}
 	return ""
 }
 
-func (s Signal) countsTokens() bool { return s.Type().Counter && strings.Contains(string(s), "tokens") }
+func (s Signal) countsTokens() bool {
+	return s.Type().Counter && strings.Contains(s.String(), "tokens")
+}
 
 // namesMistakes returns what is wrong with the names that a page has or lacks.
 func (s *DeclaredSeries) namesMistakes() (m mistakes) {
@@ -361,7 +363,7 @@ func (s *DeclaredSeries) namesMistakes() (m mistakes) {
 // histogram returns the name of the histogram of which the series is a part, empty unless the signal needs all of it.
 func (s *DeclaredSeries) histogram() string {
 	for _, part := range []string{"_bucket", "_sum", "_count"} {
-		if family, ok := strings.CutSuffix(s.Name, part); ok && s.Signal.Type().Form == Histogram {
+		if family, ok := strings.CutSuffix(s.Name, part); ok && s.signal().Type().Form == Histogram {
 			return family
 		}
 	}
@@ -383,7 +385,7 @@ func (w *DeclaredMatch) mistakes() (m mistakes) {
 // labelMistakes returns what is wrong with the labels that are kept: only those of built-in kinds have a
 // place in rules and dashboards.
 func (s *DeclaredSeries) labelMistakes() (m mistakes) {
-	known := labelsKeptWith(s.Signal)
+	known := labelsKeptWith(s.signal())
 	for _, ours := range sorted(s.Labels) {
 		if len(known) == 0 {
 			m.addIf(true, "labels", "series of signal %s have no labels of their own; leave them out", s.Signal)
@@ -423,15 +425,15 @@ func (s *DeclaredSeries) classMistakes() (m mistakes) {
 		m.addUnless(known, "classes."+reason, string(s.Classes[reason]))
 	}
 	switch {
-	case !s.Signal.ends() && (s.Class != "" || s.Classes != nil || s.StatusCodes):
+	case !s.signal().ends() && (s.Class != "" || s.Classes != nil || s.StatusCodes):
 		m.addIf(true, "class", "series of signal %s count no requests that ended; leave out class, classes and "+
 			"status_codes", s.Signal)
 	case (s.Classes != nil || s.StatusCodes) && s.Labels == nil:
 		m.addIf(true, "labels", "which label tells how a request ended? write it like { %s: status }",
-			strings.Join(labelsKeptWith(s.Signal), ", "))
+			strings.Join(labelsKeptWith(s.signal()), ", "))
 	case s.StatusCodes && (s.Class != "" || s.Classes != nil):
 		m.addIf(true, "status_codes", "tell the class of each request; leave out class and classes")
-	case s.Signal == RequestsFailed && s.Class == "" && !s.StatusCodes:
+	case s.signal() == RequestsFailed && s.Class == "" && !s.StatusCodes:
 		m.addIf(true, "class", "is required: who is to blame for these requests? server, overload, client or canceled")
 	}
 	return m

@@ -22,8 +22,8 @@ func acme(change func(d *engine.Declaration)) engine.Declaration {
 		Name:   "acme",
 		Prefix: "acme_",
 		Series: []engine.DeclaredSeries{
-			{Name: "running", Signal: engine.RequestsRunning},
-			{Name: "failed_total", Signal: engine.RequestsFailed, Class: engine.ClassServer},
+			{Name: "running", Signal: engine.RequestsRunning.String()},
+			{Name: "failed_total", Signal: engine.RequestsFailed.String(), Class: engine.ClassServer},
 		},
 	}
 	change(&d)
@@ -88,19 +88,19 @@ func TestMistakesInDeclarations(t *testing.T) {
 		},
 		{
 			"a signal that needs code",
-			addSeries(engine.DeclaredSeries{Name: "x", Signal: engine.ProcessUptime}),
+			addSeries(engine.DeclaredSeries{Name: "x", Signal: engine.ProcessUptime.String()}),
 			`kinds[0].series[2].signal: "process_uptime_seconds" is unknown`,
 		},
 		{
 			"a series twice",
-			addSeries(engine.DeclaredSeries{Name: "running", Signal: engine.RequestsRunning}),
+			addSeries(engine.DeclaredSeries{Name: "running", Signal: engine.RequestsRunning.String()}),
 			"kinds[0].series[2]: acme_running is listed twice",
 		},
 		{
 			"series among all of a name",
 			func(d *engine.Declaration) {
 				d.Series[0].Where = []engine.DeclaredMatch{{Label: "a", Is: &text}}
-				d.Series = append(d.Series, engine.DeclaredSeries{Name: "running", Signal: engine.RequestsRunning})
+				d.Series = append(d.Series, engine.DeclaredSeries{Name: "running", Signal: engine.RequestsRunning.String()})
 			},
 			"kinds[0].series[2]: acme_running counts series that acme_running [a=x] counts already; choose them apart",
 		},
@@ -109,7 +109,7 @@ func TestMistakesInDeclarations(t *testing.T) {
 			func(d *engine.Declaration) {
 				d.Series[0].Where = []engine.DeclaredMatch{{Label: "a", Begins: &text}}
 				y := "y"
-				apart := engine.DeclaredSeries{Name: "running", Signal: engine.RequestsRunning}
+				apart := engine.DeclaredSeries{Name: "running", Signal: engine.RequestsRunning.String()}
 				apart.Where = []engine.DeclaredMatch{{Label: "a", Begins: &y}}
 				d.Series = append(d.Series, apart)
 			},
@@ -118,73 +118,73 @@ func TestMistakesInDeclarations(t *testing.T) {
 		{
 			"series of two releases",
 			func(d *engine.Declaration) {
-				use := engine.DeclaredSeries{Name: "kv", Signal: engine.KVUtilization, Before: "2.0"}
-				later := engine.DeclaredSeries{Name: "kv", Signal: engine.KVUtilization, Factor: &percent, From: "2.0"}
+				use := engine.DeclaredSeries{Name: "kv", Signal: engine.KVUtilization.String(), Before: "2.0"}
+				later := engine.DeclaredSeries{Name: "kv", Signal: engine.KVUtilization.String(), Factor: &percent, From: "2.0"}
 				d.Series = append(d.Series, use, later)
 			},
 			"",
 		},
 		{
 			"a name that no series can have",
-			addSeries(engine.DeclaredSeries{Name: "a b", Signal: engine.RequestsWaiting}),
+			addSeries(engine.DeclaredSeries{Name: "a b", Signal: engine.RequestsWaiting.String()}),
 			"kinds[0].series[2]: acme_a b has a name that no series can have",
 		},
 		{
 			"identity labels",
 			addSeries(engine.DeclaredSeries{
-				Name: "x", Signal: engine.RequestsFinished, Labels: map[string]string{"pool_id": "pool"},
+				Name: "x", Signal: engine.RequestsFinished.String(), Labels: map[string]string{"pool_id": "pool"},
 			}),
 			`kinds[0].series[2].labels.pool_id: "pool_id" is unknown; use finish_reason`,
 		},
 		{
 			"labels of a series that has none",
 			addSeries(engine.DeclaredSeries{
-				Name: "x", Signal: engine.RequestsWaiting, Labels: map[string]string{"reason": "why"},
+				Name: "x", Signal: engine.RequestsWaiting.String(), Labels: map[string]string{"reason": "why"},
 			}),
 			"kinds[0].series[2].labels: series of signal requests_waiting have no labels of their own",
 		},
 		{
 			"failures without a class",
-			addSeries(engine.DeclaredSeries{Name: "x", Signal: engine.RequestsFailed}),
+			addSeries(engine.DeclaredSeries{Name: "x", Signal: engine.RequestsFailed.String()}),
 			"kinds[0].series[2].class: is required: who is to blame",
 		},
 		{
 			"classes without their label",
 			addSeries(engine.DeclaredSeries{
-				Name: "x", Signal: engine.RequestsFinished, Classes: map[string]engine.Class{"e": engine.ClassServer},
+				Name: "x", Signal: engine.RequestsFinished.String(), Classes: map[string]engine.Class{"e": engine.ClassServer},
 			}),
 			"kinds[0].series[2].labels: which label tells how a request ended? write it like { finish_reason: status }",
 		},
 		{
 			"a class of what does not end",
-			addSeries(engine.DeclaredSeries{Name: "x", Signal: engine.PromptTokens, Class: engine.ClassOK}),
+			addSeries(engine.DeclaredSeries{Name: "x", Signal: engine.PromptTokens.String(), Class: engine.ClassOK}),
 			"kinds[0].series[2].class: series of signal prompt_tokens_total count no requests that ended",
 		},
 		{
 			"a factor that is no power of ten",
-			addSeries(engine.DeclaredSeries{Name: "x", Signal: engine.FirstToken, Factor: &minutes}),
+			addSeries(engine.DeclaredSeries{Name: "x", Signal: engine.FirstToken.String(), Factor: &minutes}),
 			"kinds[0].series[2].factor: 60 is none of 1, 0.1, 0.01",
 		},
 		{
 			"a factor of 0",
-			addSeries(engine.DeclaredSeries{Name: "x", Signal: engine.FirstToken, Factor: &zero}),
+			addSeries(engine.DeclaredSeries{Name: "x", Signal: engine.FirstToken.String(), Factor: &zero}),
 			"kinds[0].series[2].factor: 0 is none of 1, 0.1, 0.01",
 		},
 		{
 			"a factor of what is counted",
-			addSeries(engine.DeclaredSeries{Name: "x", Signal: engine.RequestsWaiting, Factor: &percent}),
+			addSeries(engine.DeclaredSeries{Name: "x", Signal: engine.RequestsWaiting.String(), Factor: &percent}),
 			"kinds[0].series[2].factor: series of signal requests_waiting count, and have no unit; leave it out",
 		},
 		{
 			"the prefix twice",
-			addSeries(engine.DeclaredSeries{Name: "acme_waiting", Signal: engine.RequestsWaiting}),
+			addSeries(engine.DeclaredSeries{Name: "acme_waiting", Signal: engine.RequestsWaiting.String()}),
 			`kinds[0].series[2].name: "acme_waiting" has the prefix, which is added to it; write "waiting"`,
 		},
 		{
 			"two names that replace each other",
 			func(d *engine.Declaration) {
-				addSeries(engine.DeclaredSeries{Name: "x", Signal: engine.RequestsWaiting, Unless: []string{"y"}})(d)
-				addSeries(engine.DeclaredSeries{Name: "y", Signal: engine.RequestsWaiting, Unless: []string{"x"}})(d)
+				addSeries(engine.DeclaredSeries{Name: "x", Signal: engine.RequestsWaiting.String(), Unless: []string{"y"}})(d)
+				addSeries(engine.DeclaredSeries{Name: "y", Signal: engine.RequestsWaiting.String(), Unless: []string{"x"}})(d)
 			},
 			"kinds[0].series[2]: acme_x and acme_y replace each other: on a page with both, neither counts",
 		},
@@ -196,58 +196,58 @@ func TestMistakesInDeclarations(t *testing.T) {
 		{
 			"a choice without a label",
 			addSeries(engine.DeclaredSeries{
-				Name: "x", Signal: engine.RequestsWaiting, Where: []engine.DeclaredMatch{{Is: &text}},
+				Name: "x", Signal: engine.RequestsWaiting.String(), Where: []engine.DeclaredMatch{{Is: &text}},
 			}),
 			"kinds[0].series[2].where[0].label: is required: the label that selects series",
 		},
 		{
 			"the prefix in a name that takes its place",
-			addSeries(engine.DeclaredSeries{Name: "x", Signal: engine.RequestsWaiting, Unless: []string{"acme_y"}}),
+			addSeries(engine.DeclaredSeries{Name: "x", Signal: engine.RequestsWaiting.String(), Unless: []string{"acme_y"}}),
 			`kinds[0].series[2].unless[0]: "acme_y" has the prefix, which is added to it; write "y"`,
 		},
 		{
 			"a label of ours in the place of theirs",
 			addSeries(engine.DeclaredSeries{
-				Name: "x", Signal: engine.RequestsFinished, Labels: map[string]string{"why": "finish_reason"},
+				Name: "x", Signal: engine.RequestsFinished.String(), Labels: map[string]string{"why": "finish_reason"},
 			}),
 			`kinds[0].series[2].labels: "finish_reason" is our name and "why" theirs; write { finish_reason: why }`,
 		},
 		{
 			"a range without a release",
-			addSeries(engine.DeclaredSeries{Name: "x", Signal: engine.RequestsWaiting, From: "1.10", Before: "1.9"}),
+			addSeries(engine.DeclaredSeries{Name: "x", Signal: engine.RequestsWaiting.String(), From: "1.10", Before: "1.9"}),
 			"kinds[0].series[2].before: no release is from 1.10 on and before 1.9",
 		},
 		{
 			"requests that count when they end",
-			addSeries(engine.DeclaredSeries{Name: "x", Signal: engine.RequestsFinished, WhenEnded: true}),
+			addSeries(engine.DeclaredSeries{Name: "x", Signal: engine.RequestsFinished.String(), WhenEnded: true}),
 			"kinds[0].series[2].when_ended: is for counters of tokens",
 		},
 		{
 			"a name that the page must have and lack",
 			addSeries(engine.DeclaredSeries{
-				Name: "x", Signal: engine.RequestsWaiting, With: []string{"running"}, Unless: []string{"running"},
+				Name: "x", Signal: engine.RequestsWaiting.String(), With: []string{"running"}, Unless: []string{"running"},
 			}),
 			`kinds[0].series[2].with[0]: "running" is in unless too: no page has and lacks it`,
 		},
 		{
 			"an empty name that the page must have",
-			addSeries(engine.DeclaredSeries{Name: "x", Signal: engine.RequestsWaiting, With: []string{""}}),
+			addSeries(engine.DeclaredSeries{Name: "x", Signal: engine.RequestsWaiting.String(), With: []string{""}}),
 			"kinds[0].series[2].with[0]: is empty; write a name of the page, without prefix",
 		},
 		{
 			"a name that needs itself",
-			addSeries(engine.DeclaredSeries{Name: "x", Signal: engine.RequestsWaiting, With: []string{"x"}}),
+			addSeries(engine.DeclaredSeries{Name: "x", Signal: engine.RequestsWaiting.String(), With: []string{"x"}}),
 			"kinds[0].series[2]: acme_x needs itself on the page",
 		},
 		{
 			"a series twice, of which one may be replaced",
 			func(d *engine.Declaration) {
 				d.Series = append(d.Series,
-					engine.DeclaredSeries{Name: "old", Signal: engine.RequestsWaiting, Unless: []string{"new"}},
+					engine.DeclaredSeries{Name: "old", Signal: engine.RequestsWaiting.String(), Unless: []string{"new"}},
 					engine.DeclaredSeries{
-						Name: "old", Signal: engine.RequestsWaiting, Where: []engine.DeclaredMatch{{Label: "a", Is: &text}},
+						Name: "old", Signal: engine.RequestsWaiting.String(), Where: []engine.DeclaredMatch{{Label: "a", Is: &text}},
 					},
-					engine.DeclaredSeries{Name: "new", Signal: engine.RequestsWaiting})
+					engine.DeclaredSeries{Name: "new", Signal: engine.RequestsWaiting.String()})
 			},
 			"kinds[0].series[3]: acme_old counts series that acme_old counts already; choose them apart",
 		},
@@ -255,8 +255,8 @@ func TestMistakesInDeclarations(t *testing.T) {
 			"a series with a name and without it",
 			func(d *engine.Declaration) {
 				d.Series = append(d.Series,
-					engine.DeclaredSeries{Name: "x", Signal: engine.RequestsWaiting, Unless: []string{"running"}},
-					engine.DeclaredSeries{Name: "x", Signal: engine.RequestsWaiting, With: []string{"running"}})
+					engine.DeclaredSeries{Name: "x", Signal: engine.RequestsWaiting.String(), Unless: []string{"running"}},
+					engine.DeclaredSeries{Name: "x", Signal: engine.RequestsWaiting.String(), With: []string{"running"}})
 			},
 			"",
 		},
@@ -264,21 +264,21 @@ func TestMistakesInDeclarations(t *testing.T) {
 			"a series in two ranges that overlap",
 			func(d *engine.Declaration) {
 				d.Series = append(d.Series,
-					engine.DeclaredSeries{Name: "x", Signal: engine.RequestsWaiting, From: "1.0"},
-					engine.DeclaredSeries{Name: "x", Signal: engine.RequestsWaiting, From: "2.0"})
+					engine.DeclaredSeries{Name: "x", Signal: engine.RequestsWaiting.String(), From: "1.0"},
+					engine.DeclaredSeries{Name: "x", Signal: engine.RequestsWaiting.String(), From: "2.0"})
 			},
 			"kinds[0].series[3]: acme_x is listed twice",
 		},
 		{
 			"a series that is combined in two ways",
 			addSeries(engine.DeclaredSeries{
-				Name: "running", Signal: engine.RequestsRunning, Combine: engine.DeclaredNewest,
+				Name: "running", Signal: engine.RequestsRunning.String(), Combine: engine.DeclaredNewest,
 			}),
 			"kinds[0].series[2]: acme_running counts series that the line of requests_running counts already",
 		},
 		{
 			"failures among what finished",
-			addSeries(engine.DeclaredSeries{Name: "failed_total", Signal: engine.RequestsFinished}),
+			addSeries(engine.DeclaredSeries{Name: "failed_total", Signal: engine.RequestsFinished.String()}),
 			"kinds[0].series[2]: acme_failed_total counts series that the line of requests_failed_total counts already",
 		},
 		{
@@ -288,37 +288,37 @@ func TestMistakesInDeclarations(t *testing.T) {
 		},
 		{
 			"the largest of counters",
-			addSeries(engine.DeclaredSeries{Name: "x", Signal: engine.PromptTokens, Combine: engine.DeclaredMax}),
+			addSeries(engine.DeclaredSeries{Name: "x", Signal: engine.PromptTokens.String(), Combine: engine.DeclaredMax}),
 			"kinds[0].series[2]: acme_x grows, so that several add up",
 		},
 		{
 			"the sum of shares",
-			addSeries(engine.DeclaredSeries{Name: "x", Signal: engine.KVUtilization, Combine: engine.DeclaredSum}),
+			addSeries(engine.DeclaredSeries{Name: "x", Signal: engine.KVUtilization.String(), Combine: engine.DeclaredSum}),
 			"kinds[0].series[2]: acme_x is a share or a mean, and adds up several",
 		},
 		{
 			"a part of a histogram",
-			addSeries(engine.DeclaredSeries{Name: "x_bucket", Signal: engine.FirstToken}),
+			addSeries(engine.DeclaredSeries{Name: "x_bucket", Signal: engine.FirstToken.String()}),
 			`kinds[0].series[2].name: "x_bucket" is one of the series of a histogram; write "x"`,
 		},
 		{
 			"a choice without a value",
 			addSeries(engine.DeclaredSeries{
-				Name: "x", Signal: engine.PromptTokens, Where: []engine.DeclaredMatch{{Label: "a"}},
+				Name: "x", Signal: engine.PromptTokens.String(), Where: []engine.DeclaredMatch{{Label: "a"}},
 			}),
 			"kinds[0].series[2].where[0].label: needs one of is, is_not and begins beside it",
 		},
 		{
 			"a choice that nothing meets",
 			addSeries(engine.DeclaredSeries{
-				Name: "x", Signal: engine.PromptTokens,
+				Name: "x", Signal: engine.PromptTokens.String(),
 				Where: []engine.DeclaredMatch{{Label: "a", Is: &text}, {Label: "a", IsNot: &text}},
 			}),
 			"kinds[0].series[2]: acme_x selects values of a that exclude each other",
 		},
 		{
 			"a release that is none",
-			addSeries(engine.DeclaredSeries{Name: "x", Signal: engine.PromptTokens, From: "newest"}),
+			addSeries(engine.DeclaredSeries{Name: "x", Signal: engine.PromptTokens.String(), From: "newest"}),
 			`kinds[0].series[2].from: "newest" is not a release`,
 		},
 		{
@@ -382,7 +382,7 @@ func TestWhatDoesNotAddUp(t *testing.T) {
 		engine.RequestsRunning: engine.Sum,
 		engine.KVBlocksLimit:   engine.Sum,
 	} {
-		kinds, err := engine.Declare([]engine.Declaration{acme(addSeries(engine.DeclaredSeries{Name: "x", Signal: signal}))})
+		kinds, err := engine.Declare([]engine.Declaration{acme(addSeries(engine.DeclaredSeries{Name: "x", Signal: signal.String()}))})
 		require.NoError(t, err)
 		kind, _ := kinds.Named("acme")
 		all := kind.DeclaredSeries()
@@ -406,7 +406,7 @@ func TestEndsWithoutTheirLabel(t *testing.T) {
 			engine.DeclaredSeries{Labels: label, Classes: map[string]engine.Class{"": engine.ClassOK}}, engine.ClassOK,
 		},
 	} {
-		c.series.Name, c.series.Signal = "x", engine.RequestsFinished
+		c.series.Name, c.series.Signal = "x", engine.RequestsFinished.String()
 		kinds, err := engine.Declare([]engine.Declaration{acme(addSeries(c.series))})
 		require.NoError(t, err, name)
 		kind, _ := kinds.Named("acme")
@@ -430,7 +430,7 @@ func TestFailuresCountWhereTheFileSaysSo(t *testing.T) {
 		},
 		"HTTP statuses": {engine.DeclaredSeries{Labels: label, StatusCodes: true}, true},
 	} {
-		c.series.Name, c.series.Signal = "x", engine.RequestsFinished
+		c.series.Name, c.series.Signal = "x", engine.RequestsFinished.String()
 		kinds, err := engine.Declare([]engine.Declaration{acme(func(d *engine.Declaration) {
 			d.Series = []engine.DeclaredSeries{c.series}
 		})})
@@ -475,7 +475,7 @@ func TestReleasesOfASeries(t *testing.T) {
 func TestReleasesOfAddedSeries(t *testing.T) {
 	added := engine.Declaration{
 		Extends: "triton-openai", Prefix: "acme_",
-		Series: []engine.DeclaredSeries{{Name: "kv", Signal: engine.KVUtilization, From: "2.40"}},
+		Series: []engine.DeclaredSeries{{Name: "kv", Signal: engine.KVUtilization.String(), From: "2.40"}},
 	}
 	kinds, err := engine.Declare([]engine.Declaration{added})
 	require.NoError(t, err)
@@ -558,7 +558,7 @@ func TestTwoGenerationsOfAKindShareNothing(t *testing.T) {
 	const body = "acme_running 1\n"
 	has := func(signal engine.Signal) bool {
 		kinds, err := engine.Declare([]engine.Declaration{
-			acme(func(d *engine.Declaration) { d.Series[0].Signal = signal }),
+			acme(func(d *engine.Declaration) { d.Series[0].Signal = signal.String() }),
 		})
 		require.NoError(t, err)
 		kind, _ := kinds.Named("acme")
@@ -593,7 +593,7 @@ func TestDeclarationsLeaveOtherPagesAlone(t *testing.T) {
 			if random.IntN(3) == 0 {
 				d.Marks = []string{"my_" + mark}
 			}
-			d.Series[0].Signal = engine.DeclarableSignals()[random.IntN(len(engine.DeclarableSignals()))]
+			d.Series[0].Signal = engine.DeclarableSignals()[random.IntN(len(engine.DeclarableSignals()))].String()
 			d.Series[0].Class = ""
 		})
 		kinds, err := engine.Declare([]engine.Declaration{d})
@@ -617,7 +617,7 @@ func TestDeclarationsLeaveOtherPagesAlone(t *testing.T) {
 func TestEverySignalCanBeDeclared(t *testing.T) {
 	for _, signal := range engine.DeclarableSignals() {
 		kinds, err := engine.Declare([]engine.Declaration{acme(func(d *engine.Declaration) {
-			d.Series = []engine.DeclaredSeries{{Name: "x", Signal: signal}}
+			d.Series = []engine.DeclaredSeries{{Name: "x", Signal: signal.String()}}
 			if signal == engine.RequestsFailed {
 				d.Series[0].Class = engine.ClassServer
 			}

@@ -26,9 +26,10 @@ type Page struct {
 	shape  *exposition.Shape
 	// comparison is the evidence so far about whether ranks share their requests.
 	comparison rankComparison
-	// values holds the latest values of the signals in content.valued, requests the latest counts
-	// of content.counts.
+	// values holds the latest values of the signals in content.valued, sums those in content.timed, requests the
+	// latest counts of content.counts.
 	values   map[Signal]float64
+	sums     map[Signal]float64
 	requests map[[2]string]float64
 	// unrouted holds the models that requests cannot be routed for, sorted.
 	unrouted []string
@@ -63,8 +64,9 @@ type content struct {
 	gpus    int
 	// buckets holds the bounds of histograms by family, sorted.
 	buckets map[string]string
-	// valued holds the series whose values are read here, by signal.
+	// valued holds the series whose values are read here, by signal, timed the sums of times.
 	valued map[Signal][]int
+	timed  map[Signal][]int
 	// counts holds the series that count requests of the loaded models by name and version, if there are many.
 	counts map[[2]string][]int
 	// staged is true if series measure stages of requests.
@@ -127,7 +129,7 @@ func ReadPage(e *Kind, b *exposition.Block) *Page { return ReadNext(e, b, nil) }
 func ReadNext(e *Kind, b *exposition.Block, previous *Page) *Page {
 	p := &Page{
 		engine: e, shape: b.Shape(), comparison: newRankComparison(),
-		values: make(map[Signal]float64), requests: make(map[[2]string]float64),
+		values: make(map[Signal]float64), sums: make(map[Signal]float64), requests: make(map[[2]string]float64),
 	}
 	if previous != nil {
 		p.comparison, p.pause = previous.comparison, previous.pause
@@ -343,10 +345,16 @@ func (p *Page) Refresh(b *exposition.Block) bool {
 		changed = true
 		p.uses++
 	}
-	for signal, series := range p.valued {
-		value := valueOf(b, signal, series)
-		if previous, ok := p.values[signal]; !ok || previous != value {
-			changed, p.values[signal] = true, value
+	changed = readValues(b, p.valued, p.values) || changed
+	return readValues(b, p.timed, p.sums) || changed
+}
+
+// readValues reads the values of series by signal, and reports whether any of them changed.
+func readValues(b *exposition.Block, series map[Signal][]int, values map[Signal]float64) (changed bool) {
+	for signal, all := range series {
+		value := valueOf(b, signal, all)
+		if previous, ok := values[signal]; !ok || previous != value {
+			changed, values[signal] = true, value
 		}
 	}
 	return changed
@@ -362,7 +370,6 @@ func valueOf(b *exposition.Block, signal Signal, series []int) float64 {
 		}
 		none = none && ok && v < 0
 	}
-	times := Signal(strings.TrimSuffix(string(signal), timesSum))
 	switch {
 	case signal == EngineLastIter:
 		return unitOf(value)
@@ -370,7 +377,7 @@ func valueOf(b *exposition.Block, signal Signal, series []int) float64 {
 		return -1 // By which servers say that there is none.
 	case signal == KVHitRatio:
 		return 0
-	case signal == GenerationTokens, signal == RequestsFinished, times.TakesTime():
+	case signal == GenerationTokens, signal == RequestsFinished, signal.TakesTime():
 		return math.Ceil(min(value, 1)) // Only whether there ever was one.
 	}
 	return value
@@ -523,13 +530,13 @@ func (p *Page) ended() bool { return p.values[RequestsFinished] > 0 || p.values[
 
 // timeless reports whether times of requests are counted and not measured: all of them together are 0.
 func (p *Page) timeless(s Signal) bool {
-	sum, measured := p.values[s+timesSum]
+	sum, measured := p.sums[s]
 	return p.values[s] > 0 && measured && sum <= 0
 }
 
 // averaged reports whether the page has the sum and the count of times, and no buckets of them, as a summary does.
 func (p *Page) averaged(s Signal) bool {
-	return !p.Has(s) && len(p.valued[s]) > 0 && len(p.valued[s+timesSum]) > 0
+	return !p.Has(s) && len(p.valued[s]) > 0 && len(p.timed[s]) > 0
 }
 
 // shareless reports whether all series of a share say that there is none.

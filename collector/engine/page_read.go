@@ -21,7 +21,10 @@ func readContent(kind *Kind, shape *exposition.Shape, ranks Ranks) *content {
 		versions: make(map[[2]string]bool),
 		names:    make(map[string]bool),
 		signals:  make(map[Signal]bool),
-		buckets:  make(map[string]string), valued: make(map[Signal][]int), counts: make(map[[2]string][]int),
+		buckets:  make(map[string]string),
+		valued:   make(map[Signal][]int),
+		timed:    make(map[Signal][]int),
+		counts:   make(map[[2]string][]int),
 	}
 	index, counting := kind.index(), kind
 	all := make([]labels.Labels, shape.Watched())
@@ -173,12 +176,9 @@ func (c *content) readTimes(m *Indexed, series int) {
 	case m.Part == PartCount:
 		c.valued[m.Signal] = append(c.valued[m.Signal], series)
 	case m.Part == PartSum:
-		c.valued[m.Signal+timesSum] = append(c.valued[m.Signal+timesSum], series)
+		c.timed[m.Signal] = append(c.timed[m.Signal], series)
 	}
 }
-
-// timesSum ends the key of the sum of times.
-const timesSum = " sum"
 
 // readInfo reads labels. Empty labels do not override other series.
 func (c *content) readInfo(s Signal, name string, lset labels.Labels) {

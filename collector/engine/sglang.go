@@ -217,14 +217,14 @@ func sglangRemarks(p *Page) map[string]string {
 		running += "; an idle server may show its last batch"
 	}
 	return map[string]string{
-		string(GenerationTokensLive): "all but the first token of each request",
-		CanRunning:                   running,
-		CanTTFT:                      "of streamed requests where label is_streaming tells them apart",
-		string(OutputToken):          "the mean of each request of more than one token",
-		string(InterToken):           "token by token; several that arrive at once count with their mean",
-		CanE2E:                       "with requests of clients that left",
-		string(KVUtilization):        "rounded to 2 digits",
-		CanKVReuse:                   "when a request ends",
+		GenerationTokensLive.String(): "all but the first token of each request",
+		CanRunning:                    running,
+		CanTTFT:                       "of streamed requests where label is_streaming tells them apart",
+		OutputToken.String():          "the mean of each request of more than one token",
+		InterToken.String():           "token by token; several that arrive at once count with their mean",
+		CanE2E:                        "with requests of clients that left",
+		KVUtilization.String():        "rounded to 2 digits",
+		CanKVReuse:                    "when a request ends",
 	}
 }
 

@@ -64,14 +64,14 @@ func tritonRemarks(p *Page) map[string]string {
 	switch {
 	case hasModule(p):
 		return map[string]string{
-			CanQueue:                 "all that the engine has and does not run",
-			CanRunning:               "of the engine's last iteration",
-			CanTTFT:                  "of streamed requests",
-			CanE2E:                   "of requests that ended well",
-			string(GenerationTokens): "as they come",
+			CanQueue:                  "all that the engine has and does not run",
+			CanRunning:                "of the engine's last iteration",
+			CanTTFT:                   "of streamed requests",
+			CanE2E:                    "of requests that ended well",
+			GenerationTokens.String(): "as they come",
 		}
 	case p.HasPrefix(vllmPrefix):
-		return map[string]string{string(GenerationTokens): "with each iteration"}
+		return map[string]string{GenerationTokens.String(): "with each iteration"}
 	}
 	return map[string]string{
 		CanQueue:   "waiting in the executor; no metric shows requests beyond the executor's limit",

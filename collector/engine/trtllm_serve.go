@@ -367,13 +367,13 @@ func serveRemarks(p *Page) map[string]string {
 			"which of them are alive"
 	}
 	return map[string]string{
-		CanTTFT:              "from the engine on",
-		CanQuantiles:         "when a request ends",
-		CanQueue:             stale,
-		CanRunning:           stale,
-		CanKVCache:           stale,
-		string(KVHitRatio):   "the hit rate since the start",
-		string(CachedTokens): "the prompt tokens that were found in the cache",
+		CanTTFT:               "from the engine on",
+		CanQuantiles:          "when a request ends",
+		CanQueue:              stale,
+		CanRunning:            stale,
+		CanKVCache:            stale,
+		KVHitRatio.String():   "the hit rate since the start",
+		CachedTokens.String(): "the prompt tokens that were found in the cache",
 	}
 }
 

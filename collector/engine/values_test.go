@@ -27,7 +27,7 @@ func valuesOf(t *testing.T, kind engine.Name, body []byte) map[string]float64 {
 	require.NoError(t, err)
 	values := make(map[string]float64)
 	for _, s := range engine.ReadPage(e, block).Sources() {
-		name, v := string(s.Meaning.Signal), block.Number(s.Place)
+		name, v := s.Meaning.Signal.String(), block.Number(s.Place)
 		switch s.Part {
 		case engine.PartBucket, engine.PartQuantile:
 			continue

@@ -210,10 +210,10 @@ func vllmRemarks(p *Page) map[string]string {
 		found = "of blocks, since the start"
 	}
 	return map[string]string{
-		string(OutputToken): "the mean of each request; one of a single token counts as 0",
-		CanE2E:              disconnected,
-		CanKVCache:          "0 to 1 despite its name",
-		CanKVReuse:          found,
+		OutputToken.String(): "the mean of each request; one of a single token counts as 0",
+		CanE2E:               disconnected,
+		CanKVCache:           "0 to 1 despite its name",
+		CanKVReuse:           found,
 	}
 }
 
