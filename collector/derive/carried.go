@@ -199,6 +199,9 @@ func (c *carried) raise(page *exposition.Block) *exposition.Block {
 
 // raise adds to columns on all pages so far.
 func (w *Window) raise(names []columnName, by map[columnName]float64) {
+	if len(by) == 0 {
+		return
+	}
 	for i, name := range names {
 		more := by[name]
 		if more == 0 {

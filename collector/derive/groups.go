@@ -71,6 +71,8 @@ type group struct {
 	// batches is true for groups of models that batch otherwise than in flight, computes for those of
 	// models that compute themselves and answer when they are done.
 	batches, computes bool
+	// times is true for times that take some, so that all of them together are not 0.
+	times bool
 	// fails counts requests that did not end well and that a histogram observes, too.
 	fails []*group
 	// instance is the model and version that the group belongs to.

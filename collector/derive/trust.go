@@ -100,6 +100,7 @@ func (ix *index) qualify(g *group) {
 			g.sizes = append(g.sizes, size)
 		}
 	}
+	g.times = g.signal.TakesTime()
 	g.endsEarly = durationSignal(g.signal) && !ix.countsWhole(g.name)
 	g.doubles = g.signal == engine.ModelFailed && g.labels.Get("reason") == doubledReason && ix.topology.Ensemble(g.name)
 	g.acceptance = g.signal == engine.ModelSuccess && ix.countsOwnRequests(g.model, g.name, g.version)
@@ -204,7 +205,7 @@ func (v *View) trusts(groups ...*group) bool {
 
 // timeless reports whether a group holds times of requests that are 0 all together: nobody measured them.
 func (v *View) timeless(g *group) bool {
-	if g.parts == nil || !g.signal.TakesTime() {
+	if !g.times {
 		return false
 	}
 	count, counted := v.combined(&g.count.numbers, engine.Sum)

@@ -17,7 +17,7 @@ type Block struct {
 	shape *Shape
 	data  []byte
 	spans []Span
-	// numbers are the parsed values of a page; nil in a computed block.
+	// numbers are the parsed values of a page, NaN for those that are not finite; nil in a computed block.
 	numbers []float64
 	// plausible is the result of [Block.Plausible].
 	plausible bool
@@ -34,7 +34,7 @@ func (b *Block) allocate(values, size int) {
 func (b *Block) setParsed(n uint32, text []byte, v float64) {
 	start := uint32(len(b.data))
 	b.data = append(b.data, text...)
-	b.spans[n], b.numbers[n] = Span{start, uint32(len(b.data))}, v
+	b.spans[n], b.numbers[n] = Span{start, uint32(len(b.data))}, finite(v)
 	b.plausible = b.plausible && v >= 0 && v < Overflow
 }
 
@@ -56,12 +56,23 @@ func (b *Block) WatchedValue(i int) (float64, bool) { return number(b.TextAt(b.s
 
 // Number returns the number at an index, NaN if it is absent or not finite.
 func (b *Block) Number(i ValueIndex) float64 {
-	v := math.NaN()
 	if b.numbers != nil {
-		v = b.numbers[i]
-	} else if text := b.TextAt(i); len(text) > 0 {
-		v, _ = number(text)
+		return b.numbers[i]
 	}
+	return b.written(i)
+}
+
+// written returns the number that the text of a computed block says.
+func (b *Block) written(i ValueIndex) float64 {
+	v, ok := number(b.TextAt(i))
+	if !ok {
+		return math.NaN()
+	}
+	return finite(v)
+}
+
+// finite returns a number, NaN in place of an infinity.
+func finite(v float64) float64 {
 	if math.IsInf(v, 0) {
 		return math.NaN()
 	}
