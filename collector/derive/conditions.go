@@ -97,7 +97,7 @@ type Stillness struct {
 
 // watch lists what the conditions are based on.
 type watch struct {
-	entries []entry
+	entries []watchedEntry
 	works   []work
 	// tokens holds the counters of tokens and iterations, generated those of generated tokens by signal, and
 	// outputs those of tokens of answers.
@@ -206,12 +206,12 @@ func (ix *index) watchSteps() {
 func (g *group) callsNobody() bool { return g.role != engine.RoleEntry }
 
 // entriesOf returns the entries of a public model, and its parts, which clients may call by themselves.
-func (ix *index) entriesOf(m *Model) (all []entry) {
+func (ix *index) entriesOf(m *Model) (all []watchedEntry) {
 	for _, version := range m.versions {
 		if version.outcome == nil {
 			continue
 		}
-		e := version.outcome.entry(version)
+		e := version.outcome.watched(version)
 		e.answered, e.once = ix.quirks.AnswersAll, ix.allColumns(version.of.groups(engine.RequestsOnce))
 		e.callee = ix.callee(version)
 		if !slices.ContainsFunc(m.versions, version.isOtherVersion) {
@@ -230,7 +230,7 @@ func (ix *index) entriesOf(m *Model) (all []entry) {
 }
 
 // openEntries returns the models that clients may call, as far as is known.
-func (ix *index) openEntries(m *Model) []entry {
+func (ix *index) openEntries(m *Model) []watchedEntry {
 	all := ix.failingBeside(m, engine.RoleUnknown)
 	for i, e := range all {
 		if !slices.ContainsFunc(all, e.isOtherVersion) {

@@ -56,9 +56,9 @@ type Deriver struct {
 	row       []float64
 	dropped   Dropped
 	processes processTracker
-	// entries and works hold the state of each entry and work, by key.
-	entries map[string]*entryState
-	works   map[string]*workState
+	// entries and works hold the state of each entry and work of the index, in its order.
+	entries []*entryState
+	works   []*workState
 	// counts is what the pages have shown, less what on the newest one only seems to have ended well.
 	counts Counts
 	seemed float64
@@ -251,17 +251,28 @@ func (d *Deriver) reindex(page *engine.Page, block *exposition.Block, goesOn boo
 		d.window.startAtZero(appeared)
 		d.window.beginNet(d.index.net, appeared)
 	}
-	entries, works := d.entries, d.works
-	d.entries = make(map[string]*entryState, len(entries))
-	for _, e := range d.index.watch.entries {
-		d.entries[e.key] = cmp.Or(entries[e.key], &entryState{})
+	d.goOn(&old.watch)
+	d.row = make([]float64, len(d.index.places))
+}
+
+// goOn keeps the states of entries and works of an older index that the new one has, too.
+func (d *Deriver) goOn(old *watch) {
+	entries, works := make(map[string]*entryState), make(map[string]*workState)
+	for i, s := range d.entries {
+		entries[old.entries[i].key] = s
 	}
-	d.works = make(map[string]*workState, len(works))
+	for i, s := range d.works {
+		works[old.works[i].key] = s
+	}
+	d.entries, d.works = nil, nil
+	for _, e := range d.index.watch.entries {
+		d.entries = append(d.entries, cmp.Or(entries[e.key], &entryState{}))
+	}
 	for _, k := range d.index.watch.works {
 		// Counters that have just appeared were 0 on the pages before.
-		d.works[k.key] = cmp.Or(works[k.key], &workState{excess: excess{known: k.countersAppear && len(d.window.times) > 0}})
+		fresh := &workState{excess: excess{known: k.countersAppear && len(d.window.times) > 0}}
+		d.works = append(d.works, cmp.Or(works[k.key], fresh))
 	}
-	d.row = make([]float64, len(d.index.places))
 }
 
 // label gives the series the labels of the target, within its budget.

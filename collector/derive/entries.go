@@ -8,8 +8,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// entry is a model that clients call, and the counters of its outcome.
-type entry struct {
+// watchedEntry is a model that clients call, and the counters of its outcome.
+type watchedEntry struct {
 	key, model, version string
 	// callee is what clients call the model, empty if it is the only one.
 	callee string
@@ -48,7 +48,7 @@ func (d *Deriver) watchEntries() {
 	served := false
 	for i := range by.entries {
 		e := &by.entries[i]
-		s := d.entries[e.key]
+		s := d.entries[i]
 		failed := s.streak.failures().requests
 		ended := d.watchEntry(e, s)
 		if !e.part && (ended+s.streak.seemed > 0 || s.streak.failures().requests > failed) {
@@ -62,7 +62,7 @@ func (d *Deriver) watchEntries() {
 }
 
 // countEnded counts the requests to an entry that ended, and reports whether some are known to have ended well.
-func (d *Deriver) countEnded(e *entry, s *entryState, ended float64) (served bool) {
+func (d *Deriver) countEnded(e *watchedEntry, s *entryState, ended float64) (served bool) {
 	now := d.window.now
 	switch {
 	case e.part || e.unclear || ended+s.streak.seemed <= 0:
@@ -114,7 +114,7 @@ func (d *Deriver) othersInFlight() (before, now, known bool) {
 		if !k.serves { // What the API has accepted may never reach the engine.
 			continue
 		}
-		s := d.works[k.key]
+		s := d.works[i]
 		v, ok := k.inFlight.now(d.window)
 		known = known || ok
 		before = before || s.spell.inFlight > 0
@@ -129,7 +129,7 @@ func (d *Deriver) othersInFlight() (before, now, known bool) {
 func (d *Deriver) acquit(served bool) {
 	for i := range d.index.watch.entries {
 		e := &d.index.watch.entries[i]
-		s := d.entries[e.key]
+		s := d.entries[i]
 		if served && s.streak.failures().requests > 0 && s.streak.since < d.window.previousAt {
 			s.acquitted = d.window.now
 		}
@@ -148,7 +148,7 @@ func (d *Deriver) generatesMore(columns []int) bool {
 func (d *Deriver) uncounted() (all []string) {
 	for i := range d.index.watch.entries {
 		e := &d.index.watch.entries[i]
-		accepted := d.entries[e.key].streak.accepted
+		accepted := d.entries[i].streak.accepted
 		if accepted > 0 && d.window.now-accepted <= d.window.length && e.why != "" && !slices.Contains(all, e.why) {
 			all = append(all, e.why)
 		}
@@ -161,17 +161,17 @@ func (d *Deriver) uncounted() (all []string) {
 // which nobody knows how they end.
 func (d *Deriver) acquitted() int64 {
 	moved := d.latest.moved
-	if slices.ContainsFunc(d.index.watch.entries, func(e entry) bool { return e.model != "" }) {
+	if slices.ContainsFunc(d.index.watch.entries, func(e watchedEntry) bool { return e.model != "" }) {
 		moved = min(moved, d.latest.accepted)
 	}
-	if slices.ContainsFunc(d.index.watch.entries, func(e entry) bool { return d.entries[e.key].streak.lost > 0 }) {
+	if slices.ContainsFunc(d.entries, func(s *entryState) bool { return s.streak.lost > 0 }) {
 		moved = 0 // What moved ended in the engine, and was not answered well.
 	}
 	return max(d.latest.served, moved)
 }
 
 // watchEntry follows one entry, and returns how many requests of others are known to have ended.
-func (d *Deriver) watchEntry(e *entry, s *entryState) (ended float64) {
+func (d *Deriver) watchEntry(e *watchedEntry, s *entryState) (ended float64) {
 	ended, seems := s.watchEnds(e, d.window)
 	if ended > 0 {
 		s.acquitted, s.served = d.refuted(s), d.window.now
@@ -246,7 +246,7 @@ func (d *Deriver) failing(at func(time.Duration) time.Time) (all []Failures) {
 	var parts, unclear []Failures
 	for i := range d.index.watch.entries {
 		e := &d.index.watch.entries[i]
-		f, fails := d.failingEntry(e, d.entries[e.key], at)
+		f, fails := d.failingEntry(e, d.entries[i], at)
 		switch {
 		case !fails:
 		case f.Unclear:
@@ -266,7 +266,7 @@ func (d *Deriver) failing(at func(time.Duration) time.Time) (all []Failures) {
 
 // failingEntry returns what is said of an entry of which only failures end, or false if that is not known.
 func (d *Deriver) failingEntry(
-	e *entry, s *entryState, at func(time.Duration) time.Time,
+	e *watchedEntry, s *entryState, at func(time.Duration) time.Time,
 ) (f Failures, fails bool) {
 	k := &s.streak
 	failed := k.failures()
@@ -285,7 +285,7 @@ func (d *Deriver) failingEntry(
 
 // addWhose adds to failures whose they are. It returns false for those of a part if models that call it counted
 // requests since, and tell how these end.
-func (d *Deriver) addWhose(f *Failures, e *entry, k *streak) bool {
+func (d *Deriver) addWhose(f *Failures, e *watchedEntry, k *streak) bool {
 	switch {
 	case e.unclear, k.unknown > 0:
 		f.Unclear, f.Unanswered = true, !e.unclear
@@ -301,7 +301,7 @@ func (d *Deriver) addWhose(f *Failures, e *entry, k *streak) bool {
 }
 
 // isOtherVersion reports whether another entry is a version of the same model.
-func (e *entry) isOtherVersion(other entry) bool {
+func (e *watchedEntry) isOtherVersion(other watchedEntry) bool {
 	return other.model == e.model && other.version != e.version
 }
 
@@ -312,18 +312,18 @@ func (m *Model) isOtherVersion(other *Model) bool {
 
 // failingBeside returns the models of a role whose failures the page counts, and which are no entries of
 // their own: parts of entries, or models that may be.
-func (ix *index) failingBeside(m *Model, role engine.Role) (all []entry) {
+func (ix *index) failingBeside(m *Model, role engine.Role) (all []watchedEntry) {
 	for _, failures := range m.groups(engine.ModelFailed) {
 		if failures.role != role || failures.class != engine.ClassServer {
 			continue
 		}
 		i := slices.IndexFunc(
 			all,
-			func(e entry) bool { return e.model == failures.name && e.version == failures.version },
+			func(e watchedEntry) bool { return e.model == failures.name && e.version == failures.version },
 		)
 		if i < 0 {
 			i = len(all)
-			all = append(all, entry{
+			all = append(all, watchedEntry{
 				key:     m.id + "\x00" + string(role) + " " + failures.name + "\x00" + failures.version,
 				model:   failures.name,
 				callee:  failures.name,
@@ -341,13 +341,13 @@ func (ix *index) failingBeside(m *Model, role engine.Role) (all []entry) {
 // whose failures are not all counted may have been accepted only.
 func (o *outcome) trusted(version *Model) bool { return version.name == "" || o.complete }
 
-// entry returns what the conditions read of an outcome.
-func (o *outcome) entry(version *Model) entry {
+// watched returns what the conditions read of an outcome.
+func (o *outcome) watched(version *Model) watchedEntry {
 	ended := o.well
 	if o.both != nil {
 		ended = tally{net: []*netCounter{o.both}}
 	}
-	return entry{
+	return watchedEntry{
 		key:     version.id + "\x00" + version.name + "\x00" + version.version,
 		model:   version.name,
 		version: version.version,

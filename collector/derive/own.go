@@ -49,7 +49,7 @@ func (d *Deriver) EndOwn(model string, answered bool) {
 	}
 	for i := range d.index.watch.works {
 		k := &d.index.watch.works[i]
-		if s := d.works[k.key]; k.callee == "" || k.callee == model {
+		if s := d.works[i]; k.callee == "" || k.callee == model {
 			s.spell.answered = s.spell.answered || answered
 		}
 	}
@@ -58,7 +58,7 @@ func (d *Deriver) EndOwn(model string, answered bool) {
 		if !e.part && e.callee != "" && e.callee != model {
 			continue // Its parts may see it, too.
 		}
-		s := d.entries[e.key]
+		s := d.entries[i]
 		if answered {
 			s.ownEnded.add(&e.ended)
 		} else {

@@ -46,7 +46,7 @@ func (d *Deriver) watchWork() {
 	rose := false
 	for i := range d.index.watch.works {
 		k := &d.index.watch.works[i]
-		d.watchOne(k, d.works[k.key])
+		d.watchOne(k, d.works[i])
 		rose = rose || k.rises(d.window)
 	}
 	if rose && !d.own.onPage {
@@ -184,7 +184,7 @@ func (d *Deriver) patience() time.Duration { return cmp.Or(d.opts.StallAfter, De
 func (d *Deriver) still(at func(time.Duration) time.Time) (all []Stillness) {
 	for i := range d.index.watch.works {
 		k := &d.index.watch.works[i]
-		s := d.works[k.key]
+		s := d.works[i]
 		if !s.stands(d) || s.spell.inFlight <= 0 {
 			continue
 		}
@@ -206,7 +206,7 @@ func (d *Deriver) still(at func(time.Duration) time.Time) (all []Stillness) {
 // stepless reports whether requests of others are in flight of which the page shows no step.
 func (d *Deriver) stepless() bool {
 	for i := range d.index.watch.works {
-		if k := &d.index.watch.works[i]; d.works[k.key].spell.inFlight > 0 && k.stepless(d.window) {
+		if k := &d.index.watch.works[i]; d.works[i].spell.inFlight > 0 && k.stepless(d.window) {
 			return true
 		}
 	}
@@ -216,18 +216,25 @@ func (d *Deriver) stepless() bool {
 // movesBeside reports whether other work moves whose requests may end well. What an engine computes does not, if
 // what follows it stands still.
 func (d *Deriver) movesBeside(still *work) bool {
-	return slices.ContainsFunc(d.index.watch.works, func(k work) bool {
-		s := d.works[k.key]
+	for i, s := range d.works {
+		k := &d.index.watch.works[i]
 		precedes := still.apart && k.callee == still.callee
-		return k.serves && !precedes && !s.stands(d) && s.spell.inFlight > 0 && s.spell.progressed > s.spell.began
-	})
+		moves := !s.stands(d) && s.spell.inFlight > 0 && s.spell.progressed > s.spell.began
+		if k.serves && !precedes && moves {
+			return true
+		}
+	}
+	return false
 }
 
 // servesBeside reports whether another model than this one answered requests lately.
 func (d *Deriver) servesBeside(model string) bool {
-	return model != "" && slices.ContainsFunc(d.index.watch.entries, func(e entry) bool {
-		served := d.entries[e.key].served
-		lately := served > 0 && time.Duration(d.window.now-served) < d.patience()
-		return lately && e.trusted && !e.part && e.callee != "" && e.callee != model
-	})
+	for i, s := range d.entries {
+		e := &d.index.watch.entries[i]
+		lately := s.served > 0 && time.Duration(d.window.now-s.served) < d.patience()
+		if lately && e.trusted && !e.part && e.callee != "" && e.callee != model && model != "" {
+			return true
+		}
+	}
+	return false
 }

@@ -108,7 +108,7 @@ func (s *entryState) acquittedWithin(w *Window) bool {
 }
 
 // watchEnds returns how many requests of others are known to have ended, and how many seem to have.
-func (s *entryState) watchEnds(e *entry, w *Window) (ended, seems float64) {
+func (s *entryState) watchEnds(e *watchedEntry, w *Window) (ended, seems float64) {
 	seems = e.ended.growth(w) - s.ownEnded.n
 	settled := e.ended.settled(w)
 	page := entryPage{well: settled > 0, failed: e.failed.growth(w), once: w.growth(e.once)}
@@ -132,7 +132,7 @@ func (s *entryState) failsLately(w *Window) bool {
 // may fail on what the engine did well. Beside answers, it may be further completions of the same requests. What
 // neither explains is returned: it came by another way, as over gRPC, or is further completions of requests that
 // failed, where the page does not tell how many requests these were.
-func (s *entryState) lose(e *entry, w *Window, failed float64) (elsewhere float64) {
+func (s *entryState) lose(e *watchedEntry, w *Window, failed float64) (elsewhere float64) {
 	before := &s.page
 	if before.well {
 		return 0
@@ -150,7 +150,7 @@ func (s *entryState) lose(e *entry, w *Window, failed float64) (elsewhere float6
 }
 
 // watchFailures counts the failed requests of others.
-func (s *entryState) watchFailures(e *entry, w *Window) {
+func (s *entryState) watchFailures(e *watchedEntry, w *Window) {
 	k := &s.streak
 	single, double := w.growth(e.failed.single), w.growth(e.failed.double)
 	switch {
