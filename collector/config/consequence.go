@@ -35,9 +35,11 @@ var contradicted = map[string][]string{
 // followsFrom reports whether a mistake may only follow from one that is reported already: a key
 // that was refused has its default, with which its block may be incomplete and other keys at odds.
 func (c *checker) followsFrom(key, reason string) bool {
+	contradicts := contradicted[kindOf(key)]
 	return slices.ContainsFunc(c.refused, func(refused string) bool {
 		return within(key, refused) || within(refused, key) && mentionsAll(reason, refused[len(key):]) ||
-			isContradicted(key, refused) && mentions(reason, nameOf(refused))
+			len(contradicts) > 0 && slices.Contains(contradicts, kindOf(refused)) && meet(key, refused) &&
+				mentions(reason, nameOf(refused))
 	})
 }
 
@@ -51,11 +53,8 @@ func mentionsAll(reason, below string) bool {
 	return true
 }
 
-// isContradicted reports whether a key may contradict another, of its own block or pool or of all.
-func isContradicted(key, other string) bool {
-	if !slices.Contains(contradicted[kindOf(key)], kindOf(other)) {
-		return false
-	}
+// meet reports whether two keys are of one block or pool, or one of them of all.
+func meet(key, other string) bool {
 	block, otherBlock := blockOf(key), blockOf(other)
 	if kindOf(block) == kindOf(otherBlock) {
 		return block == otherBlock

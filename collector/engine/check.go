@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/prometheus/common/model"
-	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
@@ -69,30 +68,49 @@ func checkMeanings(meanings []Meaning) (all []error) {
 // meaningProblems returns what is wrong with each meaning, as ends of sentences.
 func meaningProblems(meanings []Meaning) [][]string {
 	all := make([][]string, len(meanings))
-	names := make(map[string]bool)
-	for i := range meanings {
-		names[meanings[i].Name] = true
-	}
+	named := byName(meanings)
 	for i := range meanings {
 		m := &meanings[i]
-		problems := m.problems()
-		for _, e := range m.Unless {
-			if e.Name != "" && !names[e.Name] && !e.Mark && m.Inside == "" { // Of an engine inside it was checked.
-				problems = append(problems, "is replaced by "+e.Name+", which the kind does not list: give it a meaning")
-			}
-		}
-		each := func(o Meaning) bool { return m.replaces(&o) && o.replaces(m) }
-		if at := slices.IndexFunc(meanings, each); at >= 0 {
-			problems = append(problems, "and "+meanings[at].Name+" replace each other: on a page with both, neither counts")
-		}
-		switch at := slices.IndexFunc(meanings[:i], m.overlaps); {
+		all[i] = append(m.problems(), m.replacedProblems(named)...)
+		earlier := named[m.Name].before(m)
+		switch at := slices.IndexFunc(earlier, m.overlaps); {
 		case at < 0:
-		case slices.Equal(m.Where, meanings[at].Where):
-			problems = append(problems, "is listed twice")
+		case slices.Equal(m.Where, earlier[at].Where):
+			all[i] = append(all[i], "is listed twice")
 		default:
-			problems = append(problems, "counts series that "+meanings[at].selection()+" counts already; choose them apart")
+			all[i] = append(all[i], "counts series that "+earlier[at].selection()+" counts already; choose them apart")
 		}
-		all[i] = problems
+	}
+	return all
+}
+
+// namesakes are meanings of one name, in the order in which they are listed.
+type namesakes []*Meaning
+
+// byName returns meanings by their names, since none of another name can count the same series.
+func byName(meanings []Meaning) map[string]namesakes {
+	all := make(map[string]namesakes)
+	for i := range meanings {
+		m := &meanings[i]
+		all[m.Name] = append(all[m.Name], m)
+	}
+	return all
+}
+
+// before returns those that are listed before one of them.
+func (n namesakes) before(m *Meaning) namesakes { return n[:slices.Index(n, m)] }
+
+// replacedProblems returns what is wrong with the names that replace a meaning.
+func (m *Meaning) replacedProblems(named map[string]namesakes) (all []string) {
+	each := func(o *Meaning) bool { return m.replaces(o) && o.replaces(m) }
+	for _, e := range m.Unless {
+		switch {
+		case e.Name == "" || e.Mark || m.Inside != "": // Of an engine inside it was checked.
+		case len(named[e.Name]) == 0:
+			all = append(all, "is replaced by "+e.Name+", which the kind does not list: give it a meaning")
+		case slices.ContainsFunc(named[e.Name], each):
+			all = append(all, "and "+e.Name+" replace each other: on a page with both, neither counts")
+		}
 	}
 	return all
 }
@@ -105,10 +123,10 @@ func (m *Meaning) replaces(o *Meaning) bool {
 }
 
 // overlaps reports whether a series could count twice, since both meanings may have it at once.
-func (m *Meaning) overlaps(o Meaning) bool {
+func (m *Meaning) overlaps(o *Meaning) bool {
 	same := m.Name == o.Name && m.Signal == o.Signal && m.Inside == o.Inside
 	alike := m.Combine == o.Combine && m.Const == o.Const
-	apart := m.Releases.precede(o.Releases) || o.Releases.precede(m.Releases) || m.yieldsTo(&o) || o.yieldsTo(m)
+	apart := m.Releases.precede(o.Releases) || o.Releases.precede(m.Releases) || m.yieldsTo(o) || o.yieldsTo(m)
 	return same && alike && !apart && !slices.ContainsFunc(m.Where, func(match Match) bool {
 		return slices.ContainsFunc(o.Where, func(other Match) bool { return match.excludes(&other) })
 	})
@@ -205,7 +223,7 @@ func (m *Match) excludes(other *Match) bool {
 	if m.Method != Equals {
 		m, other = other, m
 	}
-	return m.Label == other.Label && m.Method == Equals && !other.selects(labels.FromStrings(m.Label, m.Value))
+	return m.Label == other.Label && m.Method == Equals && !other.takes(m.Value)
 }
 
 // labelProblems returns what is wrong with the labels that are read or set.

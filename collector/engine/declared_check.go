@@ -78,6 +78,7 @@ func (d *Declaration) mistakes() (m mistakes) {
 		"signal, or uncomment those of a draft that are right")
 	meanings := d.meanings()
 	problems := meaningProblems(slices.Concat(meanings, d.extendedSeries()))
+	named := byName(meanings)
 	for i := range d.Series {
 		key := fmt.Sprintf("series[%d]", i)
 		own := d.Series[i].mistakes()
@@ -86,10 +87,9 @@ func (d *Declaration) mistakes() (m mistakes) {
 		for _, problem := range problems[i] {
 			m.addIf(len(own) == 0, key, "%s %s", meanings[i].Name, problem)
 		}
-		if above := twice(meanings[:i+1]); above != NoSignal {
-			m.addIf(len(own) == 0, key, "%s counts series that the line of %s counts already; choose them apart, or "+
-				"remove one", meanings[i].Name, above)
-		}
+		above := named[meanings[i].Name].before(&meanings[i]).count(&meanings[i])
+		m.addIf(above != NoSignal && len(own) == 0, key, "%s counts series that the line of %s counts already; choose them "+
+			"apart, or remove one", meanings[i].Name, above)
 	}
 	return m
 }
@@ -110,18 +110,17 @@ func (d *Declaration) prefixedTwice(s *DeclaredSeries) (m mistakes) {
 	return m
 }
 
-// twice returns the signal of a meaning that has series of the last one too: combined otherwise, or as requests that
+// count returns the signal of a meaning that has series of another one too: combined otherwise, or as requests that
 // ended otherwise, [NoSignal] if there is none.
-func twice(all []Meaning) Signal {
-	last := all[len(all)-1]
-	for _, m := range all[:len(all)-1] {
-		signal, combine := m.Signal, m.Combine
-		if m.Signal.ends() && last.Signal.ends() {
-			m.Signal = last.Signal
+func (n namesakes) count(other *Meaning) Signal {
+	for _, listed := range n {
+		m := *listed
+		if m.Signal.ends() && other.Signal.ends() {
+			m.Signal = other.Signal
 		}
-		m.Combine = last.Combine
-		if (signal != m.Signal || combine != m.Combine) && last.overlaps(m) {
-			return signal
+		m.Combine = other.Combine
+		if (listed.Signal != m.Signal || listed.Combine != m.Combine) && other.overlaps(&m) {
+			return listed.Signal
 		}
 	}
 	return NoSignal

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"bytes"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -630,5 +631,19 @@ func TestEverySignalCanBeDeclared(t *testing.T) {
 		}, "\n"))
 		require.True(t, page.Has(signal), signal)
 		require.NotEmpty(t, engine.Capabilities(kind, &engine.Knowledge{Page: page}))
+	}
+}
+
+// BenchmarkDeclareManySeries declares as many series as no server has.
+func BenchmarkDeclareManySeries(b *testing.B) {
+	d := acme(func(d *engine.Declaration) {
+		for i := range 20_000 {
+			name := fmt.Sprintf("tokens_%d_total", i)
+			d.Series = append(d.Series, engine.DeclaredSeries{Name: name, Signal: engine.GenerationTokens.String()})
+		}
+	})
+	for b.Loop() {
+		_, err := engine.Declare([]engine.Declaration{d})
+		require.NoError(b, err)
 	}
 }

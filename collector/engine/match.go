@@ -49,8 +49,10 @@ func present(names ...string) []Match {
 func absent(label string) []Match { return only(label, "") }
 
 // selects reports whether a series matches.
-func (m *Match) selects(lset labels.Labels) bool {
-	value := lset.Get(m.Label)
+func (m *Match) selects(lset labels.Labels) bool { return m.takes(lset.Get(m.Label)) }
+
+// takes reports whether a value of the label matches.
+func (m *Match) takes(value string) bool {
 	switch m.Method {
 	case Differs:
 		return value != m.Value
