@@ -389,6 +389,18 @@ func TestAPIPathFromTargetOrPool(t *testing.T) {
 	}
 }
 
+// TestZoneIsPartOfTheAddress has a zone, which URLs spell otherwise than addresses.
+func TestZoneIsPartOfTheAddress(t *testing.T) {
+	t.Parallel()
+	p := config.DefaultPool
+	p.APIPort = 8000
+	groups := []*targetgroup.Group{{Targets: []model.LabelSet{{model.AddressLabel: "[fe80::1%eth0]:8002"}}}}
+	all, _ := targetsOf(&p, config.DefaultSharding, groups, slog.New(slog.DiscardHandler))
+	require.Len(t, all, 1)
+	require.Equal(t, [2]string{"http://[fe80::1%25eth0]:8002", "http://[fe80::1%25eth0]:8000"},
+		[2]string{all[0].MetricsURL, all[0].APIURL})
+}
+
 // TestSchemeIgnoresCase uses values of annotations like prometheus.io/scheme.
 func TestSchemeIgnoresCase(t *testing.T) {
 	t.Parallel()

@@ -12,6 +12,8 @@ import (
 
 	"github.com/alecthomas/kingpin/v2"
 	promconfig "github.com/prometheus/common/config"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 )
 
 // healthyPath is requested if the URL has no path.
@@ -46,7 +48,7 @@ func healthURL(address string) (*url.URL, error) {
 	if _, port, err := net.SplitHostPort(address); err == nil && port != "" && !strings.Contains(address, "@") {
 		address = "http://" + address
 	}
-	u, err := url.Parse(address)
+	u, err := url.Parse(config.ZoneOfURL(address))
 	if urlErr, ok := errors.AsType[*url.Error](err); ok {
 		return nil, fmt.Errorf("healthcheck: %w; write http://host:port", urlErr.Err)
 	}

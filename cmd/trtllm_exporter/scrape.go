@@ -94,13 +94,14 @@ func singleScrape(servers []string, timeout time.Duration, pool config.Pool) (*c
 // misspelt matches what begins with a scheme, but for a colon or a slash: its host is not named http.
 var misspelt = regexp.MustCompile(`^https?(:/|//)`)
 
-// withScheme puts a scheme before each host:port.
+// withScheme puts a scheme before each host:port, and spells the zone of an address as URLs do.
 func withScheme(addresses []string, scheme string) []string {
 	urls := slices.Clone(addresses)
 	for i, address := range urls {
 		if !strings.Contains(address, "://") && !misspelt.MatchString(address) {
 			urls[i] = scheme + "://" + address
 		}
+		urls[i] = config.ZoneOfURL(urls[i])
 	}
 	return urls
 }

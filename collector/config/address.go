@@ -21,6 +21,8 @@ func CheckURL(text string) error {
 	}
 	u, err := url.Parse(text)
 	switch {
+	case err != nil && text != ZoneOfURL(text):
+		return fmt.Errorf("%q does not spell its zone as URLs do; write %q", redactURL(text), redactURL(ZoneOfURL(text)))
 	case err != nil:
 		return errors.New(adviceURL)
 	case u.Scheme != "http" && u.Scheme != "https":
@@ -30,6 +32,16 @@ func CheckURL(text string) error {
 	}
 	return nil
 }
+
+// ZoneOfURL returns a URL with the zone of its IPv6 address spelled as URLs do: [fe80::1%eth0] as [fe80::1%25eth0].
+func ZoneOfURL(text string) string { return plainZone.ReplaceAllString(text, "${1}%25$2") }
+
+// plainZone matches an IPv6 address and a percent that is not spelled %25, and zoneOfURL one that is, unless that is
+// the number of an interface.
+var (
+	plainZone = regexp.MustCompile(`^([^/]*//\[[0-9a-fA-F:.]+)%([^2]|2[^5]|25\])`)
+	zoneOfURL = regexp.MustCompile(`^(\[[0-9a-fA-F:.]+)%25([^]]*[^]0-9])`)
+)
 
 // checkScheme returns an error if a URL lacks its scheme, and says what was probably meant.
 func checkScheme(text string) error {
@@ -42,11 +54,12 @@ func checkScheme(text string) error {
 	if strings.HasPrefix(strings.ToLower(begin), "https:") || strings.HasSuffix(host, "443") {
 		scheme = "https"
 	}
-	meant := redactURL(scheme + "://" + address)
+	meant := redactURL(ZoneOfURL(scheme + "://" + address))
 	if u, err := url.Parse(meant); err != nil || u.Hostname() == "" || begin == "/" {
 		return errors.New(adviceURL)
 	}
-	return fmt.Errorf("%q has no scheme; did you mean %q?", begin+strings.TrimPrefix(meant, scheme+"://"), meant)
+	given := strings.TrimPrefix(redactURL(scheme+"://"+address), scheme+"://")
+	return fmt.Errorf("%q has no scheme; did you mean %q?", begin+given, meant)
 }
 
 // isURLKey reports whether the value of a key is a URL.

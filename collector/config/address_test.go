@@ -11,9 +11,13 @@ import (
 func TestURLsThatLeadNowhere(t *testing.T) {
 	const unreadable = "is not a URL; write it like https://example.com:8443/path"
 	for text, want := range map[string]string{
-		"https://grafana.example":         "",
-		"http://10.0.0.1:3000/grafana":    "",
-		"http://[::1]:3000":               "",
+		"https://grafana.example":      "",
+		"http://10.0.0.1:3000/grafana": "",
+		"http://[::1]:3000":            "",
+		"http://[fe80::1%25eth0]:3000": "",
+		"http://[fe80::1%eth0]:3000": `"http://[fe80::1%eth0]:3000" does not spell its zone as URLs do; ` +
+			`write "http://[fe80::1%25eth0]:3000"`,
+		"[fe80::1%eth0]:3000":             `"[fe80::1%eth0]:3000" has no scheme; did you mean "http://[fe80::1%25eth0]:3000"?`,
 		"grafana:3000":                    `"grafana:3000" has no scheme; did you mean "http://grafana:3000"?`,
 		"10.0.0.1:3000":                   `"10.0.0.1:3000" has no scheme; did you mean "http://10.0.0.1:3000"?`,
 		"[::1]:3000":                      `"[::1]:3000" has no scheme; did you mean "http://[::1]:3000"?`,

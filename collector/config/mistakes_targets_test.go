@@ -49,6 +49,12 @@ var targetMistakes = []mistake{
 			"write an IPv6 address like [::1]:8002",
 	},
 	{
+		name: "a zone as in a URL",
+		text: `"[fe80::1%25eth0]:8002"`,
+		want: `line 4: pools[0].static_configs[0].targets[0]: "[fe80::1%25eth0]:8002" spells its zone as URLs do; ` +
+			`write "[fe80::1%eth0]:8002"`,
+	},
+	{
 		name: "a target with two ports",
 		text: `"10.0.0.1:8002:8003"`,
 		want: `line 4: pools[0].static_configs[0].targets[0]: "10.0.0.1:8002:8003" has two ports; ` +

@@ -115,6 +115,7 @@ func CheckAddress(address string) error {
 	}
 	if scheme, rest, ok := strings.Cut(address, "://"); ok {
 		host, path, _ := strings.Cut(rest, "/")
+		host = zoneOfURL.ReplaceAllString(host, "$1%$2")
 		if path == "" {
 			return fmt.Errorf("%q has a scheme; write %q and scheme: %s", address, host, scheme)
 		}
@@ -139,6 +140,8 @@ func CheckAddress(address string) error {
 		return fmt.Errorf("%q is a port alone; write it like localhost:%s", address, address)
 	case err != nil:
 		return fmt.Errorf("%q has no port; write it like %s:8002", address, address)
+	case zoneOfURL.MatchString(address):
+		return fmt.Errorf("%q spells its zone as URLs do; write %q", address, zoneOfURL.ReplaceAllString(address, "$1%$2"))
 	case host == "":
 		return fmt.Errorf("%q has no host; write it like localhost%s", address, address)
 	case notNumber != nil || number < 1 || number > 65535:

@@ -39,6 +39,12 @@ func TestCommandLineTargets(t *testing.T) {
 			"IPv6", "http://[::1]",
 			model.LabelSet{"__address__": "[::1]:8002", "replica_id": "[::1]:8002", "__scheme__": "http"},
 		},
+		{
+			"IPv6 with a zone", "http://[fe80::1%25eth0]:8002",
+			model.LabelSet{
+				"__address__": "[fe80::1%eth0]:8002", "replica_id": "[fe80::1%eth0]:8002", "__scheme__": "http",
+			},
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			f, err := config.FromTargets([]string{tc.url}, config.DefaultPool)

@@ -110,7 +110,7 @@ pools:
     static_configs:
       - targets: ["10.0.0.1:8002"]
         labels: { replica_id: r0, zone: a }
-      - targets: ["10.0.0.2:8002", "[2001:db8::1]:8002", "triton-2.local:8002"]
+      - targets: ["10.0.0.2:8002", "[2001:db8::1]:8002", "[fe80::1%eth0]:8002", "[fe80::1%251]:8002", "triton-2.local:8002"]
 `,
 	},
 	{

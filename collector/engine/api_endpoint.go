@@ -94,7 +94,7 @@ func BaseURL(grpc bool, scheme, address string) string {
 	if grpc {
 		scheme = map[string]string{"http": SchemeGRPC, "https": SchemeGRPCS}[scheme]
 	}
-	return scheme + "://" + address
+	return (&url.URL{Scheme: scheme, Host: address}).String() // With the zone of an address as URLs spell it.
 }
 
 // locationsOf lists where the API of a target's server may be, given its kind; grpc prefers gRPC
