@@ -70,14 +70,22 @@ func (o *onPage) missing(m *engine.Meaning) string {
 			return e.Name + " takes its place on the page"
 		}
 	}
-	if len(m.Where) == 0 {
-		return nothing
+	for i, w := range m.Where {
+		left := slices.DeleteFunc(slices.Clone(there), func(lset labels.Labels) bool { return !w.Selects(lset) })
+		if len(left) > 0 {
+			there = left
+			continue
+		}
+		among := "where "
+		if i > 0 { // What the conditions before it select.
+			among = "where of " + selectorOf(&engine.Meaning{Name: m.Name, Where: m.Where[:i]}) + " "
+		}
+		if values := valuesOf(w.Label, there); len(values) > 0 {
+			return nothing + ", " + among + w.Label + " is " + strings.Join(values, ", ")
+		}
+		return nothing + ", where it has no label " + w.Label
 	}
-	label := m.Where[0].Label
-	if values := valuesOf(label, there); len(values) > 0 {
-		return fmt.Sprintf("%s, where %s is %s", nothing, label, strings.Join(values, ", "))
-	}
-	return nothing + ", where it has no label " + label
+	return nothing
 }
 
 // near returns the name that nothing reads of which another is most likely a misspelling: it has other letters, or

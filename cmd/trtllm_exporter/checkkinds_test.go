@@ -59,6 +59,12 @@ func TestFilesOfKindsOnPages(t *testing.T) {
 			"nothing on the page, where it has no label kind",
 		},
 		{
+			"the second condition that no series meets",
+			"{ name: waits, signal: requests_waiting, where: [ { label: stage, is: a }, { label: kind, is: x } ] }",
+			"acme_waits{stage=\"a\",kind=\"y\"} 5\nacme_waits{stage=\"b\",kind=\"x\"} 5\n",
+			"nothing on the page, where of acme_waits{stage=\"a\"} kind is y",
+		},
+		{
 			"a name that the page must have", "{ name: waits, signal: requests_waiting, with: [ newer ] }", "acme_waits 5\n",
 			"nothing on the page means this, as it lacks acme_newer",
 		},

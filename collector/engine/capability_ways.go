@@ -286,8 +286,8 @@ func (p *Page) seriesOf(conjunction string, signals ...Signal) string {
 	return strings.Join(names[:last], ", ") + " " + conjunction + " " + names[last]
 }
 
-// selector names the series as a query would, with the label that selects it first. Lines may break before
-// that.
+// selector names the series as a query would, with the labels that select it by their values. Lines may break before
+// those.
 func (m *Indexed) selector() string {
 	name := m.Name
 	switch m.Part {
@@ -297,12 +297,16 @@ func (m *Indexed) selector() string {
 		name = strings.TrimSuffix(strings.TrimSuffix(name, "_sum"), "_count")
 	case PartValue, PartQuantile:
 	}
+	var selecting []string
 	for _, match := range m.Where {
 		if match.Method == Equals && match.Value != "" {
-			return fmt.Sprintf("%s {%s=%q}", name, match.Label, match.Value)
+			selecting = append(selecting, fmt.Sprintf("%s=%q", match.Label, match.Value))
 		}
 	}
-	return name
+	if selecting == nil {
+		return name
+	}
+	return name + " {" + strings.Join(selecting, ",") + "}"
 }
 
 const notExposed = "this kind of server does not expose it"

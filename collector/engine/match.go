@@ -48,8 +48,8 @@ func present(names ...string) []Match {
 
 func absent(label string) []Match { return only(label, "") }
 
-// selects reports whether a series matches.
-func (m *Match) selects(lset labels.Labels) bool { return m.takes(lset.Get(m.Label)) }
+// Selects reports whether a series matches.
+func (m *Match) Selects(lset labels.Labels) bool { return m.takes(lset.Get(m.Label)) }
 
 // takes reports whether a value of the label matches.
 func (m *Match) takes(value string) bool {

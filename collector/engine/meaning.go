@@ -162,7 +162,7 @@ func (m *Meaning) ZeroUnknown() bool { return m.NotZero || m.Signal.sized() }
 
 // selects reports whether a series with that name matches Where.
 func (m *Meaning) selects(lset labels.Labels) bool {
-	return !slices.ContainsFunc(m.Where, func(match Match) bool { return !match.selects(lset) })
+	return !slices.ContainsFunc(m.Where, func(match Match) bool { return !match.Selects(lset) })
 }
 
 // Class classifies a request that ended.
