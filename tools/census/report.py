@@ -144,7 +144,7 @@ def label_changes(old, new):
 def write(kind, series, release, old=None, unseen=""):
     """The report as Markdown."""
     ours = [one for one in series if one["kind"] == kind]
-    lines = [f"# {release.title}" + (f", compared with {old.title}" if old else ""), ""]
+    lines = [f"# {release.title}, compared with {old.title if old else 'no other release'}", ""]
     lines += gone(ours, release, old) + changed(ours, release, old) + fresh(ours, release, old) + unread(release, unseen)
     lines.append(summary(ours, release, old))
     return "\n".join(lines).rstrip() + "\n"
@@ -155,6 +155,7 @@ def section(title, rows, empty="Nothing."):
 
 
 def gone(ours, release, old):
+    """What went since the other release. Without another, nobody knows whether what is absent went or is yet to come."""
     rows, long_gone = [], []
     for one in ours:
         if release.shows(one["name"]):
@@ -163,6 +164,8 @@ def gone(ours, release, old):
             rows.append(f"* `{one['name']}` ({', '.join(one['signals'])})")
         else:
             long_gone.append(f"`{one['name']}`")
+    if old is None:
+        return section("Absent: we read it, this release does not construct it; it may have gone, or have come later", rows)
     lines = section("Gone: we read it, this release does not construct it", rows)
     if long_gone:
         lines += [f"Neither of the two has: {', '.join(long_gone)}.", ""]
@@ -181,7 +184,8 @@ def changed(ours, release, old):
             texts = (*(f"**{text}**" for text in wrong), *differs)
             rows.setdefault(texts, []).append(f"* `{one['name']}` ({place(new[0])})")
     lines = [line for texts, names in rows.items() for line in (*names, *(f"  * {text}" for text in texts))]
-    lines = section("Changed: we read it, and it is no longer the same", lines)
+    title = "Changed: we read it, and it is no longer the same" if old else "Otherwise: we read it, and it is not as we read it"
+    lines = section(title, lines)
     return lines + (["As before, and known:", "", *known, ""] if known else [])
 
 
@@ -201,7 +205,7 @@ def fresh(ours, release, old):
     for one in release.constants:
         if one.name not in named and (one.group, one.name) not in before:
             new.append(f"* `{one.name}` of {one.group}: {one.help or 'no comment'}")
-    lines = section("New: we do not read it", new)
+    lines = section("New: we do not read it" if old else "Besides: we do not read it", new)
     if newly:
         lines += ["New, and read already: " + ", ".join(f"`{name}`" for name in newly) + ".", ""]
     if others:
