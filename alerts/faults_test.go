@@ -120,11 +120,6 @@ func faults() []fault {
 				10,
 			), ofReplica("llm_server_request_error_ratio", 0, 0.1, "model_id", "m", "class", "overload"),
 		}},
-		{"one of three replicas is slow", "LLMReplicaSlow", []signal{
-			ofModel("p-0", "request_duration_average_seconds", 4, 12),
-			ofModel("p-1", "request_duration_average_seconds", 4, 4),
-			ofModel("p-2", "request_duration_average_seconds", 4, 4),
-		}},
 		{"a replica is suspected", "LLMReplicaSuspected", []signal{ofReplica("llm_server_suspected", 0, 1)}},
 		{"a replica lost a GPU", "LLMGPUMissing", []signal{
 			ofReplica(
@@ -160,7 +155,6 @@ func faults() []fault {
 		},
 		{"relabeling drops pool_id", "LLMExporterUnhealthy", []signal{{name: own + "targets", good: absent, bad: 4}}},
 		{"a reload fails", "LLMExporterReloadFailed", []signal{{name: own + "config_last_reload_successful", good: 1}}},
-		{"a page is large", "LLMExporterPageLarge", []signal{{name: own + "page_bytes", good: 1e6, bad: 1.3e7}}},
 	}
 }
 

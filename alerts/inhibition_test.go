@@ -173,7 +173,7 @@ func TestCauseInhibitsSymptoms(t *testing.T) {
 		{
 			"a hung replica in a pool that burns its budget, perhaps for another reason",
 			[]string{
-				"LLMReplicaBroken state=stalled" + r0, "LLMReplicaSuspected" + r0, "LLMReplicaSlow" + r0,
+				"LLMReplicaBroken state=stalled" + r0, "LLMReplicaSuspected" + r0, "LLMReplicaRestarts" + r0,
 				"LLMSLOBurnFast slo=ttft", "LLMSLOBurnSlow slo=ttft",
 			},
 			[]string{"LLMReplicaBroken state=stalled" + r0, "LLMSLOBurnFast slo=ttft"},

@@ -749,7 +749,7 @@ func failures() []scenario {
 				e.asked(s, &traffic{ok: always(1), late: from(25, 1, always(0)), objective: 0.99})
 			}
 			e.sees(&server{pool: "p", replica: "fourth"}, ready.becomes(0, "stalled"))
-		}, pages: map[string]int{"LLMReplicaBroken": 2, "LLMSLOBurnFast": 41}, tickets: []string{"LLMSLOBurnSlow"}},
+		}, pages: map[string]int{"LLMReplicaBroken": 2, "LLMSLOBurnFast": 41}},
 		{name: "objective 0.75, 22 of 100 are late, so that it is met", requests: true, build: pool("p", 2, all(&traffic{
 			ok: always(1), late: always(0.22), objective: 0.75,
 		}))},
@@ -764,7 +764,7 @@ func failures() []scenario {
 			for _, s := range e.pool("p", 2, ready.becomes(0, "failing").becomes(10, "ready")) {
 				e.asked(s, &traffic{ok: between(0, 10, 0, up), failed: between(0, 10, 1, always(0)), availability: 0.99})
 			}
-		}, pages: map[string]int{"LLMPoolDown": 2}, tickets: []string{"LLMSLOBurnSlow"}},
+		}, pages: map[string]int{"LLMPoolDown": 2}},
 		{name: "all requests are rejected for ten minutes by servers that are not ready", requests: true, build: func(f *fleet) {
 			e := f.exporter("e", up)
 			for _, s := range e.pool("p", 2, ready.becomes(0, "not_ready").becomes(10, "ready")) {
@@ -788,7 +788,7 @@ func failures() []scenario {
 		})), pages: map[string]int{"LLMPoolErrors": 11}, tickets: []string{"LLMPoolErrors"}},
 		{name: "availability 0.999, 25 of 100 fail", requests: true, build: pool("p", 2, all(&traffic{
 			ok: from(0, 0.75, up), failed: from(0, 0.25, always(0)), availability: 0.999,
-		})), pages: map[string]int{"LLMSLOBurnFast": 7}, tickets: []string{"LLMSLOBurnSlow"}},
+		})), pages: map[string]int{"LLMSLOBurnFast": 7}},
 		{name: "availability 0.99, 12 of 100 fail", requests: true, build: pool("p", 2, all(&traffic{
 			ok: from(10, 0.88, up), failed: from(10, 0.12, always(0)), availability: 0.99,
 		})), tickets: []string{"LLMPoolErrors"}},
@@ -797,10 +797,10 @@ func failures() []scenario {
 		}))},
 		{name: "most requests are rejected, and the others are late", requests: true, build: pool("p", 2, all(&traffic{
 			ok: always(1), refused: between(0, 40, 1.5, always(0)), late: between(0, 40, 1, always(0)), objective: 0.95,
-		})), pages: map[string]int{"LLMPoolRefuses": 12}, tickets: []string{"LLMPoolSaturated", "LLMSLOBurnSlow"}},
+		})), pages: map[string]int{"LLMPoolRefuses": 12}, tickets: []string{"LLMPoolSaturated"}},
 		{name: "most requests fail, and the others are late", requests: true, build: pool("p", 2, all(&traffic{
 			ok: always(1), failed: between(0, 40, 1.5, always(0)), late: between(0, 40, 1, always(0)), objective: 0.95,
-		})), pages: map[string]int{"LLMPoolErrors": 8}, tickets: []string{"LLMPoolErrors", "LLMSLOBurnSlow"}},
+		})), pages: map[string]int{"LLMPoolErrors": 8}, tickets: []string{"LLMPoolErrors"}},
 		{name: "most requests are rejected for four of each ten minutes", requests: true, build: pool("p", 2, all(&traffic{
 			ok: up, refused: func(step int) float64 {
 				if step >= 0 && step%(10*minute) < 4*minute {
@@ -854,7 +854,7 @@ func failures() []scenario {
 					objective: 0.95,
 				})
 			}
-		}, pages: map[string]int{"LLMPoolDown": 2}, tickets: []string{"LLMSLOBurnSlow"}},
+		}, pages: map[string]int{"LLMPoolDown": 2}},
 		{name: "an objective counts none of the requests any more", requests: true, build: func(f *fleet) {
 			f.exporter("e", up).counts(from(-40, 0, up), up)
 		}, tickets: []string{"LLMSLOBlind"}},

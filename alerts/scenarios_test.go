@@ -26,6 +26,8 @@ type scenario struct {
 	// requests is set if it is about requests, for which windows of an hour are filled before the
 	// event.
 	requests bool
+	// old is set if its pools serve for three hours before the event.
+	old bool
 	// only is the only alert that fires, of any severity, and ends with the fault; empty if pages
 	// and tickets are given.
 	only string
@@ -762,21 +764,18 @@ func scenarios() []scenario {
 			requests: true,
 			build:    loaded(&traffic{ok: always(1), late: from(0, 1, always(0)), objective: 0.9}),
 			pages:    map[string]int{"LLMSLOBurnFast": 16},
-			tickets:  []string{"LLMSLOBurnSlow"},
 		},
 		{
 			name:     "objective 0.95, all are late",
 			requests: true,
 			build:    loaded(&traffic{ok: always(1), late: from(0, 1, always(0)), objective: 0.95}),
 			pages:    map[string]int{"LLMSLOBurnFast": 16},
-			tickets:  []string{"LLMSLOBurnSlow"},
 		},
 		{
 			name:     "objective 0.99, all are late",
 			requests: true,
 			build:    loaded(&traffic{ok: always(1), late: from(0, 1, always(0)), objective: 0.99}),
 			pages:    map[string]int{"LLMSLOBurnFast": 16},
-			tickets:  []string{"LLMSLOBurnSlow"},
 		},
 		{
 			name:     "objective 0.99, all are late, and counters are reset",
@@ -786,8 +785,7 @@ func scenarios() []scenario {
 				late:      between(10, 11, absent, from(0, 1, always(0))),
 				objective: 0.99,
 			}),
-			pages:   map[string]int{"LLMSLOBurnFast": 20},
-			tickets: []string{"LLMSLOBurnSlow"},
+			pages: map[string]int{"LLMSLOBurnFast": 20},
 		},
 		{
 			name:     "objective 0.9, half are late",
@@ -800,7 +798,6 @@ func scenarios() []scenario {
 			requests: true,
 			build:    loaded(&traffic{ok: always(1), late: from(0, 0.5, always(0)), objective: 0.95}),
 			pages:    map[string]int{"LLMSLOBurnFast": 30},
-			tickets:  []string{"LLMSLOBurnSlow"},
 		},
 		{
 			name:     "a quiet morning: 12 of 40 are late, objective 0.95",
@@ -842,7 +839,10 @@ func scenarios() []scenario {
 
 // lasts returns the first and the last step.
 func (s *scenario) lasts() (first, last int) {
-	if s.requests {
+	switch {
+	case s.old:
+		return -185 * minute, 50 * minute
+	case s.requests:
 		return -65 * minute, 50 * minute
 	}
 	return -10 * minute, 65 * minute
@@ -871,7 +871,7 @@ func TestEveryAlertHasAScenario(t *testing.T) {
 		}
 	}
 	for _, name := range alertNames(t) {
-		require.True(t, fires[name] || name == "LLMExporterScrapedRarely", name)
+		require.True(t, fires[name] || name == "LLMExporterScrapedRarely" || name == "LLMSLOBurnSlow", name)
 	}
 }
 
@@ -1001,6 +1001,25 @@ func TestRareScrapesAreReported(t *testing.T) {
 		pages:   map[string]int{"LLMPoolDown": 4},
 		tickets: []string{"LLMExporterScrapedRarely"},
 	}})
+}
+
+func TestSlowBurnsAreReported(t *testing.T) {
+	t.Parallel()
+	late := func(share float64) func(*fleet) {
+		return func(f *fleet) {
+			e := f.exporter("e", always(1))
+			for _, s := range e.pool("p", 2, ready) {
+				e.asked(s, &traffic{ok: always(1), late: from(0, share, always(0)), objective: 0.99})
+			}
+		}
+	}
+	play(t, "1m", minute, []scenario{
+		{
+			name: "8 of 100 are late for most of an hour", old: true, build: late(0.08),
+			tickets: []string{"LLMSLOBurnSlow"},
+		},
+		{name: "2 of 100 are late for most of an hour", old: true, build: late(0.02)},
+	})
 }
 
 // TestPagesThatComeAndGo counts the pages of what ends and begins again for an hour: the second one lasts.

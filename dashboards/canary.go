@@ -28,7 +28,7 @@ func canary() row {
 				}}, stacked),
 			graph("Canary latency", "First token and whole answer of one small request, network included, for the "+
 				"three slowest replicas of each pool. Only first tokens slow: a queue, or long prefills of other "+
-				"requests. Only the rest slow: a large batch. One replica unlike its pool: LLMReplicaSlow.",
+				"requests. Only the rest slow: a large batch. One replica unlike its pool: LLMPoolSlow.",
 				seconds, []query{
 					slowest("time_to_first_token_seconds", "first token"),
 					slowest("duration_seconds", "whole answer"),

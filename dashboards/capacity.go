@@ -54,7 +54,7 @@ func capacity() Dashboard {
 						atMost(1),
 					),
 					graph("Tokens per running request", "Generated tokens per second and running request. Drops as "+
-						"batches fill; far below earlier values at the same fill: see LLMReplicaSlow.",
+						"batches fill; far below earlier values at the same fill: see LLMPoolSlow.",
 						tokens, []query{{
 							pool("generation_tokens:rate") + " / (" + sumBy(
 								"pool_id, model_id",

@@ -97,6 +97,9 @@ func objectives() row {
 			"{{pool_id}} {{model_id}} {{slo}}" + legend,
 		}
 	}
+	const objective = "max by (pool_id, slo) (pool:llm_server_slo_objective:max{" + poolMatchers + "})"
+	burned := recorded("burn_fast_long", "")
+	good := query{"1 - " + burned.expr + " * on (pool_id, slo) group_left () (1 - " + objective + ")", burned.legend}
 	return section("Objectives",
 		sideBySide(9, withWidth(8, bars(
 			"Remaining error budget",
@@ -111,8 +114,8 @@ func objectives() row {
 				"Share of requests that met the objective; \"at least\" is lower if the target lies between two "+
 					"buckets of the server. Below the objective: the phases below show where the time goes.",
 				ratio, []query{
-					recorded("attainment", ""), recorded("attainment_lower", " at least"),
-					{"pool:llm_server_slo_objective:max{" + poolMatchers + "}", "{{pool_id}} {{slo}} objective"},
+					good, recorded("attainment_lower", " at least"),
+					{objective, "{{pool_id}} {{slo}} objective"},
 				}, atMost(1)))),
 		sideBySide(9, graph("Burn rate, fast windows",
 			"How many times faster than allowed the error budget is spent, over 5 minutes and 1 hour. Both above "+
@@ -124,7 +127,7 @@ func objectives() row {
 				"The same over 6 hours and 3 days. Above 1 for long: this month's objective will be missed; "+
 					"plan capacity.",
 				"none", []query{
-					recorded("burn_crawl_short", " 6h"), recorded("burn_crawl_long", " 3d"),
+					recorded("burn_medium_long", " 6h"), recorded("burn_slow_long", " 3d"),
 				}, thresholds("green", 1.0, "orange", 3.0, "red"), thresholdLines)))
 }
 
@@ -169,7 +172,7 @@ func percentileRow(title, slo, name, advice string) row {
 		sideBySide(9, graph(
 			title+", p95 by replica",
 			"Over the exporter's window. A single replica above the "+
-				"others: see LLMReplicaSlow in the runbook. All of them: load or lengths. No line: no "+
+				"others: see LLMPoolSlow in the runbook. All of them: load or lengths. No line: no "+
 				"requests, or p95 "+
 				"is above the largest bucket.",
 			seconds,

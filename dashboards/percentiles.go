@@ -40,9 +40,6 @@ func poolHistogram(by, name string) histogram {
 		)
 	}
 	h.highest = h.finiteBuckets("max")
-	if byModel {
-		h.highest = total(by, pool(name+"_bucket_ended:rate"))
-	}
 	return h
 }
 

@@ -152,7 +152,7 @@ func replicaRequests() row {
 				}})),
 		sideBySide(
 			9,
-			graph("Mean duration", "Mean request duration. Far above the rest of its pool: LLMReplicaSlow.",
+			graph("Mean duration", "Mean request duration. Far above the rest of its pool: LLMPoolSlow.",
 				seconds, []query{{
 					maxBy(ofEntry, "llm_server_request_duration_average_seconds", modelMatchers),
 					"{{pool_id}} / {{replica_id}}",

@@ -190,7 +190,7 @@ func TestChartRulesCanBeDisabled(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(text), "LLMPoolSaturated")
 	require.Contains(t, string(text), "[10m]")
-	require.NotContains(t, string(text), `"alert":"LLMReplicaSlow"`)
+	require.NotContains(t, string(text), `"alert":"LLMReplicaRestarts"`)
 	require.NotContains(t, string(text), `"alert":"LLMGPUMissing"`)
 	require.Contains(t, string(text), `job=\"llm\"`)
 	require.NotContains(t, string(text), "${")
