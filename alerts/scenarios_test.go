@@ -149,6 +149,12 @@ func scenarios() []scenario {
 				e.write("llm_server_paused", s.labels(), from(0, 1, always(absent)))
 			}
 		}},
+		{name: "the models of a whole pool are unloaded by hand, and load again for five minutes", build: func(f *fleet) {
+			f.exporter("e", up).swaps("p", 7)
+		}},
+		{name: "the models of a whole pool are unloaded by hand, and load again without end", build: func(f *fleet) {
+			f.exporter("e", up).swaps("p", 1<<20)
+		}, pages: map[string]int{"LLMPoolDown": 13}},
 		{name: "one of four is unserved, and by nobody's hand", build: func(f *fleet) {
 			e := f.exporter("e", up)
 			e.pool("p", 3, ready)
@@ -846,6 +852,18 @@ func (s *scenario) lasts() (first, last int) {
 		return -65 * minute, 50 * minute
 	}
 	return -10 * minute, 65 * minute
+}
+
+// swaps adds a pool of which somebody unloads all models, and loads them again from the second minute to another one.
+func (e *exporter) swaps(pool string, end int) {
+	for _, s := range e.pool(pool, 3, ready.becomes(0, "unserved").becomes(end, "ready")) {
+		e.write("llm_server_paused", s.labels(), between(0, 2, 1, between(2, end, 0, always(absent))))
+		e.write(
+			"llm_server_model_state",
+			s.labels("model_id", "m", "model", "m", "state", "loading"),
+			between(2, end, 1, always(0)),
+		)
+	}
 }
 
 // ofFaults returns the scenarios of single faults, which are played once.
