@@ -662,6 +662,17 @@ func scenarios() []scenario {
 				e.pool(fmt.Sprint("p", i), 1, ready.becomes(0, "down").becomes(2, "ready"))
 			}
 		}},
+		{name: "the exporter loses its network for a minute and a half of each ten", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			for i := range 5 {
+				e.pool(fmt.Sprint("p", i), 2, func(step int) string {
+					if step >= 0 && step%(10*minute) < 3*minute/2 {
+						return "down"
+					}
+					return "ready"
+				})
+			}
+		}, pages: map[string]int{"LLMExporterBlind": 26}},
 		{name: "a pool is down, and then its exporter", build: func(f *fleet) {
 			f.exporter("e", from(10, 0, up)).pool("p", 3, ready.becomes(0, "down"))
 		}, pages: map[string]int{"LLMPoolDown": 2, "LLMExporterDown": 13}, tickets: []string{"LLMExporterUnhealthy"}},
