@@ -147,9 +147,12 @@ func Render(v Values) ([]byte, error) {
 		return nil, err
 	}
 	var out bytes.Buffer
-	out.WriteString("# Written by `trtllm_exporter rules`; thresholds are in its --values.\ngroups:\n")
-	for _, g := range groups {
-		_, body, _ := strings.Cut(g.Text, "groups:\n")
+	out.WriteString("# Written by `trtllm_exporter rules`; thresholds are in its --values.\n")
+	for i, g := range groups {
+		above, body, _ := strings.Cut(g.Text, "groups:\n")
+		if i == 0 {
+			out.WriteString(above + "groups:\n") // It says what a pool is.
+		}
 		out.WriteString(body)
 	}
 	return out.Bytes(), nil
