@@ -152,7 +152,8 @@ func startStack(t *testing.T, set setting) *stack {
 	}
 	var scraped []string
 	for i, e := range set.exporters {
-		address := fixture.FreeAddress(t, "127.0.0.1")
+		// While an exporter is stopped, other tests may take free ports of 127.0.0.1.
+		address := fixture.FreeAddress(t, "127.0.0.2")
 		if i == 0 {
 			s.exporter = address
 		}
