@@ -1180,6 +1180,127 @@ func TestUnansweredArrivals(t *testing.T) {
 	}
 }
 
+// twoEnsembles returns two ensembles over one LLM, each with parts of its own around it.
+func twoEnsembles() []engine.ModelFacts {
+	config := func(name, platform, backend string, steps ...string) engine.ModelFacts {
+		return engine.ModelFacts{
+			Name: name, Version: "1", State: engine.ModelReady, Configured: true, Platform: platform, Backend: backend, Steps: steps,
+		}
+	}
+	return []engine.ModelFacts{
+		config("chat", "ensemble", "", "before_chat", "llm", "after_chat"),
+		config("code", "ensemble", "", "before_code", "llm", "after_code"),
+		config("llm", "", "tensorrtllm"),
+		config("before_chat", "", "onnxruntime"), config("after_chat", "", "onnxruntime"),
+		config("before_code", "", "onnxruntime"), config("after_code", "", "onnxruntime"),
+	}
+}
+
+// TestEntriesThatShareAnEngine has one of two ensembles over one LLM hang while the other one serves. Nobody is asked
+// about it, as a restart would end what serves.
+func TestEntriesThatShareAnEngine(t *testing.T) {
+	// What each page shows besides the requests of the second ensemble, which end on every page, two in the LLM.
+	type counts struct{ arrived, passed, ended, waitsBefore, waitsAfter int }
+	page := func(n int, serves bool, c counts) (lines []string) {
+		second := 100
+		if serves {
+			second += 3 * n
+		}
+		count := func(n int, models ...string) {
+			for _, model := range models {
+				lines = append(lines,
+					fmt.Sprintf(`nv_inference_request_success{model=%q,version="1"} %d`, model, n),
+					fmt.Sprintf(`nv_inference_exec_count{model=%q,version="1"} %d`, model, n),
+					fmt.Sprintf(`nv_inference_request_failure{model=%q,reason="BACKEND",version="1"} 0`, model),
+				)
+			}
+		}
+		count(c.arrived, "before_chat")
+		count(c.ended, "chat", "after_chat")
+		count(second, "code", "before_code", "after_code")
+		count(c.passed+second, "llm")
+		return append(lines,
+			fmt.Sprintf(`nv_inference_pending_request_count{model="before_chat",version="1"} %d`, c.waitsBefore),
+			fmt.Sprintf(`nv_inference_pending_request_count{model="after_chat",version="1"} %d`, c.waitsAfter),
+			`nv_trt_llm_request_metrics{model="llm",request_type="active",version="1"} 2`,
+			fmt.Sprintf(`nv_trt_llm_general_metrics{general_type="iteration_counter",model="llm",version="1"} %d`, 100+second),
+		)
+	}
+	for _, c := range []struct {
+		name    string
+		serves  bool
+		of      func(n int) counts
+		partly  bool
+		nothing bool
+	}{
+		{
+			name: "its last part hangs", serves: true, partly: true,
+			of: func(n int) counts { return counts{arrived: 50 + n, passed: 50 + n, ended: 50} },
+		},
+		{
+			name: "its last part hangs, and nobody calls the other one",
+			of:   func(n int) counts { return counts{arrived: 50 + n, passed: 50 + n, ended: 50} },
+		},
+		{
+			name: "requests wait for its first part", serves: true, partly: true,
+			of: func(n int) counts { return counts{50, 50, 50, n, 0} },
+		},
+		{
+			name: "requests wait for its last part", serves: true, partly: true,
+			of: func(n int) counts { return counts{50 + n, 50 + n, 50, 0, n} },
+		},
+		{
+			name: "its requests end", serves: true, nothing: true,
+			of: func(n int) counts { return counts{50 + n, 50 + n, 48 + n, 1, 1} },
+		},
+		{
+			name: "nobody calls it", serves: true, nothing: true,
+			of: func(int) counts { return counts{arrived: 50, passed: 50, ended: 50} },
+		},
+		{
+			name: "one request takes long in the LLM", serves: true, nothing: true,
+			of: func(int) counts { return counts{arrived: 51, passed: 50, ended: 50} },
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t, engine.Triton).facts(twoEnsembles()...)
+			b.page(page(0, c.serves, counts{50, 50, 50, 0, 0})...)
+			for n := range 12 {
+				b.page(page(n+1, c.serves, c.of(n+1))...)
+			}
+			still := b.conditions().Still
+			require.Equal(t, c.nothing, len(still) == 0, "%+v", still)
+			for _, s := range still {
+				require.Equal(t, "chat", s.Model, "what stands still")
+				if c.serves {
+					require.Equal(t, c.partly, s.Partly, "other requests end")
+				}
+			}
+			if !c.nothing && !c.serves {
+				require.False(t, still[0].Partly, "a question tells more")
+			}
+		})
+	}
+}
+
+// TestClientsThatCallTheLLM has an ensemble that nobody calls, or no longer: its LLM gets requests of clients.
+func TestClientsThatCallTheLLM(t *testing.T) {
+	for _, ensemble := range []int{0, 10} {
+		t.Run(fmt.Sprintf("the ensemble was called %d times before", ensemble), func(t *testing.T) {
+			b := newBench(t, engine.Triton, models()...)
+			for n := range 12 {
+				b.page(replaceLines(
+					busy(2, 100+n),
+					fmt.Sprintf(`nv_inference_request_success{model="ensemble",version="1"} %d`, ensemble),
+					fmt.Sprintf(`nv_inference_request_success{model="preprocessing",version="1"} %d`, ensemble),
+					fmt.Sprintf(`nv_inference_request_success{model="tensorrt_llm",version="1"} %d`, ensemble+5*n),
+				)...)
+			}
+			require.Empty(t, b.conditions().Still)
+		})
+	}
+}
+
 // sglangOpen returns a page of an idle scheduler, beside requests that its API holds open.
 func sglangOpen(requests int) []string {
 	return []string{

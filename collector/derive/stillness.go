@@ -192,7 +192,7 @@ func (d *Deriver) still(at func(time.Duration) time.Time) (all []Stillness) {
 			Entry:    Entry{Model: k.callee},
 			InFlight: s.spell.inFlight,
 			Since:    at(time.Duration(s.spell.progressed)),
-			Partly:   d.movesBeside(k) || d.servesBeside(k.callee),
+			Partly:   k.aside || d.movesBeside(k) || d.servesBeside(k.callee),
 			Left:     s.left,
 			Outside:  k.beside != nil,
 			Stepless: k.stepless(d.window),

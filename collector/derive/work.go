@@ -40,6 +40,8 @@ type work struct {
 	beside *Model
 	// mixed is true if some of its requests may be another entry's, which does not count how they end.
 	mixed bool
+	// aside is true if it is only a part of what other work shows, so that nobody is asked about it.
+	aside bool
 }
 
 // requestsNow tells how many requests of a work are in flight: those that arrived and did not leave, or
@@ -76,15 +78,10 @@ func (ix *index) works(m *Model) []work {
 	works := ix.rankWorks(m)
 	works = append(works, ix.stageWorks(m)...)
 	steps := ix.steps(m)
-	progress, ends := ix.progress(m)
-	for i, arrivals := range ix.arrivals(m) {
-		arrivals.key, arrivals.callee = fmt.Sprint("arrivals ", i, " of ", m.id), ix.callee(m)
+	progress, _ := ix.progress(m)
+	for _, arrivals := range ix.arrivals(m) {
 		arrivals.minInFlight = 1
-		arrivals.ends = ends
-		if arrivals.mixed {
-			arrivals.callee = ""
-		}
-		if len(ends) > 0 && ix.showsInEngine(m) && !arrivals.mixed {
+		if len(arrivals.ends) > 0 && ix.showsInEngine(m) && !arrivals.mixed {
 			arrivals.apart, arrivals.beside = true, m
 		} else {
 			arrivals.progress = ix.columnsOfAll(progress)
@@ -108,32 +105,101 @@ func (ix *index) showsInEngine(m *Model) bool {
 // gauges of its engine show: an engine that hangs while idle goes on showing 0. Of models that do
 // not count how their requests end nobody knows which were answered.
 func (ix *index) arrivals(m *Model) (all []work) {
+	_, ends := ix.progress(m)
+	add := func(requests requestsNow, counted bool) {
+		all = append(all, work{
+			key:      fmt.Sprint("arrivals ", len(all), " of ", m.id),
+			callee:   ix.callee(m),
+			inFlight: requests,
+			counted:  counted,
+			ends:     ends,
+		})
+	}
 	if open := m.groups(engine.RequestsOpen); len(open) > 0 {
-		return []work{{inFlight: requestsNow{gauges: []gauge{{columns: ix.allColumns(open)}}}}}
+		add(requestsNow{gauges: []gauge{{columns: ix.allColumns(open)}}}, false)
+		return all
 	}
-	counted := func(arrived []int, left []*group) {
-		requests := requestsNow{arrived: arrived, left: ix.allColumns(left)}
-		all = append(all, work{inFlight: requests, counted: true})
-	}
-	ended := m.all(engine.RequestsFinished, engine.RequestsFailed, engine.RequestsAborted)
+	ended := ix.allColumns(m.all(engine.RequestsFinished, engine.RequestsFailed, engine.RequestsAborted))
 	if started := ix.allColumns(m.groups(engine.RequestsStarted)); len(started) > 0 {
-		counted(started, ended)
-	}
-	answered, mixed := m.entryGroups(engine.ModelFailed), false
-	for _, g := range m.entryGroups(engine.ModelSuccess) {
-		if ix.countsWhole(g.name) && !g.acceptance {
-			answered = append(answered, g)
-		} else {
-			mixed = true
-		}
+		add(requestsNow{arrived: started, left: ended}, true)
 	}
 	for _, g := range m.groups(engine.ModelSuccess) {
-		switch {
-		case g.acceptance:
-			counted(ix.columnsOf(&g.value), ended)
-		case g.role == engine.RolePart && !ix.topology.FollowsLLM(g.name) && len(answered) > 0:
-			counted(ix.columnsOf(&g.value), answered)
-			all[len(all)-1].mixed = mixed
+		if g.acceptance {
+			add(requestsNow{arrived: ix.columnsOf(&g.value), left: ended}, true)
+		}
+	}
+	return append(all, ix.arrivalsAtParts(m)...)
+}
+
+// arrivalsAtParts returns the requests that passed the first part of an entry model, and did not end. What later parts
+// count passed it as well, or came from clients that call these parts.
+func (ix *index) arrivalsAtParts(m *Model) (all []work) {
+	entries := m.entryGroups(engine.ModelSuccess)
+	counting := filter(entries, func(g *group) bool { return ix.countsWhole(g.name) && !g.acceptance })
+	for _, g := range m.groups(engine.ModelSuccess) {
+		if g.acceptance || g.role != engine.RolePart || ix.topology.FollowsLLM(g.name) || len(counting) == 0 {
+			continue
+		}
+		callers := counting
+		if len(counting) == len(entries) {
+			callers = ix.callersOf(g, counting)
+		}
+		if !slices.ContainsFunc(callers, func(caller *group) bool { return ix.first(g, caller) }) {
+			continue
+		}
+		k := work{
+			key:      "arrivals at " + g.name + " " + g.version + " of " + m.id,
+			inFlight: requestsNow{arrived: ix.columnsOf(&g.value), left: ix.endedAt(m, callers)},
+			counted:  true,
+			ends:     endsOf(m, callers),
+			mixed:    len(counting) < len(entries),
+		}
+		if !k.mixed {
+			k.callee = ix.calleeOf(g)
+		}
+		all = append(all, k)
+	}
+	return all
+}
+
+// callersOf returns the entry models that call a part, all of them if it is not known which do.
+func (ix *index) callersOf(part *group, entries []*group) []*group {
+	callers := filter(entries, func(entry *group) bool {
+		_, calls := ix.topology.Place(entry.name, part.name)
+		return calls
+	})
+	if len(callers) == 0 {
+		return entries
+	}
+	return callers
+}
+
+// first reports whether requests to an entry model pass no other model before a part that counts them.
+func (ix *index) first(part, entry *group) bool {
+	place, known := ix.topology.Place(entry.name, part.name)
+	return !known || !slices.ContainsFunc(part.model.groups(engine.ModelSuccess), func(other *group) bool {
+		before, calls := ix.topology.Place(entry.name, other.name)
+		return calls && before < place && !ix.topology.FollowsLLM(other.name)
+	})
+}
+
+// endedAt returns the counters of requests to entry models that ended.
+func (ix *index) endedAt(m *Model, entries []*group) (columns []int) {
+	for _, signal := range []engine.Signal{engine.ModelSuccess, engine.ModelFailed} {
+		for _, g := range m.entryGroups(signal) {
+			if slices.ContainsFunc(entries, func(entry *group) bool { return entry.name == g.name }) {
+				columns = append(columns, ix.columnsOf(&g.value)...)
+			}
+		}
+	}
+	return columns
+}
+
+// endsOf returns the requests to entry models that ended well.
+func endsOf(m *Model, entries []*group) (all []*tally) {
+	for _, version := range m.versions {
+		if slices.ContainsFunc(entries, func(entry *group) bool { return entry.name == version.name }) {
+			all = append(all, version.ownEnds()...)
 		}
 	}
 	return all
@@ -244,11 +310,17 @@ func (ix *index) progress(m *Model) (steps []*numbers, ends []*tally) {
 // ends returns the requests of versions that ended well.
 func (m *Model) ends() (all []*tally) {
 	for _, version := range m.versions {
-		if o := version.outcome; o != nil && o.classes[engine.ClassOK] != nil && o.trusted(version) {
-			all = append(all, &o.well) // What the engine counts, whatever becomes of its answer.
-		}
+		all = append(all, version.ownEnds()...)
 	}
 	return all
+}
+
+// ownEnds returns the requests of a version that ended well: what the engine counts, whatever becomes of its answer.
+func (m *Model) ownEnds() []*tally {
+	if o := m.outcome; o != nil && o.classes[engine.ClassOK] != nil && o.trusted(m) {
+		return []*tally{&o.well}
+	}
+	return nil
 }
 
 // rankWorks returns the work of each rank of an engine by its gauges. In the sum of all ranks, the
@@ -351,16 +423,38 @@ func (ix *index) queueWorks() (works []work) {
 			steps:       steps,
 			ends:        []*tally{newTally(ix.allColumns(g.instance.groups(engine.ModelSuccess)))},
 		})
+		if len(steps) > 0 && !follows && ix.callsForOne(g) {
+			alone := works[len(works)-1]
+			alone.key, alone.aside = alone.key+" alone", true
+			alone.progress = ix.allColumns(g.instance.groups(engine.ModelExecutions))
+			works = append(works, alone)
+		}
 	}
 	return works
 }
 
-// calleeOf returns what clients call the model of a group: the model itself, or of a part the entry. Several entries
-// of one public model may have the same parts.
+// callsForOne reports whether a part, which is no engine, belongs to one of several entries that share an engine: its
+// steps may be for the others.
+func (ix *index) callsForOne(part *group) bool {
+	entries := part.model.entryGroups(engine.ModelSuccess)
+	callers := ix.callersOf(part, entries)
+	return part.role == engine.RolePart && !ix.executor(part.name) && len(callers) == 1 && len(entries) > 1
+}
+
+// calleeOf returns what clients call the model of a group: the model itself, or of a part the first entry that calls
+// it. Several entries of one public model may have the same parts.
 func (ix *index) calleeOf(g *group) string {
 	called := ix.callee(g.model)
-	if called != "" && g.role.Front() {
+	switch {
+	case called != "" && g.role.Front():
 		return g.name
+	case g.role != engine.RolePart:
+		return called
+	}
+	for _, version := range g.model.versions {
+		if _, calls := ix.topology.Place(version.name, g.name); calls {
+			return version.name
+		}
 	}
 	return called
 }

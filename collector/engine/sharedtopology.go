@@ -18,7 +18,8 @@ var (
 func (t *Topology) Shared() *Topology {
 	// Everything counts: of two topologies with one hash, each would push the other out.
 	sum := hashEntries(t.known) + hashEntries(t.served) + hashEntries(t.ids) + hashEntries(t.roles) +
-		hashEntries(t.models) + hashEntries(t.workers) + maphash.Comparable(topologySeed, [2]string{t.fallback, t.first})
+		hashEntries(t.models) + hashEntries(t.places) + hashEntries(t.workers) +
+		maphash.Comparable(topologySeed, [2]string{t.fallback, t.first})
 	return topologies.Intern(sum, t.Equal, func() *Topology { return t })
 }
 

@@ -35,11 +35,16 @@ type Topology struct {
 	ids           map[string]string
 	roles         map[string]Role
 	models        map[string]treatment
+	// places tells in which order requests to an entry model pass the models that it calls.
+	places map[call]int
 	// workers are those that a router can reach, nil if it does not list them.
 	workers map[string]bool
 	// fallback is the id of series without a model, first the first listed model.
 	fallback, first string
 }
+
+// call is that of a model by an entry model.
+type call struct{ entry, model string }
 
 // treatment is how a model treats its requests; see the methods of [Topology].
 type treatment struct {
@@ -72,6 +77,7 @@ func NewTopology(e *Kind, models NamedModels, facts []ModelFacts, configured map
 		roles:  make(map[string]Role),
 		models: make(map[string]treatment),
 		served: make(map[string]bool),
+		places: make(map[call]int),
 	}
 	for i := range facts {
 		t.ids[strings.ToLower(facts[i].Name)] = facts[i].Name
@@ -111,6 +117,13 @@ func (t *Topology) treat(name string, change func(m *treatment)) {
 	m := t.models[name]
 	change(&m)
 	t.models[name] = m
+}
+
+// order sets the order in which requests to an entry model pass others.
+func (t *Topology) order(entry string, steps []string) {
+	for i, n := range steps {
+		t.places[call{entry, n}] = i
+	}
 }
 
 // join makes a model the entry of its parts, or adds them to the entry that it is part of.
@@ -252,6 +265,13 @@ func (t *Topology) Role(model string) Role { return cmp.Or(t.roles[model], RoleS
 
 // FollowsLLM reports whether a model processes the LLM's output, so that it queues tokens.
 func (t *Topology) FollowsLLM(model string) bool { return t.models[model].followsLLM }
+
+// Place returns in which place a request to an entry model passes a model that it calls, as far as the order is
+// known: of an ensemble, and of a model of TensorRT-LLM's template.
+func (t *Topology) Place(entry, model string) (place int, known bool) {
+	place, known = t.places[call{entry, model}]
+	return place, known
+}
 
 // HandsOver reports whether a model's requests count as completed long before the last token.
 func (t *Topology) HandsOver(model string) Ternary {

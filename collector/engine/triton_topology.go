@@ -140,6 +140,7 @@ func tritonGroups(t *Topology, entries, names []string, configs map[string]*Mode
 	for _, n := range entries {
 		if parts := ensembleParts(n, configs[n], names); len(parts) > 0 && !within[n] {
 			t.join(n, nestedSteps(parts, configs))
+			t.order(n, stepsInOrder(parts, configs, nil))
 			if configs[n] == nil {
 				t.treat(n, func(m *treatment) { m.ensemble, m.handsOver = true, No })
 			}
@@ -161,6 +162,7 @@ func tritonCallers(t *Topology, entries, names []string, configs map[string]*Mod
 		for _, n := range entries {
 			if parts := blsParts(n, configs[n], names); len(parts) > 0 && called[n] == isCalled {
 				t.join(n, parts)
+				t.order(n, templateParts("", "", parts))
 			}
 		}
 	}
@@ -176,6 +178,18 @@ func nestedSteps(steps []string, configs map[string]*ModelFacts) []string {
 				all,
 				slices.DeleteFunc(slices.Clone(f.Steps), func(n string) bool { return slices.Contains(all, n) })...)
 		}
+	}
+	return all
+}
+
+// stepsInOrder returns the steps of an ensemble in the order in which requests pass them: those of an ensemble among
+// them come before it. Within are the ensembles around it.
+func stepsInOrder(steps []string, configs map[string]*ModelFacts, within []string) (all []string) {
+	for _, n := range steps {
+		if f := configs[n]; f != nil && f.Platform == platformEnsemble && !slices.Contains(within, n) {
+			all = append(all, stepsInOrder(f.Steps, configs, append(slices.Clone(within), n))...)
+		}
+		all = append(all, n)
 	}
 	return all
 }
