@@ -33,8 +33,8 @@ type source struct {
 	class engine.Class
 }
 
-// sourcesOf returns the sources of a page, except the executor of a draft model and models that are
-// not loaded, of which only failures are returned.
+// sourcesOf returns the sources of a page, except the executor of a draft model, tokens that another model counts
+// again, and models that are not loaded, of which only failures are returned.
 func sourcesOf(page *engine.Page, naming *Naming) (all []source) {
 	for _, s := range page.Sources() {
 		in := source{
@@ -56,8 +56,9 @@ func sourcesOf(page *engine.Page, naming *Naming) (all []source) {
 			}
 			in.signal = engine.UnloadedFailures
 		}
+		again := s.Meaning.PerRequest && naming.Topology.Prefills(s.Model)
 		draft := in.scope() == engine.OfEngine && naming.Topology.Role(s.Model) == engine.RoleDraft
-		if !draft && s.Meaning.Holds(naming.EngineVersion) {
+		if !draft && !again && s.Meaning.Holds(naming.EngineVersion) {
 			all = append(all, in)
 		}
 	}

@@ -93,9 +93,10 @@ type ModelFacts struct {
 	Parameters map[string]string
 	// Steps lists the models that an ensemble consists of.
 	Steps []string
-	// Calls lists the models that a BLS model names. Draft is the one that proposes tokens.
-	Calls []string
-	Draft string
+	// Calls lists the models that a BLS model names. Draft is the one that proposes tokens, Prefill the one that
+	// computes prompts whose answers another one generates.
+	Calls          []string
+	Draft, Prefill string
 	// ConfigHash is the SHA-256 of the config in hexadecimal.
 	ConfigHash string
 }

@@ -559,15 +559,16 @@ func TestModelsNamedByConfig(t *testing.T) {
 		"/v2/models/chat/config": `{"name":"chat","platform":"ensemble","ensemble_scheduling":{"step":[{"model_name":"pre"},{"model_name":"llm"},{"model_name":"pre"}]}}`,
 		"/v2/models/bls/config": `{"name":"bls","backend":"python","instance_group":[{"kind":"KIND_CPU","count":2}],
 			"parameters":{"tensorrt_llm_model_name":{"string_value":"llm"},"draft_model_name":{"string_value":"${draft}"},"a_model_name":{"string_value":"a"},
-			"tensorrt_llm_draft_model_name":{"string_value":"little"},
+			"tensorrt_llm_draft_model_name":{"string_value":"little"},"context_model_name":{"string_value":"prompts"},
 			"gpu_device_ids":{"string_value":"0"},"other":{"string_value":"x"},"trtllm_version":{"string_value":"  1.0.0 "}}}`,
 	})
 	chat, bls := f.Model("chat"), f.Model("bls")
 	require.Equal(t, "ensemble", chat.Platform)
 	require.Equal(t, []string{"pre", "llm"}, chat.Steps)
 	require.Nil(t, chat.Batching)
-	require.Equal(t, []string{"a", "little", "llm"}, bls.Calls)
+	require.Equal(t, []string{"a", "little", "llm", "prompts"}, bls.Calls)
 	require.Equal(t, "little", bls.Draft)
+	require.Equal(t, "prompts", bls.Prefill)
 	require.Equal(t, 2, bls.InstanceCount())
 	require.Equal(t, map[string]string{"gpu_device_ids": "0"}, bls.Parameters)
 	require.Equal(t, "1.0.0", f.TRTLLMVersion)

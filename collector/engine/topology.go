@@ -52,6 +52,8 @@ type treatment struct {
 	configured, streams            bool
 	handsOver                      Ternary
 	ensemble, inFlight, followsLLM bool
+	// prefills is true if another model generates its answers.
+	prefills bool
 	// backend runs the model, empty if unknown.
 	backend string
 	// unloaded is true if the server lists the model but has not loaded it.
@@ -265,6 +267,10 @@ func (t *Topology) Role(model string) Role { return cmp.Or(t.roles[model], RoleS
 
 // FollowsLLM reports whether a model processes the LLM's output, so that it queues tokens.
 func (t *Topology) FollowsLLM(model string) bool { return t.models[model].followsLLM }
+
+// Prefills reports whether a model only computes prompts, whose tokens the model counts again that generates the
+// answers.
+func (t *Topology) Prefills(model string) bool { return t.models[model].prefills }
 
 // Place returns in which place a request to an entry model passes a model that it calls, as far as the order is
 // known: of an ensemble, and of a model of TensorRT-LLM's template.

@@ -329,8 +329,11 @@ func (c *modelConfig) readParameters(f *Facts, m *ModelFacts) {
 			// The BLS model of the TensorRT-LLM backend names the models it calls
 			// (tensorrtllm_backend, all_models/inflight_batcher_llm/tensorrt_llm_bls).
 			m.Calls = append(m.Calls, value)
-			if strings.Contains(key, "_draft_") {
+			switch {
+			case strings.Contains(key, "_draft_"):
 				m.Draft = value
+			case key == prefillParameter:
+				m.Prefill = value
 			}
 		case key == versionParameter:
 			if v := plainVersion(value); v != "" {
@@ -343,6 +346,9 @@ func (c *modelConfig) readParameters(f *Facts, m *ModelFacts) {
 
 // versionParameter declares TensorRT-LLM by convention; Triton returns unknown parameters.
 const versionParameter = "trtllm_version"
+
+// prefillParameter names the model that computes prompts (tensorrtllm_backend, all_models/disaggregated_serving).
+const prefillParameter = "context_model_name"
 
 // gpuParameter pins the executor of the TensorRT-LLM backend to GPUs.
 const gpuParameter = "gpu_device_ids"

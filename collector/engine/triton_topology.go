@@ -40,6 +40,9 @@ func tritonArrange(t *Topology, models NamedModels, facts []ModelFacts) {
 		if draft := facts[i].Draft; t.known[draft] {
 			t.roles[draft] = RoleDraft
 		}
+		if prefill := facts[i].Prefill; t.known[prefill] {
+			t.treat(prefill, func(m *treatment) { m.prefills = true })
+		}
 	}
 	tritonFollowers(t, configs)
 }
