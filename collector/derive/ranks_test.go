@@ -295,3 +295,15 @@ func TestIdleTRTLLMServeRunsNothing(t *testing.T) {
 		})
 	}
 }
+
+// TestHitsOfTheWarmUpAreNoRatio has the first releases of trtllm-serve with a hit rate, which counts the long prompts of
+// its warm-up, and a later one.
+func TestHitsOfTheWarmUpAreNoRatio(t *testing.T) {
+	const l = `{engine_type="pytorch",model_name="m",pid="9"} `
+	b := newBench(t, engine.TRTLLMServe, "m")
+	first := []string{"trtllm_kv_cache_hit_rate" + l + "0.0002", "trtllm_kv_cache_utilization" + l + "0.3"}
+	_, shown := b.page(first...)[`kv_cache_hit_ratio{model_id="m"}`]
+	require.False(t, shown, "a release with warm-up")
+	got := b.page(append(first, `trtllm_kv_cache_missed_blocks_total{engine_type="pytorch",model_name="m"} 7`)...)
+	require.InDelta(t, 0.0002, got.get(t, `kv_cache_hit_ratio{model_id="m"}`), 0, "a later release")
+}

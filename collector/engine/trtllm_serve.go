@@ -251,7 +251,15 @@ func serveMeanings() []Meaning {
 		},
 		{Name: "kv_cache_utilization", Signal: KVUtilization, Combine: Newest, Releases: since("1.3.0rc5")},
 		{Name: "kv_cache_host_utilization", Signal: KVHostUtilization, Combine: Newest},
-		{Name: "kv_cache_hit_rate", Signal: KVHitRatio, Combine: Newest, Releases: since("1.3.0rc5")},
+		// Releases before those that count blocks count the long prompts of their warm-up too (TensorRT-LLM pull request
+		// 12132).
+		{
+			Name:     "kv_cache_hit_rate",
+			Signal:   KVHitRatio,
+			Combine:  Newest,
+			Releases: since("1.3.0rc5"),
+			Unless:   inReleasesWithout("kv_cache_missed_blocks_total"),
+		},
 		{Name: "kv_cache_iter_reuse_rate", Signal: KVIterationReuse, Combine: Newest},
 		{Name: "kv_cache_max_blocks", Signal: KVBlocksLimit, Combine: Newest},
 		{Name: "kv_cache_used_blocks", Signal: KVBlocksUsed, Combine: Newest},
@@ -405,6 +413,9 @@ func serveGaps(k *Knowledge) []gap {
 			lacks("this release has five families: requests, E2E, TTFT, TPOT "+
 				"and queue time", cureNewServe+" with "+cureIteration, serveRest()...))
 	case generation == servePrefixed:
+		if rate := servePrefix + "kv_cache_hit_rate"; k.Page.HasName(rate) {
+			all = append(all, lacks(rate+" of this release counts the prompts of its warm-up too", cureLastServe, CanKVReuse))
+		}
 		return append(all,
 			lacks("no iteration was read yet, or their statistics are off", cureIteration, CanKVCache, CanKVReuse),
 			lacks("this release has no iteration gauges and no "+

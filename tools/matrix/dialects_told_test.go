@@ -190,7 +190,8 @@ func toldByServe(*matrix.Server, string) []told {
 		tell("kv_cache_utilization_ratio", 0.12, "trtllm_kv_cache_utilization"),
 		tell("kv_cache_capacity_tokens", 64000, "trtllm_kv_cache_max_blocks"),
 		tell("kv_cache_blocks_reused_total", wellEnded, "trtllm_kv_cache_reused_blocks_total"),
-		tell("kv_cache_hit_ratio", 0.25, "trtllm_kv_cache_hit_rate"),
+		// Before it counted blocks, the rate was that of the warm-up as well.
+		tell("kv_cache_hit_ratio", 0.25, "trtllm_kv_cache_missed_blocks_total"),
 		tell("time_to_first_token_average_seconds", 0.4, both("time_to_first_token_seconds")...),
 		tell("time_per_output_token_average_seconds", 0.008, both("time_per_output_token_seconds")...),
 		tell("request_duration_average_seconds", 2, both("e2e_request_latency_seconds")...),
@@ -409,6 +410,10 @@ func sentences() []sentence {
 			func(p *release) bool { return strings.Count(p.page, "# TYPE ") == 5 },
 		},
 		{engine.TRTLLMServe, "this release counts no errors", lacks("trtllm_request_error_total")},
+		{
+			engine.TRTLLMServe, "trtllm_kv_cache_hit_rate of this release counts the prompts of its warm-up too",
+			lacks("trtllm_kv_cache_missed_blocks_total"),
+		},
 		{
 			engine.TRTLLMServe, "this release has no iteration gauges and no token counters",
 			lacks("trtllm_num_requests_running", "trtllm_generation_tokens_total"),
