@@ -110,6 +110,7 @@ type watch struct {
 	// the use of the cache shows the other steps, or else all tokens. Iterations are progress as well, and the flow
 	// if the page has no tokens.
 	flow, leads []int
+	batches     batches
 	// answers holds the counters of requests that ended at models which call no other one.
 	answers []int
 	// inFlight lists the models whose requests in flight the page shows while they run.
@@ -200,6 +201,7 @@ func (ix *index) watchSteps() {
 	if len(w.outputs) > 0 && len(w.cache) > 0 {
 		w.leads, w.flow = w.outputs, w.outputs
 	}
+	w.batches = ix.batchesOf(ix.replica.groups(engine.EngineIterations), ix.replica.groups(engine.RequestsRunning))
 }
 
 // callsNobody reports whether a group is of a model that calls no other one, as far as is known.

@@ -1180,6 +1180,31 @@ func TestUnansweredArrivals(t *testing.T) {
 	}
 }
 
+// TestIterationsThatRunNothing has an engine whose KV cache is full of what nobody frees: it looks for room again and
+// again, and runs no request.
+func TestIterationsThatRunNothing(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		running func(n int) int
+		still   bool
+	}{
+		{"none is run", func(int) int { return 0 }, true},
+		{"some are run", func(int) int { return 2 }, false},
+		{"none is run on one page of three", func(n int) int { return n % 3 }, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t, engine.Triton, models()...)
+			for n := range 12 {
+				b.page(replaceLines(
+					busy(5, 100+10*n),
+					fmt.Sprintf(`nv_trt_llm_request_metrics{model="tensorrt_llm",version="1",request_type="scheduled"} %d`, c.running(n)),
+				)...)
+			}
+			require.Equal(t, c.still, longest(b).InFlight == 5)
+		})
+	}
+}
+
 // twoEnsembles returns two ensembles over one LLM, each with parts of its own around it.
 func twoEnsembles() []engine.ModelFacts {
 	config := func(name, platform, backend string, steps ...string) engine.ModelFacts {

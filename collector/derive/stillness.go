@@ -52,7 +52,7 @@ func (d *Deriver) watchWork() {
 	if rose && !d.own.onPage {
 		d.counts.Movements++
 	}
-	if rose || slices.ContainsFunc(d.index.watch.leads, d.window.moved) {
+	if by := &d.index.watch; rose || by.batches.moves(d.window, by.leads) {
 		d.counts.Advances++
 	}
 }
@@ -151,7 +151,7 @@ func (s *spell) goesOn(w *Window, inFlight float64, progress, mayHaveLeft bool) 
 // moves reports whether the newest page shows progress.
 func (k *work) moves(w *Window) bool {
 	ended := func(t *tally) bool { return t.growth(w) > 0 }
-	return slices.ContainsFunc(k.progress, w.moved) || slices.ContainsFunc(k.ends, ended)
+	return k.batches.moves(w, k.progress) || slices.ContainsFunc(k.ends, ended)
 }
 
 // rises reports whether the use of a cache rose on the newest page beyond what it was since anything else moved.

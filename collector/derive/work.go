@@ -28,6 +28,8 @@ type work struct {
 	// the engine of its model, which count while a request runs.
 	progress, levels, steps []int
 	ends                    []*tally
+	// batches are the iterations among its progress.
+	batches batches
 	// countersAppear is true if absent counters are 0.
 	countersAppear bool
 	// serves is true if its progress is that of requests which may end well, false for a part of
@@ -42,6 +44,18 @@ type work struct {
 	mixed bool
 	// aside is true if it is only a part of what other work shows, so that nobody is asked about it.
 	aside bool
+}
+
+// batches are the iterations of an engine, which are no progress while they run no request: an engine may look again
+// and again for room in its KV cache. Running shows how many requests the last one ran, if the page does.
+type batches struct{ iterations, running []int }
+
+// moves reports whether any of the counters moved on the newest page, iterations without a request left out.
+func (b *batches) moves(w *Window, counters []int) bool {
+	running, known := w.largest(b.running)
+	return slices.ContainsFunc(counters, func(counter int) bool {
+		return w.moved(counter) && !(known && running <= 0 && slices.Contains(b.iterations, counter))
+	})
 }
 
 // requestsNow tells how many requests of a work are in flight: those that arrived and did not leave, or
@@ -346,9 +360,14 @@ func (ix *index) rankWorks(m *Model) (works []work) {
 			k.minInFlight = 2 // They still count the request that ended.
 		}
 		ix.addProgress(&k, r, len(ranks) == 1, progress, levels, ends)
+		k.batches = ix.batchesOf(m.groups(engine.EngineIterations), m.groups(engine.RequestsRunning))
 		works = append(works, k)
 	}
 	return works
+}
+
+func (ix *index) batchesOf(iterations, running []*group) batches {
+	return batches{ix.allColumns(iterations), ix.allColumns(running)}
 }
 
 // addProgress adds to the work of a rank what shows its progress: what is its own or, if it has nothing or is the
