@@ -1205,6 +1205,26 @@ func TestIterationsThatRunNothing(t *testing.T) {
 	}
 }
 
+// TestWorkersWithoutTheirEngine has a worker of Dynamo whose page shows nothing of the engine inside.
+func TestWorkersWithoutTheirEngine(t *testing.T) {
+	for _, answers := range []bool{true, false} {
+		b := newBench(t, engine.Dynamo)
+		for n := range 12 {
+			bytes := 4000
+			if answers {
+				bytes += 100 * n
+			}
+			const l = `{dynamo_component="backend",dynamo_endpoint="generate",dynamo_namespace="ns"} `
+			b.page(
+				"dynamo_component_inflight_requests"+l+"3",
+				"dynamo_component_requests_total"+l+"20",
+				fmt.Sprint("dynamo_component_response_bytes_total", l, bytes),
+			)
+		}
+		require.Equal(t, answers, len(b.conditions().Still) == 0, "it answers: %t", answers)
+	}
+}
+
 // twoEnsembles returns two ensembles over one LLM, each with parts of its own around it.
 func twoEnsembles() []engine.ModelFacts {
 	config := func(name, platform, backend string, steps ...string) engine.ModelFacts {

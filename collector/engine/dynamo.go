@@ -682,6 +682,8 @@ func workerMeanings() []Meaning {
 			Name: c + "concurrent_requests", Where: only("endpoint", dynamoServing), Signal: RequestsActive,
 			Unless: slices.Concat(running, replacedForAny(c+"inflight_requests")),
 		},
+		// All that moves while an engine inside shows nothing, as without --publish-metrics.
+		{Name: c + "response_bytes_total", Where: serving, Signal: AnswerBytes},
 		// The KV cache of each rank; kvstats know no ranks.
 		{Name: c + "total_blocks", Signal: KVBlocksLimit, Rank: rank, Unless: blocks},
 		{Name: c + "kvstats_total_blocks", Signal: KVBlocksLimit, Unless: blocks},

@@ -60,6 +60,8 @@ const (
 	RequestsStarted
 	// RequestsOnce counts requests that ended, each once, where each of their completions counts as a finished one.
 	RequestsOnce
+	// AnswerBytes are the bytes of answers, also of those that are errors, and of their ends.
+	AnswerBytes
 	// RequestsOpen are those that the API of the server has accepted and not yet answered.
 	RequestsOpen
 	RequestsFinished
@@ -377,6 +379,7 @@ var descriptions = sync.OnceValue(func() []description {
 		{Form: Single, Scope: OfEngine, Counter: true}: {
 			RequestsStarted:      "requests_started_total",
 			RequestsOnce:         "requests_once_total",
+			AnswerBytes:          "answer_bytes_total",
 			AnsweredWell:         "answered_well_total",
 			SocketsOpened:        "sockets_opened_total",
 			RequestsFinished:     "requests_finished_total",
