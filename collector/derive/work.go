@@ -239,7 +239,7 @@ func (f *requestsNow) now(w *Window) (float64, bool) {
 // stepSignals returns the signals of iterations and tokens, which may stop being read.
 func stepSignals() []engine.Signal {
 	return []engine.Signal{
-		engine.EngineIterations, engine.GenerationTokensLive, engine.PromptTokensLive,
+		engine.EngineIterations, engine.EngineOutputs, engine.GenerationTokensLive, engine.PromptTokensLive,
 		engine.GenerationTokens, engine.PromptTokens,
 	}
 }
@@ -276,7 +276,8 @@ func stepsOf(groups func(engine.Signal) []*group) (all []*numbers) {
 // tokenGroups returns the groups of a signal that counts tokens. An iteration may compute none, as of ranks that wait
 // for others, or for requests that are set aside again and again.
 func (m *Model) tokenGroups(signal engine.Signal) []*group {
-	if signal == engine.EngineIterations {
+	switch signal { //nolint:exhaustive // The others count tokens.
+	case engine.EngineIterations, engine.EngineOutputs:
 		return nil
 	}
 	return m.groups(signal)
@@ -286,7 +287,7 @@ func (m *Model) tokenGroups(signal engine.Signal) []*group {
 // somebody's health as well, which answers nobody.
 func (m *Model) answerGroups(signal engine.Signal) []*group {
 	switch signal { //nolint:exhaustive // The others count tokens.
-	case engine.EngineIterations, engine.PromptTokens, engine.PromptTokensLive:
+	case engine.EngineIterations, engine.EngineOutputs, engine.PromptTokens, engine.PromptTokensLive:
 		return nil
 	}
 	return m.groups(signal)

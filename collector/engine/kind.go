@@ -44,6 +44,9 @@ type Kind struct {
 	// stage is the label of series that measure one stage of requests which pass several: each stage counts
 	// them, and none is what clients ask for. Such series have no meaning.
 	stage string
+	// repeats lists the signals that a page counts more often than they happen, given what families it has. Their
+	// series have no meaning.
+	repeats func(has func(family string) bool) []Signal
 	// noModel is the name under which it counts requests for models that it does not serve.
 	noModel string
 	quirks  Quirks

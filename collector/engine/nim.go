@@ -23,6 +23,7 @@ func nim() *Kind {
 		pagesOf: nimEngines(),
 		series:  inReleases(Releases{Unverified: true}, nimMeanings()),
 		quirks:  Quirks{CountersAppear: true},
+		repeats: vllmRepeats,
 
 		engines: nimEngines(),
 		narrow:  nimNarrow,

@@ -71,6 +71,8 @@ type content struct {
 	counts map[[2]string][]int
 	// staged is true if series measure stages of requests.
 	staged bool
+	// repeated lists the signals whose series count more often than they happen.
+	repeated []Signal
 	// pausing holds the series that show whether the server is paused.
 	pausing pauseSeries
 	// starts holds the series with the start time of the process, processIDs its names in labels.
@@ -599,11 +601,14 @@ func (p Process) SameAs(other Process) (same, known bool) {
 	return false, false
 }
 
+// processStart is the start time of the process, which client libraries show.
+const processStart = "process_start_time_seconds"
+
 // processMeanings returns the meanings of series that pages of any kind may have. The client
 // libraries share the name (client_python process_collector.py, client_golang
 // process_collector.go); python omits it on pages that add up several processes.
 func processMeanings() []Meaning {
-	return []Meaning{{Name: "process_start_time_seconds", Signal: ProcessStarted, Combine: Max}}
+	return []Meaning{{Name: processStart, Signal: ProcessStarted, Combine: Max}}
 }
 
 // Process returns the process behind a block of the page's shape, zero if the page shows several.

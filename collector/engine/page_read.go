@@ -34,6 +34,11 @@ func readContent(kind *Kind, shape *exposition.Shape, ranks Ranks) *content {
 	if c.inside = kind.engineInside(all); c.inside != nil {
 		counting = c.inside
 	}
+	if kind.repeats != nil {
+		c.repeated = kind.repeats(func(family string) bool {
+			return slices.ContainsFunc(shape.Families(), func(f exposition.Family) bool { return f.Name == family })
+		})
+	}
 	c.readModels(kind, index, all)
 	c.rankSet = readRanks(index, all)
 	c.resolve(ranks)
@@ -114,7 +119,7 @@ func (c *content) readSeries(
 ) {
 	for i := range meanings {
 		m := &meanings[i]
-		if !m.selects(lset) || !c.allows(&m.Meaning, lset) {
+		if !m.selects(lset) || !c.allows(&m.Meaning, lset) || slices.Contains(c.repeated, m.Signal) {
 			continue
 		}
 		if !nameless || m.Signal == RequestsFailed {

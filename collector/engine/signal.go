@@ -146,6 +146,8 @@ const (
 
 	EngineMemory
 	EngineIterations
+	// EngineOutputs counts an iteration once for each process of the API that got something of it.
+	EngineOutputs
 	EngineLastIter
 	// EngineHeartbeat is when the engine was last read. StatedVersion has a version in a label.
 	EngineHeartbeat
@@ -374,6 +376,7 @@ var descriptions = sync.OnceValue(func() []description {
 		},
 		{Form: Single, Scope: OfEngine, Counter: true, Executor: true}: {
 			EngineIterations: "engine_iterations_total",
+			EngineOutputs:    "engine_outputs_total",
 			KVBlocksReused:   "kv_cache_blocks_reused_total",
 		},
 		{Form: Single, Scope: OfEngine, Counter: true}: {

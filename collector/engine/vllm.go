@@ -30,8 +30,9 @@ func vllm() *Kind {
 			withPrefix(vllmPrefix, vllmHistory().with(slices.Concat(vllmEngine(), vllmTransfers()))),
 			inReleases(since("0.8.3"), vllmHTTP()),
 		),
-		stage:  "stage", // Of vLLM-Omni (vllm_omni/metrics/stat_logger.py).
-		quirks: Quirks{CountersAppear: true},
+		stage:   "stage", // Of vLLM-Omni (vllm_omni/metrics/stat_logger.py).
+		repeats: vllmRepeats,
+		quirks:  Quirks{CountersAppear: true},
 
 		Ready:       "/health",
 		live:        "/health",
@@ -69,6 +70,16 @@ const vllmConfig = "cache_config_info"
 // that config is missing only from engine V1 of 0.7, whose page is that of one process of Python.
 func vllmRust(p *Page) bool {
 	return p.HasPrefix(vllmPrefix) && !p.HasName(vllmPrefix+vllmConfig) && !p.hasFamily("python_info")
+}
+
+// vllmRepeats returns what several processes of the API count on one page: each of them counts the iterations that
+// brought it tokens (v1/engine/async_llm.py; seen in 0.32.0: 1001 instead of 600 with two). Python shows nothing
+// about the process itself then.
+func vllmRepeats(has func(family string) bool) []Signal {
+	if has(vllmPrefix+vllmConfig) && !has("python_info") && !has(processStart) {
+		return []Signal{EngineIterations}
+	}
+	return nil
 }
 
 // vllmQuirks returns the quirks of a page. A rejection (503) is among the 5xx unless the engine
@@ -325,7 +336,7 @@ func vllmPauseSeries(s *pauseSeries, m *Meaning, series int, _ labels.Labels) {
 		s.open = append(s.open, series)
 	case OperationsOpen:
 		s.operations = append(s.operations, series)
-	case EngineIterations, GenerationTokens, PromptTokens:
+	case EngineOutputs, GenerationTokens, PromptTokens:
 		s.steps = append(s.steps, series)
 	}
 }
@@ -468,6 +479,7 @@ func vllmEngine() []Meaning {
 			Unless:  replacedBy("kv_cache_usage_perc"),
 		},
 		{Name: "iteration_tokens_total_count", Signal: EngineIterations, Rank: vllmRank},
+		{Name: "iteration_tokens_total_count", Signal: EngineOutputs, Rank: vllmRank},
 		{
 			Name:    "engine_sleep_state",
 			Where:   only("sleep_state", "awake"),
