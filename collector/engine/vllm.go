@@ -66,11 +66,19 @@ const vllmConfig = "cache_config_info"
 
 // vllmRust reports whether the page belongs to the Rust frontend. It counts requests of
 // disconnected clients, and shows neither the config of the KV cache nor, before the first
-// request, any family about requests (rust/src/metrics/src/request.rs; seen in 0.32.0). In Python
-// that config is missing only from engine V1 of 0.7, whose page is that of one process of Python.
+// request, any family about requests, but always lookups in its cache beside the gauges of an
+// engine (rust/src/metrics/src/request.rs; seen in 0.32.0).
 func vllmRust(p *Page) bool {
-	return p.HasPrefix(vllmPrefix) && !p.HasName(vllmPrefix+vllmConfig) && !p.hasFamily("python_info")
+	return p.HasPrefix(vllmPrefix) && !vllmPython(p) &&
+		(!p.HasName(vllmPrefix+"num_requests_running") || p.HasName(vllmPrefix+"prefix_cache_queries_total"))
 }
+
+// vllmPython reports whether the page belongs to the frontend in Python. That config is missing only from engine
+// V1 of 0.7, whose page is that of one process.
+func vllmPython(p *Page) bool { return p.HasName(vllmPrefix+vllmConfig) || p.hasFamily("python_info") }
+
+// vllmImitated reports whether the page is of neither frontend: that of a simulator, or a part of another one.
+func vllmImitated(p *Page) bool { return p.HasPrefix(vllmPrefix) && !vllmPython(p) && !vllmRust(p) }
 
 // vllmRepeats returns what several processes of the API count on one page: each of them counts the iterations that
 // brought it tokens (v1/engine/async_llm.py; seen in 0.32.0: 1001 instead of 600 with two). Python shows nothing
@@ -231,14 +239,20 @@ func vllmRemarks(p *Page) map[string]string {
 // vllmGaps explains what a page lacks.
 func vllmGaps(k *Knowledge) []gap {
 	silent := awaits("no engine has reported yet: with several API processes gauges appear with the first request")
-	if vllmRust(k.Page) {
+	switch {
+	case vllmRust(k.Page):
 		silent = lacks("the server was started with --disable-log-stats: the page has no gauges of "+
 			"its scheduler", cureLogStats)
+	case vllmImitated(k.Page):
+		silent = lacks("vLLM's own page shows more: this is a simulator's, or something passes on a part of it", "")
 	}
 	silent.names = []string{CanQueue, CanRunning, CanStall, CanKVCache}
 	all := append([]gap{silent}, vllmFirstV1(k)...)
-	if vllmRust(k.Page) {
+	switch {
+	case vllmRust(k.Page):
 		all = append(all, lacks("the frontend in Rust does not expose cache_config_info", "", CanConfig))
+	case vllmImitated(k.Page):
+		all = append(all, lacks(silent.reason, "", CanConfig))
 	}
 	all = append(all, awaits(notYet))
 	if k.Page.ended() {
@@ -253,7 +267,7 @@ func vllmGaps(k *Knowledge) []gap {
 
 // vllmFirstV1 explains what the first releases with engine V1 lack, which show no config of the cache.
 func vllmFirstV1(k *Knowledge) (all []gap) {
-	if vllmRust(k.Page) || k.Page.HasName(vllmPrefix+vllmConfig) {
+	if !k.Page.hasFamily("python_info") || k.Page.HasName(vllmPrefix+vllmConfig) {
 		return nil
 	}
 	for _, g := range []struct {

@@ -196,6 +196,20 @@ vllm:request_success_total{engine="0",finished_reason="stop",model_name="m"} 1
 		capability(t, engine.VLLM, engine.CanQueue, &engine.Knowledge{Page: page}))
 }
 
+// A simulator in Go writes some names of vLLM, and nothing about its own process (llm-d/llm-d-inference-sim#304).
+func TestPageWithSomeNamesOfVLLMIsNotOfItsFrontends(t *testing.T) {
+	page := readPage(t, engine.VLLM, []byte(`vllm:num_requests_running{model_name="m"} 3
+vllm:num_requests_waiting{model_name="m"} 1
+vllm:gpu_cache_usage_perc{model_name="m"} 0.25
+vllm:lora_requests_info{max_lora="2",running_lora_adapters="",waiting_lora_adapters=""} 1
+`))
+	for _, name := range []string{engine.CanStall, engine.CanConfig} {
+		require.Equal(t, "false, vLLM's own page shows more: this is a simulator's, or something passes on a part of it",
+			capability(t, engine.VLLM, name, &engine.Knowledge{Page: page}), name)
+	}
+	require.Contains(t, capability(t, engine.VLLM, engine.CanQueue, &engine.Knowledge{Page: page}), "true")
+}
+
 func TestCacheUseOfSeveralVLLMAPIProcesses(t *testing.T) {
 	page := []byte(`vllm:cache_config_info{engine="0"} 1
 vllm:kv_cache_usage_perc{engine="0",model_name="m",pid="272"} 0.65
