@@ -92,7 +92,7 @@ type Scrape struct {
 	// describes the failure, Hint a possible cause.
 	OK, Unanswered, Refused, Withheld bool
 	Error, Hint                       string
-	// Failing is true if whatever was asked at the address got a server's error.
+	// Failing is true if whatever was asked at the address of the page got a server's error.
 	Failing bool
 	// Absence is how it shows that nothing listens, empty for a connection that was refused.
 	Absence string

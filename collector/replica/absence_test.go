@@ -85,8 +85,13 @@ func TestErrorsOfAllAreAnAnswer(t *testing.T) {
 			unjudged,
 		},
 		{
-			"its page alone was asked", string(engine.Unknown),
+			"a gateway answers 503 for one that the operator knows", string(engine.Unknown),
 			answering{failed: refusedWith("503"), status: http.StatusServiceUnavailable},
+			unready,
+		},
+		{
+			"the page of one that the operator knows fails, and it answers", string(engine.Unknown),
+			answering{failed: refusedWith("503"), status: http.StatusNotFound},
 			unjudged,
 		},
 		{
@@ -102,6 +107,46 @@ func TestErrorsOfAllAreAnAnswer(t *testing.T) {
 				s.after(5 * time.Second)
 			}
 			require.Equal(t, c.want, s.probes(), s.slot.Status().StateReason)
+		}))
+	}
+}
+
+// TestOutageBehindAGateway has servers that were there, whose address then answers with a server's error to everything,
+// or to requests for the page alone: of one without an API nothing else speaks.
+func TestOutageBehindAGateway(t *testing.T) {
+	fails := func(status int) func(*answering) {
+		return func(now *answering) { *now = answering{failed: refusedWith("503"), status: status} }
+	}
+	page := answering{page: "own_requests_total 5\n"}
+	triton := answering{page: tritonAnswers().page, refused: true}
+	for _, c := range []struct {
+		name, engine string
+		was          answering
+		then         func(*answering)
+		state        string
+		ready        bool
+	}{
+		{"one that the operator knows", string(engine.Unknown), page, fails(503), "down", false},
+		{"the page alone of one that the operator knows", string(engine.Unknown), page, fails(404), "blind", true},
+		{"the page of one that answers to its root", string(engine.Unknown), page, fails(200), "blind", true},
+		{"a Triton whose API was never found", string(engine.Triton), triton, fails(503), "down", false},
+		{"the page alone of such a Triton", string(engine.Triton), triton, fails(404), "blind", true},
+	} {
+		t.Run(c.name, bubble(func(t *testing.T) {
+			s := step(t, c.was, func(tgt *target.Target, _ *Pool) { tgt.Engine = c.engine })
+			s.due()
+			s.after(5 * time.Second)
+			s.change(c.then)
+			for range 4 {
+				s.due()
+				s.after(5 * time.Second)
+			}
+			status := s.slot.Status()
+			require.Equal(t, c.state, status.State, status.StateReason)
+			require.Equal(t, assess.Probes{Judged: true, Ready: c.ready, Live: true}, s.probes(), status.StateReason)
+			s.change(func(now *answering) { *now = c.was })
+			s.due()
+			require.Equal(t, assess.Probes{Judged: true, Ready: true, Live: true}, s.probes(), "it is back")
 		}))
 	}
 }

@@ -172,7 +172,8 @@ func (r *Replica) addFailure(s *assess.Scrape, api *assess.API, failed error) {
 	s.Withheld = failure.Withheld()
 	s.Failing = failure.ServerError() && r.server.Fails()
 	s.Absence, s.Refused = absent.how, absent.nobody
-	s.Unanswered = failure.Unanswered() && !ended || gatewayTimeout || gateway || s.Absence != ""
+	s.Unanswered = failure.Unanswered() && !ended || gatewayTimeout || gateway || s.Absence != "" ||
+		s.Failing && s.Seen // Of one that was never seen, that is enough by itself.
 	if failure.Denied() { // That says nothing new of a server that was seen, and of any other one that it is not read.
 		s.Unanswered, s.Again = !s.Seen, false
 	}

@@ -128,7 +128,19 @@ func (f *Fetcher) fetch(ctx context.Context) (Page, error) {
 	if f.unrecognized {
 		err = f.explain(ctx, page.Body, err)
 	}
+	f.Server.fails = f.failsWholly(ctx, err)
 	return page, f.wantsTLS(ctx, f.pageAlone(err))
+}
+
+// failsWholly reports whether an address that answers with a server's error to the request for its page does so to
+// another one, too. Of a server whose API has the same port, that tells.
+func (f *Fetcher) failsWholly(ctx context.Context, scrapeErr error) bool {
+	failure, ok := errors.AsType[*Error](scrapeErr)
+	if !ok || !failure.ServerError() || f.Server.Known() && f.Server.Engine.SamePort() {
+		return false
+	}
+	status, _, _, err := f.Scraper.Do(ctx, http.MethodGet, f.base()+"/", nil, 0)
+	return err == nil && status >= http.StatusInternalServerError
 }
 
 // adviceTLS is what to do at a port that ends every plain connection.

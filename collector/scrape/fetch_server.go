@@ -25,6 +25,9 @@ type Server struct {
 	// errors of its own.
 	detected time.Time
 	answers  bool
+	// fails is true if the address answered with a server's error to the latest request for its page, and to one that
+	// has nothing to do with it.
+	fails bool
 	// pageKind is the kind that the last page showed, Unknown if none.
 	pageKind engine.Name
 }
@@ -41,9 +44,11 @@ func NewServer(kinds *engine.Kinds, kind string) Server {
 // Known reports whether the kind of the server is known.
 func (s *Server) Known() bool { return s.Engine.Name != engine.Unknown }
 
-// Fails reports whether all that was asked to detect a kind of server got no answer but a server's error, which a
-// gateway gives in place of one that it does not reach.
-func (s *Server) Fails() bool { return !s.Known() && !s.detected.IsZero() && !s.answers }
+// Fails reports whether all that was asked got no answer but a server's error, which a gateway gives in place of one
+// that it does not reach.
+func (s *Server) Fails() bool {
+	return s.fails || !s.Known() && !s.detected.IsZero() && !s.answers
+}
 
 // setKind takes over what was detected and reports whether the kind is another one.
 func (f *Fetcher) setKind(detected engine.Detection) bool {
