@@ -63,7 +63,7 @@ test: ## Run all tests of Go and Python.
 	@$(MAKE) -j3 test-rules test-go test-python
 
 # APART are packages whose tests `ci` runs in other steps.
-test-rules: $(addprefix $(TOOLS)/,playrules promtool amtool jsonnet)
+test-rules: $(addprefix $(TOOLS)/,playrules promtool jsonnet)
 	@tools/progress/test.sh $(VET) $(BUSY) -shuffle=on $(filter-out $(APART:%=./%),./alerts/... ./dashboards ./cmd/trtllm_exporter/top)
 test-go:
 	@tools/progress/test.sh $(VET) $(BUSY) -shuffle=on $$($(GO) list ./... | grep -vE '/(alerts|dashboards|top)(/|$$)' $(APART:%=| grep -v '/%$$'))
@@ -152,8 +152,9 @@ e2e-browser: ## Open the status pages in a browser, at two widths and in both th
 	cd tools/browser && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && cd ../.. && \
 	CHROMIUM='$(CHROMIUM)' BROWSER_TESTS=1 $(GO) test $(VET) -count=1 -run '^TestPagesInBrowser$$' -timeout 10m ./collector/web
 
-e2e-live: build $(TOOLS)/prometheus $(TOOLS)/alertmanager ## Break a simulated fleet until alerts reach a webhook.
-	TRTLLM_EXPORTER=$(EXPORTER) $(GO) test $(VET) -tags e2e_live -count=1 -run '^TestFaultsReachReceiver$$' -timeout 10m ./alerts/live/
+e2e-live: build $(addprefix $(TOOLS)/,prometheus alertmanager amtool) ## Break a simulated fleet until alerts reach a webhook.
+	TRTLLM_EXPORTER=$(EXPORTER) $(GO) test $(VET) -tags e2e_live -count=1 -run '^(TestFaultsReachReceiver|TestAlertmanagerRouting)$$' \
+		-timeout 10m ./alerts/live/
 
 LIVE = TRTLLM_EXPORTER=$(EXPORTER) $(GO) test -tags e2e_live -count=1 -v
 
@@ -230,7 +231,7 @@ e2e-probes: build $(TOOLS)/helm ## Test that a kubelet's prober and an Envoy rem
 		exec $(GO) -C tools/probes test -count=1 -parallel 40 -timeout 10m -v .'
 
 # Mostly idle, so they run in parallel, after everything is compiled.
-e2e-all: build $(addprefix $(TOOLS)/,promtool prometheus alertmanager) ## Run e2e, e2e-triton and e2e-dynamo at the same time.
+e2e-all: build $(addprefix $(TOOLS)/,promtool prometheus alertmanager amtool) ## Run e2e, e2e-triton and e2e-dynamo at the same time.
 	@$(MAKE) -j3 --output-sync=target e2e e2e-triton e2e-dynamo
 
 ## Speed
