@@ -193,19 +193,19 @@ func (d *Deriver) refuted(s *entryState) int64 {
 	return s.acquitted
 }
 
-// hasWitness reports whether something else counts the same requests.
-func (t *tally) hasWitness() bool {
-	return slices.ContainsFunc(t.net, func(n *netCounter) bool { return n.witnessed })
+// hasAnswers reports whether an API counts the answers to the same requests.
+func (t *tally) hasAnswers() bool {
+	return slices.ContainsFunc(t.net, func(n *netCounter) bool { return n.answers != nil })
 }
 
-// unwitnessed returns how many requests ended of which the newest page knows that they did not end well: nothing
-// else counted them, or it was an error that did.
-func (t *tally) unwitnessed(w *Window) (sum float64) {
+// unanswered returns how many requests had ended in the engine by the previous page without an answer that says so, and
+// have none on the newest page either: they were answered with an error, or not by this API. While answers come,
+// nobody knows to which requests.
+func (t *tally) unanswered(w *Window) (sum float64) {
 	for _, n := range t.net {
-		switch {
-		case w.growth([]int{n.soon}) > 0:
-		case n.witnessed && w.previous[n.spare] > 0:
-			sum += w.previous[n.spare]
+		come := w.growth([]int{n.soon}) > 0
+		if n.answers != nil && !come && w.previous[n.unanswered] > 0 {
+			sum += w.previous[n.unanswered]
 		}
 	}
 	return sum
@@ -220,7 +220,7 @@ func (t *tally) settled(w *Window) float64 {
 // growth returns how many more seem to have ended.
 func (t *tally) growth(w *Window) float64 {
 	return t.ended(w, func(n *netCounter) float64 {
-		if n.witnessed {
+		if n.answers != nil {
 			return w.growth([]int{n.column})
 		}
 		return n.compute(w.current, w.growth, w.growth(n.minus))

@@ -256,11 +256,11 @@ func (ix *index) addAnswers(o *outcome, version *Model) {
 	if streamed, complete := ix.wholeStreams(version.of); len(streamed) > 0 && len(o.both.minus) > 0 {
 		// What a streamed answer of one token is may be unclear, which accuses nobody.
 		shown = ix.answered(t.single, version)
-		shown.minus, shown.back, shown.most = streamed, complete, o.both.minus
+		shown.minus, shown.back, shown.mostAborted = streamed, complete, o.both.minus
 		ix.addNet(version, "both", o.both)
 	}
 	o.classes[engine.ClassOK] = &tally{partial: t.partial, net: []*netCounter{shown}}
-	o.all = slices.Concat(o.all, o.both.witness, o.both.minus, o.both.back)
+	o.all = slices.Concat(o.all, o.both.well, o.both.minus, o.both.back)
 }
 
 // answered compares requests that ended in the engine with the answers of the API. An answer that began before its
@@ -268,18 +268,19 @@ func (ix *index) addAnswers(o *outcome, version *Model) {
 func (ix *index) answered(ended []int, version *Model) *netCounter {
 	m := version.of
 	return &netCounter{
-		plus:      ended,
-		witnessed: true,
-		witness:   ix.allColumns(m.groups(engine.AnsweredWell)),
-		unbound:   ix.allColumns(m.groups(engine.SocketsOpened)),
-		open: ix.allColumns(m.all(
-			engine.RequestsRunning, engine.RequestsWaiting, engine.RequestsTransfer, engine.RequestsHandedOn,
-		)),
-		accepted: ix.allColumns(m.groups(engine.RequestsOpen)),
-		moves:    ix.allColumns(m.all(engine.GenerationTokensLive, engine.EngineIterations)),
-		minus:    ix.allColumns(m.groups(engine.RequestsAborted)),
-		back:     ix.answeredAgain(m),
-		failed:   ix.failedAnswers(m),
+		plus:  ended,
+		minus: ix.allColumns(m.groups(engine.RequestsAborted)),
+		answers: &answers{
+			well:    ix.allColumns(m.groups(engine.AnsweredWell)),
+			sockets: ix.allColumns(m.groups(engine.SocketsOpened)),
+			open: ix.allColumns(m.all(
+				engine.RequestsRunning, engine.RequestsWaiting, engine.RequestsTransfer, engine.RequestsHandedOn,
+			)),
+			accepted: ix.allColumns(m.groups(engine.RequestsOpen)),
+			moves:    ix.allColumns(m.all(engine.GenerationTokensLive, engine.EngineIterations)),
+			back:     ix.answeredAgain(m),
+			failed:   ix.failedAnswers(m),
+		},
 	}
 }
 
@@ -355,7 +356,7 @@ func (o *outcome) since(w *Window, row int, class engine.Class) float64 {
 	n := w.increaseFrom(row, t.single)
 	for _, c := range t.net {
 		increase := func(columns []int) float64 { return w.increaseFrom(row, columns) }
-		if c.witnessed {
+		if c.answers != nil {
 			n += increase([]int{c.column})
 			continue
 		}

@@ -112,8 +112,9 @@ func (s *entryState) watchEnds(e *watchedEntry, w *Window) (ended, seems float64
 	seems = e.ended.growth(w) - s.ownEnded.n
 	settled := e.ended.settled(w)
 	page := entryPage{well: settled > 0, failed: e.failed.growth(w), once: w.growth(e.once)}
-	elsewhere := s.lose(e, w, page.failed)
+	lost, elsewhere := s.unanswered(e, w, page.failed)
 	s.page = page
+	s.streak.lost += lost
 	ended = s.ownEnded.without(settled)
 	if s.failsLately(w) {
 		s.streak.unknown += elsewhere
@@ -128,25 +129,25 @@ func (s *entryState) failsLately(w *Window) bool {
 	return s.page.failed > 0 || s.streak.failures().requests > 0 && w.now-s.streak.last <= w.length
 }
 
-// lose counts what ended in the engine and was not answered well, as far as failed answers explain that: the API
-// may fail on what the engine did well. Beside answers, it may be further completions of the same requests. What
-// neither explains is returned: it came by another way, as over gRPC, or is further completions of requests that
-// failed, where the page does not tell how many requests these were.
-func (s *entryState) lose(e *watchedEntry, w *Window, failed float64) (elsewhere float64) {
+// unanswered returns how many requests ended in the engine by the previous page and were not answered well by now; so
+// many answers failed on the newest page. Those that failed answers explain are lost: the API failed on what the engine
+// did well. The others were answered elsewhere, as over gRPC, or are further completions of requests that failed, where
+// the page does not tell how many requests these were; there are none if the API answers all. If others ended well on
+// the previous page, it may all be further completions of their requests.
+func (s *entryState) unanswered(e *watchedEntry, w *Window, failed float64) (lost, elsewhere float64) {
 	before := &s.page
 	if before.well {
-		return 0
+		return 0, 0
 	}
-	alone := e.ended.unwitnessed(w)
+	all := e.ended.unanswered(w)
 	if len(e.once) > 0 {
-		alone = min(alone, before.once)
+		all = min(all, before.once)
 	}
-	lost := min(alone, before.failed+failed)
-	s.streak.lost += lost
-	if e.ended.hasWitness() && !e.answered { // Its answers were waited for.
-		elsewhere = alone - lost
+	lost = min(all, before.failed+failed)
+	if e.ended.hasAnswers() && !e.answered {
+		elsewhere = all - lost
 	}
-	return elsewhere
+	return lost, elsewhere
 }
 
 // watchFailures counts the failed requests of others.

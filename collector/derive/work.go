@@ -86,23 +86,11 @@ func workSignals() []engine.Signal {
 	return append(gaugeSignals(), engine.RequestsStarted, engine.RequestsOpen)
 }
 
-// works returns the work of an engine: that of its ranks, the requests that arrived and were not
-// answered, and those of each stage behind a router.
+// works returns the work of an engine: that of its ranks, that of each stage behind a router, and the requests that
+// arrived and were not answered.
 func (ix *index) works(m *Model) []work {
-	works := ix.rankWorks(m)
-	works = append(works, ix.stageWorks(m)...)
+	works := slices.Concat(ix.rankWorks(m), ix.stageWorks(m), ix.arrivalWorks(m))
 	steps := ix.steps(m)
-	progress, _ := ix.progress(m)
-	for _, arrivals := range ix.arrivals(m) {
-		arrivals.minInFlight = 1
-		if len(arrivals.ends) > 0 && ix.showsInEngine(m) && !arrivals.mixed {
-			arrivals.apart, arrivals.beside = true, m
-		} else {
-			arrivals.progress = ix.columnsOfAll(progress)
-		}
-		arrivals.countersAppear = ix.quirks.CountersAppear
-		works = append(works, arrivals)
-	}
 	for i := range works {
 		works[i].steps = steps
 	}
@@ -115,9 +103,26 @@ func (ix *index) showsInEngine(m *Model) bool {
 	return anyOf(engine.RequestsActive, engine.RequestsRunning).met(m.has) && !ix.quirks.GaugesWhenRequestsEnd
 }
 
-// arrivals returns the requests that arrived at a server and were not answered, whatever the
-// gauges of its engine show: an engine that hangs while idle goes on showing 0. Of models that do
-// not count how their requests end nobody knows which were answered.
+// arrivalWorks returns the requests that arrived at a server and were not answered, whatever the gauges of its engine
+// show: an engine that hangs while idle goes on showing 0. Where the page shows what is in the engine, these works are
+// the requests outside of it.
+func (ix *index) arrivalWorks(m *Model) []work {
+	progress, _ := ix.progress(m)
+	works := ix.arrivals(m)
+	for i := range works {
+		k := &works[i]
+		k.minInFlight, k.countersAppear = 1, ix.quirks.CountersAppear
+		if !k.mixed && len(k.ends) > 0 && ix.showsInEngine(m) {
+			k.apart, k.beside = true, m
+		} else {
+			k.progress = ix.columnsOfAll(progress)
+		}
+	}
+	return works
+}
+
+// arrivals returns works with their requests in flight, and which of these end well: those that an API says are open, or
+// else, for each counter of requests that arrive, those that are not among the ones which ended.
 func (ix *index) arrivals(m *Model) (all []work) {
 	_, ends := ix.progress(m)
 	add := func(requests requestsNow, counted bool) {
@@ -146,7 +151,8 @@ func (ix *index) arrivals(m *Model) (all []work) {
 }
 
 // arrivalsAtParts returns the requests that passed the first part of an entry model, and did not end. What later parts
-// count passed it as well, or came from clients that call these parts.
+// count passed it as well, or came from clients that call these parts. Of entry models that do not count how their
+// requests end nobody knows which were answered.
 func (ix *index) arrivalsAtParts(m *Model) (all []work) {
 	entries := m.entryGroups(engine.ModelSuccess)
 	counting := filter(entries, func(g *group) bool { return ix.countsWhole(g.name) && !g.acceptance })
