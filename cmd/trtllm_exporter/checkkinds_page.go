@@ -117,12 +117,12 @@ func (o *onPage) labelsOf(name string) (all []labels.Labels) {
 // valuesOf returns the values of a label.
 func valuesOf(label string, all []labels.Labels) (values []string) {
 	for _, lset := range all {
-		if value := lset.Get(label); value != "" && !slices.Contains(values, value) {
+		if value := lset.Get(label); value != "" {
 			values = append(values, value)
 		}
 	}
 	slices.Sort(values)
-	return values
+	return slices.Compact(values)
 }
 
 // unlabeled names labels that a file keeps and no line has.

@@ -459,7 +459,7 @@ func otherUnit(signal engine.Signal, have []string) bool {
 func statusLabel(f *family) string {
 	isStatus := regexp.MustCompile(`^[1-5]\d\d$`).MatchString
 	for _, label := range slices.Sorted(maps.Keys(f.values)) {
-		if !slices.ContainsFunc(f.values[label], func(v string) bool { return !isStatus(v) }) {
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(f.values[label])), func(v string) bool { return !isStatus(v) }) {
 			return label
 		}
 	}

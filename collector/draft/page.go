@@ -1,7 +1,6 @@
 package draft
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/prometheus/common/model"
@@ -15,7 +14,7 @@ type family struct {
 	name string
 	typ  model.MetricType
 	// values holds the values of each label, without those of buckets and quantiles.
-	values map[string][]string
+	values map[string]map[string]bool
 	// largest is the largest value of the samples.
 	largest float64
 }
@@ -29,7 +28,7 @@ func read(page []byte) ([]family, error) {
 	shape := block.Shape()
 	var all []family
 	for _, f := range shape.Families() {
-		read := family{name: f.Name, typ: f.Type, values: map[string][]string{}}
+		read := family{name: f.Name, typ: f.Type, values: map[string]map[string]bool{}}
 		first, end := f.Lines()
 		for i := first; i < end; i++ {
 			read.add(shape.Labels(i))
@@ -44,10 +43,14 @@ func read(page []byte) ([]family, error) {
 
 func (f *family) add(lset labels.Labels) {
 	lset.Range(func(l labels.Label) {
-		own := l.Name != model.MetricNameLabel && l.Name != model.BucketLabel && l.Name != model.QuantileLabel
-		if own && !slices.Contains(f.values[l.Name], l.Value) {
-			f.values[l.Name] = append(f.values[l.Name], l.Value)
+		switch l.Name {
+		case model.MetricNameLabel, model.BucketLabel, model.QuantileLabel:
+			return
 		}
+		if f.values[l.Name] == nil {
+			f.values[l.Name] = map[string]bool{}
+		}
+		f.values[l.Name][l.Value] = true
 	})
 }
 
