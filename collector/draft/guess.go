@@ -241,31 +241,44 @@ func (d *draft) own(name string) string { return strings.TrimPrefix(name, d.pref
 // byEnd guesses by the end of a name, which is a whole name of a built-in kind: first of the one that is
 // most like the server.
 func (d *draft) byEnd(f *family) (g guess, ok bool) {
-	isRelative := func(k known) bool { return k.kind == d.relative }
-	relatives := slices.DeleteFunc(slices.Clone(knownNames()), func(k known) bool { return !isRelative(k) })
-	for _, k := range slices.Concat(relatives, knownNames()) {
-		for _, suffix := range []string{"", "_count", "_sum"} {
-			if suffix != "" && f.typ != model.MetricTypeHistogram && f.typ != model.MetricTypeSummary {
+	all := knownNames()
+	for _, relatives := range []bool{true, false} {
+		for i := range all {
+			if (all[i].kind == d.relative) != relatives {
 				continue
 			}
-			name := f.name + suffix
-			exact := d.own(name) == k.name
-			if !exact && (isRelative(k) || !endsLike(name, k.name)) {
-				continue
+			if g, ok = d.endsAs(f, &all[i]); ok {
+				return g, true
 			}
-			g = guess{series: d.seriesOf(name, f, &k.meaning), why: k.why, exact: exact}
-			if k.factor != 0 {
-				g.series.Factor = &k.factor
-			}
-			g.doubt = cmp.Or(typeDoubt(f, suffix, k.meaning.Signal), labelDoubt(f, &g.series), releaseDoubt(&k))
-			switch {
-			case isRelative(k):
-				g.relative = &k.meaning
-			case g.doubt == "":
-				g.doubt = otherMeaning(&k)
-			}
-			return g, true
 		}
+	}
+	return g, false
+}
+
+// endsAs guesses that a family means what a known name does, which it ends like or, of the relative, is.
+func (d *draft) endsAs(f *family, k *known) (g guess, ok bool) {
+	isRelative := k.kind == d.relative
+	for _, suffix := range []string{"", "_count", "_sum"} {
+		if suffix != "" && f.typ != model.MetricTypeHistogram && f.typ != model.MetricTypeSummary {
+			continue
+		}
+		name := f.name + suffix
+		exact := d.own(name) == k.name
+		if !exact && (isRelative || !endsLike(name, k.name)) {
+			continue
+		}
+		g = guess{series: d.seriesOf(name, f, &k.meaning), why: k.why, exact: exact}
+		if k.factor != 0 {
+			g.series.Factor = &k.factor
+		}
+		g.doubt = cmp.Or(typeDoubt(f, suffix, k.meaning.Signal), labelDoubt(f, &g.series), releaseDoubt(k))
+		switch {
+		case isRelative:
+			g.relative = &k.meaning
+		case g.doubt == "":
+			g.doubt = otherMeaning(k)
+		}
+		return g, true
 	}
 	return g, false
 }
