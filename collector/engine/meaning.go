@@ -165,6 +165,11 @@ func (m *Meaning) selects(lset labels.Labels) bool {
 	return !slices.ContainsFunc(m.Where, func(match Match) bool { return !match.Selects(lset) })
 }
 
+// chooses reports whether Where selects series by that value of a label.
+func (m *Meaning) chooses(label, value string) bool {
+	return slices.Contains(m.Where, Match{label, value, Equals})
+}
+
 // Class classifies a request that ended.
 type Class string
 

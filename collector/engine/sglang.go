@@ -216,10 +216,17 @@ func sglangRemarks(p *Page) map[string]string {
 	if !p.hasFamily(sglangPrefix + "spec_cap_length") {
 		running += "; an idle server may show its last batch"
 	}
+	first := "with requests that are not streamed, which count when a part of their answer is there"
+	streamed := func(r reading) bool {
+		return r.meaning.Signal == FirstToken && r.meaning.chooses("is_streaming", "true")
+	}
+	if p.hasReading(streamed) {
+		first = "of streamed requests"
+	}
 	return map[string]string{
 		GenerationTokensLive.String(): "all but the first token of each request",
 		CanRunning:                    running,
-		CanTTFT:                       "of streamed requests where label is_streaming tells them apart",
+		CanTTFT:                       first,
 		OutputToken.String():          "the mean of each request of more than one token",
 		InterToken.String():           "token by token; several that arrive at once count with their mean",
 		CanE2E:                        "with requests of clients that left",

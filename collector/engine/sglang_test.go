@@ -209,6 +209,22 @@ func TestSGLangReasons(t *testing.T) {
 				"were answered 400" + notCounted,
 		},
 		{
+			"a release whose first tokens are of all requests",
+			begins + "sglang:time_to_first_token_seconds_bucket{le=\"+Inf\"} 2\nsglang:time_to_first_token_seconds_count 2\n" +
+				"sglang:time_to_first_token_seconds_sum 1\n",
+			engine.CanTTFT,
+			"true, sglang:time_to_first_token_seconds, with requests that are not streamed, which count when a part of " +
+				"their answer is there",
+		},
+		{
+			"a release that tells streamed requests apart",
+			begins + "sglang:time_to_first_token_seconds_bucket{is_streaming=\"true\",le=\"+Inf\"} 2\n" +
+				"sglang:time_to_first_token_seconds_count{is_streaming=\"true\"} 2\n" +
+				"sglang:time_to_first_token_seconds_sum{is_streaming=\"true\"} 1\n",
+			engine.CanTTFT,
+			"true, sglang:time_to_first_token_seconds {is_streaming=\"true\"}, of streamed requests",
+		},
+		{
 			"a release with whole requests",
 			begins + answers + "sglang:request_time_per_output_token_seconds_count{is_streaming=\"true\"} 1\n",
 			engine.CanOutcomes,
