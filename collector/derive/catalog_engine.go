@@ -146,6 +146,8 @@ func executorFamilies() []Family {
 			"Share of drafted tokens that were accepted."),
 		sampled("spec_decode_acceptance_length", engine.SpecLength,
 			"Tokens gained per request in the last iteration."),
+		sampled("spec_decode_latest_acceptance_ratio", engine.SpecRate,
+			"Share of the latest drafted tokens that were accepted."),
 		sampled("spec_decode_draft_overhead_ratio", engine.SpecOverhead,
 			"Share of the last iteration spent on drafting."),
 	}

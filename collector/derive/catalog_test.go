@@ -92,8 +92,14 @@ func meaningsOf(e *engine.Kind, inside engine.Name) map[string][]engine.Meaning 
 // page returns the nth page.
 func (v everything) page(n int) []byte {
 	var b strings.Builder
+	var needed []string // Names without which some do not mean this.
 	for _, key := range slices.Sorted(maps.Keys(v.meanings)) {
 		m := v.meanings[key][v.nth%len(v.meanings[key])]
+		for _, e := range m.Unless {
+			if e.Lacking {
+				needed = append(needed, e.Name)
+			}
+		}
 		switch {
 		case v.only != nil && !slices.Contains(v.only, m.Signal):
 		case m.Scope() == engine.OfServer:
@@ -109,6 +115,11 @@ func (v everything) page(n int) []byte {
 			fallthrough
 		default:
 			writeMeaning(&b, &m, llm, "1", n)
+		}
+	}
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(needed))) {
+		if !strings.Contains(b.String(), "\n"+name+"{") {
+			fmt.Fprintf(&b, "%s 5\n", name)
 		}
 	}
 	return []byte(b.String())

@@ -308,7 +308,7 @@ func sglangHistory() history {
 			"kv_transfer_latency_ms_sum", "kv_transfer_total_mb_sum", "hicache_host_used_tokens", "hicache_host_total_tokens",
 		},
 		since("0.5.11"): {
-			"kv_used_tokens", "kv_available_tokens", "kv_evictable_tokens", "num_pages", "page_size",
+			"kv_used_tokens", "kv_available_tokens", "kv_evictable_tokens", "num_pages", "page_size", "spec_accept_rate",
 		},
 		since("0.5.12"): {"num_prefill_bootstrap_queue_reqs"},
 		since("0.5.18"): {"load_back_bytes_total", "hicache_backup_bytes_total"},
@@ -356,6 +356,15 @@ func sglangScheduler() []Meaning {
 		{Name: "realtime_tokens_total", Where: only("mode", "decode"), Signal: GenerationTokensLive},
 		{Name: "realtime_tokens_total", Where: begins("mode", "prefill_"), Signal: PromptTokensLive},
 		{Name: "spec_accept_length", Signal: SpecLength, Combine: Max},
+		// Before 0.5.11, which came with page_size, the server's own token of each step counted as drafted and accepted.
+		// It is 0 without drafts; if none was accepted, the length, 1, says so.
+		{
+			Name:    "spec_accept_rate",
+			Signal:  SpecRate,
+			Combine: Max,
+			NotZero: true,
+			Unless:  inReleasesWithout("page_size"),
+		},
 		// Passes through the model, by execution mode.
 		{Name: "cuda_graph_passes_total", Signal: EngineIterations},
 		// The KV cache, in tokens and in pages of tokens. What can be evicted counts as free.

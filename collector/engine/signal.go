@@ -167,6 +167,7 @@ const (
 	SpecDraftPosition
 	SpecAcceptedPosition
 	SpecLength
+	SpecRate
 	SpecOverhead
 
 	// These show the limits of a router's workers, and the blocks in use of each.
@@ -336,6 +337,7 @@ var descriptions = sync.OnceValue(func() []description {
 			BatchLimit:            "batch_size_limit",
 			BatchTokensLimit:      "batch_tokens_limit",
 			SpecLength:            "spec_decode_acceptance_length",
+			SpecRate:              "spec_decode_latest_acceptance_ratio",
 			SpecOverhead:          "spec_decode_draft_overhead_ratio",
 			WorkerRequestsLimit:   "worker_requests_limit",
 			WorkerKVBlocks:        "worker_kv_cache_blocks",
@@ -523,7 +525,7 @@ func SignalNamed(name string) Signal {
 // IsShare reports whether the signal is a part of a whole, which is at most 1.
 func (s Signal) IsShare() bool {
 	return slices.Contains([]Signal{
-		KVUtilization, KVHostUtilization, KVHitRatio, KVIterationReuse, GPUUtilization,
+		KVUtilization, KVHostUtilization, KVHitRatio, KVIterationReuse, GPUUtilization, SpecRate,
 	}, s)
 }
 

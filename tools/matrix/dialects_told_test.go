@@ -137,6 +137,10 @@ func toldBySGLang(_ *matrix.Server, page string) []told {
 	if regexp.MustCompile(`(?m)^sglang:spec_accept_length\{.* 2\.0$`).MatchString(page) {
 		accepted = []string{"sglang:spec_accept_length"}
 	}
+	var rate []string // Earlier, the server's own tokens count.
+	if accepted != nil && on(page, "sglang:page_size") {
+		rate = []string{"sglang:spec_accept_rate"}
+	}
 	usage := 0.12 // Of the fullest pool.
 	if regexp.MustCompile(`(?m)^sglang:mamba_usage\{.* 0\.24$`).MatchString(page) {
 		usage = 0.24
@@ -164,6 +168,7 @@ func toldBySGLang(_ *matrix.Server, page string) []told {
 		tellClass("requests_total", engine.ClassServer, others, http),
 		tellClass("requests_total", engine.ClassOverload, others, http),
 		tell("spec_decode_acceptance_length", 2, accepted...),
+		tell("spec_decode_latest_acceptance_ratio", 0.5, rate...),
 		tell("kv_cache_transfer_seconds_total", 1./64*ended, transfers("latency_ms")...),
 		tell("kv_cache_transfer_bytes_total", (1<<20)*ended, transfers("total_mb")...),
 		tell("kv_cache_host_utilization_ratio", 0.25, "sglang:hicache_host_used_tokens"),
