@@ -712,19 +712,35 @@ func TestRouterThatServesIsBelieved(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		pages []page
+		// apart is the time between two pages.
+		apart time.Duration
 		// says is what it says at the end, a time after the last page.
 		says  engine.Health
 		after time.Duration
 		want  string
 	}{
-		{"nobody asks", []page{{10, 0}, {10, 0}, {10, 0}}, nobody, 0, "not_ready (ready 503)"},
-		{"those in flight end well", []page{{10, 4}, {12, 2}, {14, 0}}, nobody, 0, "not_ready (ready 503)"},
-		{"others come and wait", []page{{10, 4}, {12, 9}, {14, 12}}, nobody, 0, "not_ready (ready 503)"},
-		{"others come and end well", []page{{10, 4}, {12, 4}, {15, 4}}, nobody, 0, "ready"},
-		{"others ended well a while ago", []page{{10, 0}, {12, 0}, {12, 0}}, nobody, 30 * time.Second, "ready"},
-		{"none has ended well for a window", []page{{10, 0}, {12, 0}, {12, 0}}, nobody, 2 * time.Minute, "not_ready (ready 503)"},
-		{"one page alone", []page{{99, 0}}, nobody, 0, "not_ready (ready 503)"},
-		{"it has workers again", []page{{10, 0}, {10, 0}}, serves, 0, "ready"},
+		{"nobody asks", []page{{10, 0}, {10, 0}, {10, 0}}, time.Second, nobody, 0, "not_ready (ready 503)"},
+		{"those in flight end well", []page{{10, 4}, {12, 2}, {14, 0}}, time.Second, nobody, 0, "not_ready (ready 503)"},
+		{"others come and wait", []page{{10, 4}, {12, 9}, {14, 12}}, time.Second, nobody, 0, "not_ready (ready 503)"},
+		{"others come and end well", []page{{10, 4}, {12, 4}, {15, 4}}, time.Second, nobody, 0, "ready"},
+		{"others ended well a while ago", []page{{10, 0}, {12, 0}, {12, 0}}, time.Second, nobody, 30 * time.Second, "ready"},
+		{
+			"none has ended well for a window, and no page came",
+			[]page{{10, 0}, {12, 0}, {12, 0}},
+			time.Second, nobody, 2 * time.Minute, "not_ready (ready 503)",
+		},
+		{
+			"none has ended well for a window of pages",
+			[]page{{10, 0}, {12, 0}, {12, 0}, {12, 0}},
+			45 * time.Second, nobody, 0, "not_ready (ready 503)",
+		},
+		{
+			"one ended well on each page since",
+			[]page{{10, 4}, {15, 4}, {16, 4}, {17, 4}},
+			45 * time.Second, nobody, 0, "ready",
+		},
+		{"one page alone", []page{{99, 0}}, time.Second, nobody, 0, "not_ready (ready 503)"},
+		{"it has workers again", []page{{10, 0}, {10, 0}}, time.Second, serves, 0, "ready"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var m assess.Memory
@@ -742,7 +758,7 @@ func TestRouterThatServesIsBelieved(t *testing.T) {
 			require.Equal(t, assess.NotReady, judge(nobody, two).State)
 			now := two
 			for _, p := range c.pages {
-				now = now.Add(time.Second)
+				now = now.Add(c.apart)
 				m.Page(now, &derive.Conditions{
 					Counts:        derive.Counts{Served: p.served},
 					InFlight:      p.inFlight,
