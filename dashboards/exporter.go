@@ -68,8 +68,8 @@ func exporter() Dashboard {
 							"(trtllm_exporter_target_last_success_timestamp_seconds{%s}))", scrapeMatchers),
 						"",
 					}, thresholds("green", 30.0, "orange", 60.0, "red")),
-				stat("Size of /metrics", "Before compression. Red: clients with a limit of 16 MiB, such as vmagent, will reject it: add a shard, "+
-					"drop families, or raise their limit.", "bytes",
+				stat("Size of /metrics", "Before compression. Red: clients with a limit of 16 MiB, such as vmagent, "+
+					"will reject it: add a shard, drop families, or raise their limit.", "bytes",
 					query{
 						"max(" + gauge("trtllm_exporter_page_bytes") + ")", "",
 					}, thresholds("green", 8e6, "orange", 12.5e6, "red")),

@@ -40,6 +40,9 @@ func poolHistogram(by, name string) histogram {
 		)
 	}
 	h.highest = h.finiteBuckets("max")
+	if byModel {
+		h.highest = total(by, pool(name+"_bucket_ended:rate"))
+	}
 	return h
 }
 

@@ -33,6 +33,8 @@ func Check(v vocabulary.Vocabulary, query string) (result, problems []string) {
 type checker struct {
 	vocabulary vocabulary.Vocabulary
 	problems   []string
+	// present is set inside aggregations that ask which series there are, whatever their values.
+	present bool
 }
 
 func (c *checker) fault(format string, args ...any) {
@@ -80,14 +82,17 @@ func (c *checker) selector(s *parser.VectorSelector, counted bool) []string {
 	switch isCounter := m.Type == model.MetricTypeCounter; {
 	case counted && !isCounter:
 		c.fault("rate of %s, which is a %s", s.Name, m.Type)
-	case !counted && isCounter:
+	case !counted && isCounter && !c.present:
 		c.fault("%s is a counter and needs a rate", s.Name)
 	}
 	return slices.Clone(m.Labels)
 }
 
 func (c *checker) aggregation(e *parser.AggregateExpr) []string {
+	outside := c.present
+	c.present = outside || e.Op == parser.COUNT || e.Op == parser.GROUP
 	inner := c.labels(e.Expr, false)
+	c.present = outside
 	if e.Without {
 		return without(inner, e.Grouping...)
 	}

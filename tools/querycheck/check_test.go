@@ -36,6 +36,7 @@ func TestCheckReportsUnknownNames(t *testing.T) {
 			"a counter without a rate", `sum(llm_server_requests_total)`, "",
 			"llm_server_requests_total is a counter and needs a rate",
 		},
+		{"a count of counters, which needs none", `count by (pool_id) (llm_server_requests_total)`, "pool_id", ""},
 		{
 			"a label removed by the aggregation",
 			`max by (replica_id) (sum by (pool_id) (llm_server_queue_depth))`,
