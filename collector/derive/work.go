@@ -121,8 +121,8 @@ func (ix *index) arrivalWorks(m *Model) []work {
 	return works
 }
 
-// arrivals returns works with their requests in flight, and which of these end well: those that an API says are open, or
-// else, for each counter of requests that arrive, those that are not among the ones which ended.
+// arrivals returns works with their requests in flight, and which of these end well: those that an API says are open,
+// or else, for each counter of requests that arrive, those that are not among the ones which ended.
 func (ix *index) arrivals(m *Model) (all []work) {
 	_, ends := ix.progress(m)
 	add := func(requests requestsNow, counted bool) {
