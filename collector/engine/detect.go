@@ -530,6 +530,13 @@ func companions() []companion {
 			),
 		},
 		{"another trtllm_exporter", prefixes(relay, "trtllm_exporter_")}, // It passes on any page.
+		{"a program that passes on the pages of several servers", []mark{{
+			text:     `instance="`,
+			anywhere: true,
+			also:     showsInstances,
+			says:     "series of a server differ in label instance",
+			weight:   relay,
+		}}},
 		{"Dynamo's planner", prefixes(router, "dynamo_planner_", "planner:")},
 		{
 			"a router of Dynamo",
@@ -541,4 +548,34 @@ func companions() []companion {
 		{"Dynamo's manager of KV blocks, kvbm", prefixes(alone, "kvbm_")},
 		{"the exporter of NIXL", prefixes(alone, "agent_xfer_time", "agent_xfer_post_time")},
 	}
+}
+
+// showsInstances reports whether a page has a series of a built-in kind of server for more than one value of label
+// instance, which Prometheus and collectors of OpenTelemetry add. Custom metrics may have a label of that name.
+func showsInstances(body []byte) bool {
+	first := make(map[string]string)
+	for line := range bytes.Lines(body) {
+		name, rest, labeled := strings.Cut(string(line), "{")
+		instance, has := labelValue(rest, "instance")
+		if !labeled || !has || !slices.ContainsFunc(All(), func(k *Kind) bool { return k.named(name) }) {
+			continue
+		}
+		if before, seen := first[name]; seen && before != instance {
+			return true
+		}
+		first[name] = instance
+	}
+	return false
+}
+
+// labelValue returns the value of a label in the text behind the brace of a series.
+func labelValue(text, label string) (value string, ok bool) {
+	_, value, ok = strings.Cut(","+text, ","+label+`="`)
+	value, _, _ = strings.Cut(value, `"`)
+	return value, ok
+}
+
+// named reports whether a name is one by which the kind is known.
+func (k *Kind) named(name string) bool {
+	return slices.ContainsFunc(k.marks, func(m mark) bool { return !m.anywhere && strings.HasPrefix(name, m.text) })
 }

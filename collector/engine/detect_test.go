@@ -627,6 +627,28 @@ func TestProgramsNextToServersAreNotServers(t *testing.T) {
 			"trtllm_exporter_targets{pool_id=\"p\"} 1\nnv_inference_request_success{model=\"m\"} 1\n",
 			"another trtllm_exporter", engine.Unknown,
 		},
+		{
+			"a Prometheus with two servers",
+			"vllm:num_requests_running{engine=\"0\",instance=\"a:8000\",job=\"j\"} 1\n" +
+				"vllm:num_requests_running{engine=\"0\",instance=\"b:8000\",job=\"j\"} 1\n",
+			"a program that passes on the pages of several servers", engine.Unknown,
+		},
+		{
+			"a collector with two Tritons",
+			"nv_inference_request_success{instance=\"a\",model=\"m\"} 1\n" +
+				"nv_inference_request_success{instance=\"b\",model=\"m\"} 1\n",
+			"a program that passes on the pages of several servers", engine.Unknown,
+		},
+		{
+			"a collector with one server", "vllm:num_requests_running{instance=\"a:8000\",job=\"j\"} 1\n" +
+				"vllm:num_requests_waiting{instance=\"a:8000\",job=\"j\"} 1\n",
+			"", engine.VLLM,
+		},
+		{
+			"custom metrics of the instances of a model",
+			"vllm:num_requests_running{engine=\"0\"} 1\nlast_batch{instance=\"0\"} 1\nlast_batch{instance=\"1\"} 1\n",
+			"", engine.VLLM,
+		},
 		{"transfers alone", "agent_xfer_time{agent_name=\"a\"} 1\n", "the exporter of NIXL", engine.Unknown},
 	} {
 		t.Run(c.name, func(t *testing.T) {
