@@ -221,7 +221,8 @@ func (r *Replica) whyLost() string {
 	if r.api().Apart() && r.server.Engine.SamePort() {
 		return "an agent that merges pages of a pod may have answered alone; see whether the server runs"
 	}
-	return "if it shares counters between processes, its files were removed; restart it"
+	return "an agent that merges pages may have answered alone, or the files are gone by which processes of the server " +
+		"share counters: then restart it"
 }
 
 // lostAll reports whether a page has no series that its kind of server reads, while the one before it had, and
