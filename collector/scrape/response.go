@@ -74,7 +74,8 @@ func checkContentType(contentType string) *Error {
 			"answers with a login page", media)
 	case media == "application/json", strings.HasSuffix(media, "+json"):
 		return failf(ReasonContentType, "", "the response is JSON (%.60q); trtllm-serve's /metrics is JSON "+
-			"iteration stats, the text page is /prometheus/metrics: set metrics_path", media)
+			"iteration stats, the text page is /prometheus/metrics, from TensorRT-LLM 1.1 on with return_perf_metrics: true",
+			media)
 	case strings.Contains(media, "protobuf"):
 		return failf(ReasonContentType, "", "the response is protobuf (%.60q); only text is supported: have the "+
 			"server honour the Accept header", media)
