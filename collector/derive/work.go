@@ -312,8 +312,8 @@ func (ix *index) steps(m *Model) (columns []int) {
 // are no progress: those of an engine that hangs run into their timeouts, or their clients leave.
 // Where the page shows the tokens of answers and the use of the cache, no other steps are: what is computed of a
 // prompt fills the cache, unless it is given up and computed again, or was for a check of somebody's health.
-// Bytes of answers, which errors have as well, are progress where nothing else shows any. Gauges without a model go
-// with the counters of all.
+// Gauges without a model go with the counters of all. Bytes of answers, which errors have as well, are progress where
+// nothing else shows any.
 func (ix *index) progress(m *Model) (steps []*numbers, ends []*tally) {
 	steps, ends = stepsOf(m.groups), m.ends()
 	if outputs := stepsOf(m.answerGroups); len(outputs) > 0 && len(m.all(cacheSignals()...)) > 0 {
@@ -322,17 +322,17 @@ func (ix *index) progress(m *Model) (steps []*numbers, ends []*tally) {
 	if len(steps) > 0 || len(ends) > 0 {
 		return steps, ends
 	}
-	for _, g := range m.groups(engine.AnswerBytes) {
-		steps = append(steps, &g.value)
-	}
-	if len(steps) > 0 {
-		return steps, nil
-	}
 	steps = stepsOf(ix.replica.groups)
 	for _, other := range ix.having(ended()) {
 		ends = append(ends, other.ends()...)
 	}
-	return steps, ends
+	if len(steps) > 0 || len(ends) > 0 {
+		return steps, ends
+	}
+	for _, g := range m.groups(engine.AnswerBytes) {
+		steps = append(steps, &g.value)
+	}
+	return steps, nil
 }
 
 // ends returns the requests of versions that ended well.
