@@ -396,7 +396,7 @@ cardinality: build ## Measure series by kind and option, what a rollout of a hun
 	cd tools/querycheck && TRTLLM_EXPORTER_BIN=$(EXPORTER) $(GO) test -tags budget \
 		-run 'TestReplicaSeriesCount|TestSeriesOfEveryKind|TestRolloutSeriesWithInfo|TestFleetMemory' -count=1 -v -timeout 25m .
 
-CI_STEPS := fmt-check lint deadcode check-generated pictures-age check-queries build build-small test race cover-gate fuzz bench-smoke check-deploy check-image e2e-browser e2e-all
+CI_STEPS := fmt-check lint deadcode check-generated pictures-age check-queries build build-small test race cover-gate 'e2e-all&' fuzz bench-smoke check-deploy check-image e2e-browser
 
 # `test` leaves out what `race`, `cover-gate` and, of cmd, `e2e` test. Instrumented for fuzzing, the packages under collector/config
 # take minutes to build; `make fuzz` includes them.

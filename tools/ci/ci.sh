@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# ci.sh STEP...: makes each step, continues after failures, and lists them at the end. While the first steps compile, it downloads
-# what later ones need; a failed download is retried, and reported, by its step.
+# ci.sh STEP...: makes each step, continues after failures, and lists them at the end. A step with "&" behind it goes on beside
+# those after it, which is for one that waits more than it computes; what it printed comes last. While the first steps compile, ci.sh
+# downloads what later ones need; a failed download is retried, and reported, by its step.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -17,13 +18,33 @@ fetch() {
 
 mkdir -p "$CACHE"
 fetch >"$CACHE/fetch.log" 2>&1 &
-trap 'kill $! 2>/dev/null || :' EXIT
-passed=0 failed=''
+trap 'kill $(jobs -p) 2>/dev/null || :' EXIT
+passed=0 failed='' beside=''
+
+# ended NAME STATUS BEGIN reports a step.
+ended() {
+  if [ "$2" = 0 ]; then passed=$((passed + 1)); else failed="$failed $1"; fi
+  echo "==> $1 took $((SECONDS - $3)) s"
+}
+
 for step; do
+  name=${step%&} begin=$SECONDS status=0
   echo "==> $step"
-  begin=$SECONDS
-  if make "$step"; then passed=$((passed + 1)); else failed="$failed $step"; fi
-  echo "==> $step took $((SECONDS - begin)) s"
+  if [ "$name" != "$step" ]; then
+    make "$name" >"$CACHE/$name.log" 2>&1 &
+    beside="$beside $name:$!:$begin"
+    continue
+  fi
+  make "$name" || status=$?
+  ended "$name" "$status" "$begin"
+done
+for step in $beside; do
+  IFS=: read -r name process begin <<<"$step"
+  status=0
+  wait "$process" || status=$?
+  echo "==> $name, begun after $begin s"
+  cat "$CACHE/$name.log"
+  ended "$name" "$status" "$begin"
 done
 echo "ci took $SECONDS s"
 # shellcheck disable=SC2086 # These are words.
