@@ -129,11 +129,11 @@ func (s *entryState) failsLately(w *Window) bool {
 	return s.page.failed > 0 || s.streak.failures().requests > 0 && w.now-s.streak.last <= w.length
 }
 
-// unanswered returns how many requests ended in the engine by the previous page and were not answered well by now; so
-// many answers failed on the newest page. Those that failed answers explain are lost: the API failed on what the engine
-// did well. The others were answered elsewhere, as over gRPC, or are further completions of requests that failed, where
-// the page does not tell how many requests these were; there are none if the API answers all. If others ended well on
-// the previous page, it may all be further completions of their requests.
+// unanswered returns how many requests had ended in the engine by the previous page and are still not answered well;
+// failed is how many answers failed on the newest page. Requests are lost as far as failed answers explain them: the
+// API failed on what the engine did well. The others were answered elsewhere, as over gRPC, or are further completions
+// of requests that failed, if the page does not tell how many those were; where the API answers everything, there are
+// no others. After a page on which requests of others ended well, all of them may be further completions of those.
 func (s *entryState) unanswered(e *watchedEntry, w *Window, failed float64) (lost, elsewhere float64) {
 	before := &s.page
 	if before.well {

@@ -107,8 +107,8 @@ func (ix *index) showsInEngine(m *Model) bool {
 // show: an engine that hangs while idle goes on showing 0. Where the page shows what is in the engine, these works are
 // the requests outside of it.
 func (ix *index) arrivalWorks(m *Model) []work {
-	progress, _ := ix.progress(m)
-	works := ix.arrivals(m)
+	progress, ends := ix.progress(m)
+	works := ix.arrivals(m, ends)
 	for i := range works {
 		k := &works[i]
 		k.minInFlight, k.countersAppear = 1, ix.quirks.CountersAppear
@@ -122,9 +122,9 @@ func (ix *index) arrivalWorks(m *Model) []work {
 }
 
 // arrivals returns works with their requests in flight, and which of these end well: those that an API says are open,
-// or else, for each counter of requests that arrive, those that are not among the ones which ended.
-func (ix *index) arrivals(m *Model) (all []work) {
-	_, ends := ix.progress(m)
+// or else, for each counter of requests that arrive, those that are not among the ones which ended. Ends are those of
+// the whole model.
+func (ix *index) arrivals(m *Model, ends []*tally) (all []work) {
 	add := func(requests requestsNow, counted bool) {
 		all = append(all, work{
 			key:      fmt.Sprint("arrivals ", len(all), " of ", m.id),

@@ -214,7 +214,7 @@ func averages(name string, p *Page) (c target.Check, ok bool) {
 	return c, false
 }
 
-// unmeasured returns the times on the page that would show a capability and are 0, [NoSignal] if there are none.
+// unmeasured returns a signal of times that would show a capability if they were not 0, [NoSignal] if there is none.
 func (p *Page) unmeasured(name string) Signal {
 	for _, w := range waysTo(name) {
 		if i := slices.IndexFunc(w, p.timeless); i >= 0 && name != CanStall {

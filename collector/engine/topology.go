@@ -43,7 +43,7 @@ type Topology struct {
 	fallback, first string
 }
 
-// call is that of a model by an entry model.
+// call names an entry model and a model that it calls.
 type call struct{ entry, model string }
 
 // treatment is how a model treats its requests; see the methods of [Topology].

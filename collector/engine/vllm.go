@@ -73,8 +73,8 @@ func vllmRust(p *Page) bool {
 		(!p.HasName(vllmPrefix+"num_requests_running") || p.HasName(vllmPrefix+"prefix_cache_queries_total"))
 }
 
-// vllmPython reports whether the page belongs to the frontend in Python. That config is missing only from engine
-// V1 of 0.7, whose page is that of one process.
+// vllmPython reports whether the page belongs to the frontend in Python. Only engine V1 of 0.7
+// lacks that config, and there a single process writes the page.
 func vllmPython(p *Page) bool { return p.HasName(vllmPrefix+vllmConfig) || p.hasFamily("python_info") }
 
 // vllmImitated reports whether the page is of neither frontend: that of a simulator, or a part of another one.

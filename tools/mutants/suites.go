@@ -25,7 +25,7 @@ type suite struct {
 	reached map[int]bool
 }
 
-// suites are those of the package itself and of the others, in turn.
+// suites holds the tests of the changed package, followed by those of the others.
 type suites []*suite
 
 // compile compiles the tests of packages, and runs them without a change.
