@@ -143,10 +143,13 @@ func TestKubernetesSaysWhyItFindsNothing(t *testing.T) {
 			}
 			require.True(t, s.Failing(), "the source fails: %+v", s)
 			require.NotZero(t, m.Stats().Failures["kubernetes"])
-			require.Contains(
+			line := fmt.Sprintf("pool_id=%q discovery=kubernetes_sd_configs[0]", c.name)
+			require.Eventually(
 				t,
-				clientLines.String(),
-				"pool_id="+fmt.Sprintf("%q", c.name)+" discovery=kubernetes_sd_configs[0]",
+				func() bool { return strings.Contains(clientLines.String(), line) },
+				time.Minute,
+				5*time.Millisecond,
+				"the log names the source: %s", line,
 			)
 		})
 	}
