@@ -308,7 +308,11 @@ func (p targetMaker) api(page *url.URL, address, path string) string {
 		return ""
 	}
 	prefix := (&url.URL{Path: strings.TrimRight(path, "/")}).EscapedPath()
-	return engine.BaseURL(p.APIProtocol == config.ProtocolGRPC, cmp.Or(p.APIScheme, page.Scheme), address) + prefix
+	scheme := cmp.Or(p.APIScheme, page.Scheme)
+	if p.APIProtocol == config.ProtocolGRPC {
+		scheme = engine.GRPCScheme(scheme)
+	}
+	return engine.BaseURL(scheme, address) + prefix
 }
 
 // extraLabels returns the labels that all series of a target have besides its identity, as texts of their own.

@@ -61,7 +61,7 @@ func (p *Endpoint) KeepAlive() bool {
 	if err != nil {
 		return false
 	}
-	root := BaseURL(false, page.Scheme, page.Host)
+	root := BaseURL(page.Scheme, page.Host)
 	return p.base == root || strings.HasPrefix(p.base, root+"/")
 }
 
@@ -88,13 +88,17 @@ const (
 	SchemeGRPCS = "grpcs"
 )
 
-// BaseURL returns the base URL of an API at an address, with gRPC if grpc is true; scheme is http
-// or https.
-func BaseURL(grpc bool, scheme, address string) string {
-	if grpc {
-		scheme = map[string]string{"http": SchemeGRPC, "https": SchemeGRPCS}[scheme]
-	}
+// BaseURL returns the base URL of an API at an address; scheme is one of HTTP's or gRPC's.
+func BaseURL(scheme, address string) string {
 	return (&url.URL{Scheme: scheme, Host: address}).String() // With the zone of an address as URLs spell it.
+}
+
+// GRPCScheme returns the scheme of gRPC that is as safe as one of HTTP.
+func GRPCScheme(scheme string) string {
+	if scheme == "https" {
+		return SchemeGRPCS
+	}
+	return SchemeGRPC
 }
 
 // locationsOf lists where the API of a target's server may be, given its kind; grpc prefers gRPC
@@ -116,15 +120,15 @@ func locationsOf(t *target.Target, e *Kind, grpc bool) []location {
 	}
 	address := func(port int) string { return net.JoinHostPort(page.Hostname(), strconv.Itoa(port)) }
 	if port, has := e.GRPCPort(metricsPort); grpc && has && port > 0 {
-		return []location{{base: BaseURL(grpc, page.Scheme, address(port))}}
+		return []location{{base: BaseURL(GRPCScheme(page.Scheme), address(port))}}
 	}
 	var all []location
 	prefix := BasePath(e, page.Path)
 	if prefix != "" {
-		all = append(all, location{BaseURL(false, page.Scheme, page.Host) + prefix, e.SamePort()})
+		all = append(all, location{BaseURL(page.Scheme, page.Host) + prefix, e.SamePort()})
 	}
 	if port := e.APIPort(metricsPort); port > 0 {
-		all = append(all, location{BaseURL(false, page.Scheme, address(port)), prefix == "" && e.SamePort()})
+		all = append(all, location{BaseURL(page.Scheme, address(port)), prefix == "" && e.SamePort()})
 	}
 	return all
 }

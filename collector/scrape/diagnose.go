@@ -134,7 +134,7 @@ func (p *prober) apiAt(ctx context.Context, u *url.URL, proto protocol) string {
 	}
 	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
-	return describeHint(u.Port(), engine.Hint(ctx, p.client, engine.BaseURL(false, u.Scheme, u.Host)))
+	return describeHint(u.Port(), engine.Hint(ctx, p.client, engine.BaseURL(u.Scheme, u.Host)))
 }
 
 // describeHint turns a hint like "this is some API; its page is ..." into "8000 is some API".

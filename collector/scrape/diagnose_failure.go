@@ -112,7 +112,7 @@ func (e *Error) byReason(u *url.URL) (problem, advice string) {
 func (e *Error) byClass(f *Diagnosis, u *url.URL) {
 	switch e.Class {
 	case ClassNotTLS:
-		f.What, f.Try = u.Port()+" does not speak TLS", engine.BaseURL(false, "http", u.Host)+u.Path
+		f.What, f.Try = u.Port()+" does not speak TLS", engine.BaseURL("http", u.Host)+u.Path
 		f.Do = "use " + f.Try
 	case ClassAuthority:
 		f.What, f.Flags = "no known authority signed the server's certificate", "--tls.ca-file FILE"

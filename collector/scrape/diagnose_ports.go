@@ -67,7 +67,7 @@ func (p *prober) port(ctx context.Context, u *url.URL, number int) OtherPort {
 		}
 		_ = conn.Close()
 	}
-	base := engine.BaseURL(false, u.Scheme, host)
+	base := engine.BaseURL(u.Scheme, host)
 	if other.Page = p.pageAt(ctx, base); other.Page != "" {
 		other.Is = "serves the metrics"
 		return other
