@@ -113,6 +113,8 @@ type watch struct {
 	batches     batches
 	// answers holds the counters of requests that ended at models which call no other one.
 	answers []int
+	// gone counts clients that left, canceled the requests that count as canceled.
+	gone, canceled []int
 	// inFlight lists the models whose requests in flight the page shows while they run.
 	inFlight []*Model
 	// durations holds the sums of how long requests took, durationsOf counts these requests.
@@ -172,6 +174,7 @@ func (ix *index) watchConditions() {
 	w.works = append(w.works, ix.queueWorks()...)
 	ix.watchSteps()
 	w.answers = ix.allColumns(filter(ix.replica.groups(engine.ModelSuccess), (*group).callsNobody))
+	w.gone = ix.allColumns(ix.replica.groups(engine.ClientsGone))
 	for _, g := range ix.replica.groups(engine.ModelRequestSeconds) {
 		if g.role.Front() {
 			w.durations = append(w.durations, ix.columnsOf(&g.value)...)
@@ -213,6 +216,7 @@ func (ix *index) entriesOf(m *Model) (all []watchedEntry) {
 		if version.outcome == nil {
 			continue
 		}
+		ix.watch.canceled = append(ix.watch.canceled, version.outcome.tally(engine.ClassCanceled).single...)
 		e := version.outcome.watched(version)
 		e.answered, e.once = ix.quirks.AnswersAll, ix.allColumns(version.of.groups(engine.RequestsOnce))
 		e.callee = ix.callee(version)

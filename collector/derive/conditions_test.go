@@ -634,6 +634,42 @@ func TestTokensOfRequestsThatAreGivenUp(t *testing.T) {
 	}
 }
 
+// TestClientsThatLeaveMayBeTheFailures has a frontend of which only requests of type internal end: early releases count
+// a client that leaves before its first token as one, beside the clients that left.
+func TestClientsThatLeaveMayBeTheFailures(t *testing.T) {
+	type counts struct{ ok, internal, cancelled, gone int }
+	for _, tc := range []struct {
+		name string
+		// then is what the pages after the first one count.
+		then    []counts
+		unclear bool
+	}{
+		{"as many left", []counts{{7, 2, 0, 2}, {7, 4, 0, 4}, {7, 6, 0, 6}}, true},
+		{"nobody left", []counts{{7, 2, 0, 0}, {7, 4, 0, 0}, {7, 6, 0, 0}}, false},
+		{"fewer left", []counts{{7, 2, 0, 1}, {7, 4, 0, 2}, {7, 6, 0, 3}}, false},
+		{"they left while tokens came", []counts{{7, 2, 2, 2}, {7, 4, 4, 4}, {7, 6, 6, 6}}, false},
+		{"as many left before", []counts{{8, 0, 0, 9}, {9, 0, 0, 9}, {9, 3, 0, 9}, {9, 6, 0, 9}}, false},
+		{"the first left on a page with a success", []counts{{9, 0, 0, 1}, {9, 2, 0, 3}, {9, 5, 0, 5}}, true},
+		{"they left, and then nobody did", []counts{{7, 3, 0, 3}, {7, 6, 0, 6}, {7, 9, 0, 6}}, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			b := newBench(t, engine.Dynamo, "m")
+			for _, n := range append([]counts{{ok: 7}}, tc.then...) {
+				const failed = `dynamo_frontend_requests_total{error_type=%q,model="m",status="error"} %d`
+				b.page(
+					fmt.Sprintf(`dynamo_frontend_requests_total{error_type="",model="m",status="success"} %d`, n.ok),
+					fmt.Sprintf(failed, "internal", n.internal),
+					fmt.Sprintf(failed, "cancelled", n.cancelled),
+					fmt.Sprintf(`dynamo_frontend_disconnected_clients %d`, n.gone),
+				)
+			}
+			failing := b.conditions().Failing
+			require.Len(t, failing, 1)
+			require.Equal(t, tc.unclear, failing[0].Unclear, "%+v", failing[0])
+		})
+	}
+}
+
 // TestFailuresBesideTokensAreSaid uses a frontend of two models: all requests to one fail, and nothing but the
 // tokens of the other one move.
 func TestFailuresBesideTokensAreSaid(t *testing.T) {

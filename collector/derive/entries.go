@@ -175,12 +175,18 @@ func (d *Deriver) watchEntry(e *watchedEntry, s *entryState) (ended float64) {
 	ended, seems := s.watchEnds(e, d.window)
 	if ended > 0 {
 		s.acquitted, s.served = d.refuted(s), d.window.now
-		s.streak = streak{}
+		s.streak = streak{left: max(d.left(), 0)} // Their requests may fail on the next page.
 		return ended
 	}
 	s.streak.goesOn(d.window, seems)
+	s.streak.left += d.left()
 	s.watchFailures(e, d.window)
 	return 0
+}
+
+// left returns how many clients left on the newest page whose requests do not count as canceled.
+func (d *Deriver) left() float64 {
+	return d.window.growth(d.index.watch.gone) - d.window.growth(d.index.watch.canceled)
 }
 
 // refuted returns when an accusation of the entry was refuted, given that a request has ended well: now, if it was
@@ -289,6 +295,8 @@ func (d *Deriver) addWhose(f *Failures, e *watchedEntry, k *streak) bool {
 	switch {
 	case e.unclear, k.unknown > 0:
 		f.Unclear, f.Unanswered = true, !e.unclear
+	case f.Requests <= k.left: // Each may be that of a client that left.
+		f.Unclear = true
 	case !e.part:
 	case d.latest.accepted > k.since:
 		f.Entry, f.Part = Entry{Model: d.latest.acceptedBy}, e.model

@@ -43,6 +43,8 @@ type streak struct {
 	// lost counts requests that ended in the engine and failed to be answered, unknown those that ended there beside
 	// failures: nobody knows how they were answered.
 	lost, unknown float64
+	// left is how many clients left whose requests do not count as canceled: they may count as failed.
+	left float64
 	// accepted is when a request ended of which nobody knows how.
 	accepted int64
 }

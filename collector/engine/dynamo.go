@@ -376,8 +376,9 @@ func dynamoOutcomes(p *Page) target.Check {
 		return no("early releases count mistakes of clients and failures together, and the page does not show yet "+
 			"whether this is one of them", "")
 	}
-	return yes("requests_total by type of error; what the frontend could not read or route is not counted unless " +
-		"failures_total is there")
+	return yes("requests_total by type of error, internal in releases before April 2026 also for clients that left " +
+		"before their first token; what the frontend could not read or route is not counted unless failures_total " +
+		"is there")
 }
 
 // dynamoJudgeWorker judges a worker by the engine inside, except for what Dynamo hides.
