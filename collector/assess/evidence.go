@@ -27,7 +27,7 @@ type Evidence struct {
 	// Routes is true for a router, Unrouted if it can send requests for none of the models anywhere.
 	Routes, Unrouted bool
 	// ServesNevertheless is true for a server that serves requests which came after a router said that it has no
-	// worker, or after its API was closed.
+	// worker, or a worker that it is not ready, or after its API was closed.
 	ServesNevertheless bool
 	// AnswersNevertheless is true for a server that answers requests although what it lists says that it serves
 	// nothing.
@@ -382,6 +382,8 @@ func (e *Evidence) word(a Accusation) Word {
 		return SaysDraining
 	case said == engine.SaidPaused:
 		return SaysUnserved
+	case api.Unheeded && api.API == engine.APINotReady && e.Scrape.OK && e.servesNevertheless(a):
+		return SaysNotReadyWrongly
 	case said == engine.SaidStarting, said == engine.SaidNotReady && !e.Scrape.OK && !e.Scrape.Seen:
 		return SaysStarting
 	case e.Routes && api.API == engine.APINotReady, e.Scrape.OK && e.Unrouted:

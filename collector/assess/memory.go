@@ -205,12 +205,15 @@ type others struct {
 	known bool
 }
 
-// denial is what a router serves while it says that it has no worker, or a server whose API is closed. Requests in
+// denial is what a router serves while it says that it has no worker, a worker that says it is not ready, or a server
+// whose API is closed. Requests in
 // flight when that began may end well nevertheless. When more do or, where nobody knows how many those were, when they
 // took less than the time since, some came afterwards.
 type denial struct {
 	baseline
 
+	// said is what it says, as long as nothing refutes it, see [Word.refutable].
+	said Word
 	// since is when it first said so, or zero, newest when the newest page was requested.
 	since, newest time.Time
 	// refuted is when the last page was requested that shows such requests to have ended well, or zero. For a
@@ -221,6 +224,11 @@ type denial struct {
 func (d *denial) page(requested time.Time, c *derive.Conditions) {
 	before := d.newest
 	d.newest = requested
+	if d.said == SaysNotReady { // A worker does not count which of its requests were answered well.
+		ended := *c
+		ended.Served = c.Ended
+		c = &ended
+	}
 	if !d.passed(d.since, requested, c) {
 		return
 	}
@@ -295,11 +303,11 @@ func (m *Memory) Health(now time.Time, h *engine.Health) {
 func (m *Memory) Heard(now time.Time, w Word) {
 	m.disputed = w == SaysUnservedWrongly
 	m.overruled = m.overruled && m.disputed
-	switch {
-	case !slices.Contains([]Word{SaysNoWorkers, SaysNoWorkersWrongly, SaysDraining, SaysClosedWrongly}, w):
+	switch said := w.refutable(); {
+	case said == "":
 		m.denial = denial{}
-	case m.denial.since.IsZero(), (w == SaysNoWorkers || w == SaysDraining) && !m.denial.refuted.IsZero():
-		m.denial = denial{since: now}
+	case said != m.denial.said, w.Denies() && !m.denial.refuted.IsZero():
+		m.denial = denial{said: said, since: now}
 	}
 }
 

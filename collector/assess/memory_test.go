@@ -774,6 +774,55 @@ func TestRouterThatServesIsBelieved(t *testing.T) {
 	}
 }
 
+// TestWorkerThatSaysItIsNotReadyIsRefuted has a worker to which requests are routed whatever it says: some of its
+// releases say for ever that they are not ready, others while a check of theirs waits behind requests.
+func TestWorkerThatSaysItIsNotReadyIsRefuted(t *testing.T) {
+	said := time.Unix(1_000_000, 0)
+	notReady := engine.Health{API: engine.APINotReady, FromServer: true, Unheeded: true}
+	starting, other := notReady, notReady
+	starting.NoEndpoint, starting.Starting = true, true
+	other.Unheeded = false
+	for _, c := range []struct {
+		name     string
+		says     engine.Health
+		inFlight float64
+		ended    []float64
+		want     string
+	}{
+		{"more end than were in flight", notReady, 2, []float64{0, 3}, "ready"},
+		{"those end that were in flight", notReady, 2, []float64{0, 2}, "not_ready (ready 503)"},
+		{"none ends", notReady, 0, []float64{0, 0}, "not_ready (ready 503)"},
+		{"it has no endpoint, and serves", starting, 2, []float64{0, 3}, "ready"},
+		{"it has no endpoint, and none ends", starting, 0, []float64{0, 0}, "starting (ready 503)"},
+		{"a server whose word is heeded", other, 2, []float64{0, 3}, "not_ready (ready 503)"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var m assess.Memory
+			judge := func(at time.Time) assess.Verdict {
+				m.Health(at, &c.says)
+				e := changed(serving(), func(e *assess.Evidence) {
+					e.Now, e.API = at, assess.API{Health: c.says, SamePort: true}
+					m.Recall(e)
+				})
+				v := assess.Judge(&e)
+				m.Heard(at, v.Witnesses.Word)
+				return v
+			}
+			v := judge(said)
+			for i, ended := range c.ended {
+				at := said.Add(time.Duration(5*(i+1)) * time.Second)
+				m.Page(at, &derive.Conditions{
+					Counts:        derive.Counts{Ended: ended},
+					InFlight:      c.inFlight,
+					InFlightKnown: true,
+				})
+				v = judge(at)
+			}
+			requireVerdict(t, c.want, v)
+		})
+	}
+}
+
 // TestClosedAPIIsRefuted has an API that is closed, as if the server shut down, while requests end by another way, or
 // those do that were in flight.
 func TestClosedAPIIsRefuted(t *testing.T) {

@@ -74,6 +74,8 @@ func (e *Evidence) accused(w Witnesses) remark {
 		return remark{e.Unserved + ", and it serves requests that came since", failingRunbook}
 	case w.Word == SaysClosedWrongly:
 		return remark{"it serves requests that came since, by another way", failingRunbook}
+	case w.Word == SaysNotReadyWrongly:
+		return remark{"it serves requests that came since", failingRunbook}
 	case w.Question == NotAsked:
 		return remark{"it says that it has no worker, and serves requests that came since", failingRunbook}
 	case e.Canary.Late && w.Acquitted:

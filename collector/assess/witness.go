@@ -71,6 +71,9 @@ const (
 	// SaysNoWorkersWrongly is SaysNoWorkers since then of a router that serves requests which came after it
 	// said so.
 	SaysNoWorkersWrongly Word = "router, not ready, and serves"
+	// SaysNotReadyWrongly is said of a worker that says it is not ready, or that it starts, and serves requests which
+	// came since: whoever routes them does not ask it.
+	SaysNotReadyWrongly Word = "worker, not ready, and serves"
 	// SaysClosedWrongly is said of a server whose API cannot be reached, which looks as if it shut down, and that
 	// serves requests which came since.
 	SaysClosedWrongly Word = "API closed, and serves"
@@ -85,8 +88,22 @@ const (
 // Denies reports whether the server says that it does not serve now.
 func (w Word) Denies() bool {
 	return !slices.Contains([]Word{
-		SaysNothing, SaysReady, SaysNoWorkersWrongly, SaysUnservedWrongly, SaysClosedWrongly,
+		SaysNothing, SaysReady, SaysNoWorkersWrongly, SaysUnservedWrongly, SaysClosedWrongly, SaysNotReadyWrongly,
 	}, w)
+}
+
+// refutable returns what requests may refute that came after a server said so, whether they have or not; empty if
+// none can.
+func (w Word) refutable() Word {
+	switch w { //nolint:exhaustive // The others say nothing of the kind.
+	case SaysNoWorkers, SaysNoWorkersWrongly:
+		return SaysNoWorkers
+	case SaysDraining, SaysClosedWrongly:
+		return SaysDraining
+	case SaysNotReady, SaysStarting, AdmitsFailure, SaysNotReadyWrongly:
+		return SaysNotReady
+	}
+	return ""
 }
 
 // Witnesses is everything that decides about a replica.
@@ -224,7 +241,7 @@ var rulings = []Ruling{
 	{Acquitted: no, Questions: answers(FailedTwice), State: CanaryFailing, Ready: Fail, Live: Pass},
 	{Questions: failed, State: Ready, Look: true, Ready: Pass, Live: Pass},
 	{
-		Words: words(SaysNoWorkersWrongly, SaysUnservedWrongly, SaysClosedWrongly),
+		Words: words(SaysNoWorkersWrongly, SaysUnservedWrongly, SaysClosedWrongly, SaysNotReadyWrongly),
 		State: Ready,
 		Look:  true,
 		Ready: Pass,

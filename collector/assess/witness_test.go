@@ -209,6 +209,11 @@ func TestWitnesses(t *testing.T) {
 			assess.Ready, assess.Pass, assess.Pass,
 		},
 		{
+			"a worker that says it is not ready, and serves",
+			assess.Witnesses{assess.Nothing, false, assess.NotAsked, assess.SaysNotReadyWrongly},
+			assess.Ready, assess.Pass, assess.Pass,
+		},
+		{
 			"an API that cannot be reached, while requests end that came since",
 			assess.Witnesses{assess.Nothing, false, assess.NotAsked, assess.SaysClosedWrongly},
 			assess.Ready, assess.Pass, assess.Pass,
@@ -318,7 +323,11 @@ func TestEveryCombinationOfWitnesses(t *testing.T) {
 			require.Equal(t, assess.Pass, r.Ready, what)
 		}
 		wrongly := slices.Contains(
-			[]assess.Word{assess.SaysNoWorkersWrongly, assess.SaysUnservedWrongly, assess.SaysClosedWrongly}, w.Word,
+			[]assess.Word{
+				assess.SaysNoWorkersWrongly, assess.SaysUnservedWrongly, assess.SaysClosedWrongly,
+				assess.SaysNotReadyWrongly,
+			},
+			w.Word,
 		)
 		if wrongly && w.Accusation == assess.NothingMoves {
 			continue // Nothing shows any more that it serves.

@@ -670,6 +670,23 @@ func TestClientsThatLeaveMayBeTheFailures(t *testing.T) {
 	}
 }
 
+// TestRequestsOfAWorkerEnd uses a worker, which does not count how its requests were answered.
+func TestRequestsOfAWorkerEnd(t *testing.T) {
+	b := newBench(t, engine.Dynamo, "m")
+	for n := range 4 {
+		b.page(
+			`dynamo_component_inflight_requests{dynamo_component="backend",dynamo_endpoint="generate"} 2`,
+			`vllm:num_requests_running{dynamo_component="backend",model_name="m"} 2`,
+			fmt.Sprintf(
+				`vllm:request_success_total{dynamo_component="backend",finished_reason="stop",model_name="m"} %d`, 7+4*n,
+			),
+		)
+	}
+	c := b.conditions()
+	require.Equal(t, 12.0, c.Ended, "requests that ended")
+	require.Zero(t, c.Served, "requests that are known to have ended well")
+}
+
 // TestFailuresBesideTokensAreSaid uses a frontend of two models: all requests to one fail, and nothing but the
 // tokens of the other one move.
 func TestFailuresBesideTokensAreSaid(t *testing.T) {

@@ -64,10 +64,11 @@ func (d *Deriver) watchEntries() {
 // countEnded counts the requests to an entry that ended, and reports whether some are known to have ended well.
 func (d *Deriver) countEnded(e *watchedEntry, s *entryState, ended float64) (served bool) {
 	now := d.window.now
-	switch {
-	case e.part || e.unclear || ended+s.streak.seemed <= 0:
+	if e.part || e.unclear || ended+s.streak.seemed <= 0 {
 		return false
-	case !e.trusted:
+	}
+	d.counts.Ended += ended
+	if !e.trusted {
 		d.latest.accepted, d.latest.acceptedBy = now, e.model
 		s.streak.accepted = now
 		return false

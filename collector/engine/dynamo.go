@@ -276,7 +276,7 @@ func dynamoHealth(ctx context.Context, _ *Kind, client Client, address string) H
 	switch {
 	case json.Unmarshal(answer.Endpoints, &endpoints) == nil:
 		h.API, h.Detail = workerHealth(endpoints)
-		h.NoEndpoint = len(endpoints) == 0
+		h.NoEndpoint, h.Unheeded = len(endpoints) == 0, true
 	case h.API == APINotReady && (answer.Stage == "draining" || answer.Status == "shutting_down"):
 		h.Draining, h.Detail = true, "the frontend is draining: it finishes accepted requests and exits"
 	case h.API == APINotReady && slices.Contains([]string{"unhealthy", "not_ready"}, answer.Status):

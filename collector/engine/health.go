@@ -86,6 +86,8 @@ type Health struct {
 	// NoEndpoint is true for a worker that has nothing to send requests to. It may be starting, or
 	// be a follower, whose requests go to its leader.
 	NoEndpoint bool
+	// Unheeded is true for a worker that gets requests whatever it answers: who routes them does not ask it.
+	Unheeded bool
 	// Detail describes the answer to users.
 	Detail string
 	// Found is true once the server's API has answered, WasLive once it has reported that the
