@@ -208,7 +208,7 @@ func TestKindsChangeWithReload(t *testing.T) {
 	stranger, triton := ownServer(t, nil), newFakeServer(t)
 	pools := []config.Pool{pool("p", "a="+stranger.address()), metricsPool("q", "b="+triton.pageAndAPI())}
 	tc := startCollector(t, pools...)
-	tc.waitForState("a", "silent", "neither its page nor its API is that of a known kind")
+	tc.waitForState("a", "silent", "neither its page nor its API shows a known kind")
 	tc.waitForText(targetSeries("target_up", "q", "b"))
 	n := tc.waitForScrapes(nil, "q", "b", 0)
 
@@ -223,7 +223,7 @@ func TestKindsChangeWithReload(t *testing.T) {
 	n = tc.waitForScrapes(nil, "q", "b", n)
 
 	tc.applyKinds(engine.BuiltIn(), pools...)
-	tc.waitForState("a", "silent", "neither its page nor its API is that of a known kind")
+	tc.waitForState("a", "silent", "neither its page nor its API shows a known kind")
 	tc.waitForScrapes(nil, "q", "b", n)
 }
 

@@ -146,7 +146,7 @@ func (e *Evidence) silent() string {
 	case e.Companion != "":
 		return "this is " + e.Companion + ", not an LLM server: " + passedOn
 	case e.Stranger:
-		return "neither its page nor its API is that of a known kind of LLM server: " + passedOn +
+		return "neither its page nor its API shows a known kind of LLM server: " + passedOn +
 			"; if it is an LLM server, set engine of its pool, to unknown if its kind is not listed"
 	}
 	return ""
