@@ -123,13 +123,15 @@ func (f *topFlags) client(secrets *secret.Store) (*top.Client, error) {
 	if err := settings.Validate(); err != nil {
 		return nil, exitError{err, exitUsage}
 	}
-	if err := secrets.AddConfig(settings).Check(); err != nil { // The client reads them to their end.
+	elsewhere := secrets.AddConfig(settings)
+	if err := elsewhere.Check(); err != nil { // The client reads files to their end.
 		return nil, exitError{fmt.Errorf("top: %w", err), exitUsage}
 	}
 	client, err := promconfig.NewClientFromConfig(settings, "top")
 	if err != nil {
 		return nil, fmt.Errorf("top: %w", err)
 	}
+	client.Transport = elsewhere.Transport(client.Transport)
 	return &top.Client{HTTP: client, URL: u.String(), Hide: secrets.HideInAnswer}, nil
 }
 

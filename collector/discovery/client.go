@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptrace"
 	"reflect"
 	"strings"
 
@@ -36,15 +35,12 @@ func clientOf(d promdiscovery.Discoverer) *http.Client {
 const maxError = 64 << 10
 
 // careful is the transport of a source. It follows redirects within a host: another one may be a metadata service, and
-// clients send it the headers of the configuration. It limits answers, learns the credentials that are sent, which may
-// come from a server of tokens or a program, and hides secrets in answers that are errors before a client cuts them:
-// the start of a secret cannot be told from another text.
+// clients send it the headers of the configuration. It limits answers, and hides secrets in those that
+// are errors before a client cuts them: the start of a secret cannot be told from another text.
 type careful struct {
 	http.RoundTripper
 
 	secrets *secret.Store
-	// files are read for each request.
-	files secret.Files
 	// limit limits each answer, in bytes.
 	limit int64
 }
@@ -67,14 +63,10 @@ func strays(r *http.Request) error {
 
 // RoundTrip implements http.RoundTripper.
 func (c careful) RoundTrip(r *http.Request) (*http.Response, error) {
-	if err := c.files.Check(); err != nil {
-		return nil, err
-	}
 	if err := strays(r); err != nil {
 		return nil, err
 	}
-	trace := &httptrace.ClientTrace{WroteHeaderField: c.secrets.Sent("Authorization")}
-	resp, err := c.RoundTripper.RoundTrip(r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))
+	resp, err := c.RoundTripper.RoundTrip(r)
 	if err != nil {
 		return nil, err
 	}

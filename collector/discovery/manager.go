@@ -34,13 +34,10 @@ const (
 	restart = 10 * time.Second
 )
 
-// clusterToken is the file with the token that a source in the cluster sends.
-const clusterToken = "/var/run/secrets/kubernetes.io/serviceaccount/token" //nolint:gosec // It is a file name.
-
 type source struct {
 	key string
-	// sentFiles hold secrets that the source is asked with.
-	sentFiles  secret.Files
+	// elsewhere has what the source is asked with and the configuration has not.
+	elsewhere  secret.Elsewhere
 	discoverer promdiscovery.Discoverer
 	// client counts the failures of a source whose client logs them elsewhere; nil for others.
 	client *clientFailures
@@ -105,14 +102,10 @@ func build(cfg Config, secrets *secret.Store, logger *slog.Logger, wanted func(*
 func (m *Manager) add(
 	b *block, mechanisms map[string]promdiscovery.DiscovererMetrics, refresh promdiscovery.RefreshMetricsManager,
 ) error {
-	sent := []any{b.config}
-	if b.inCluster {
-		sent = append(sent, &promconfig.Authorization{CredentialsFile: clusterToken})
-	}
 	m.reports.all = append(m.reports.all, target.Source{Key: b.key})
 	m.sources = append(m.sources, source{
 		key:       b.key,
-		sentFiles: m.secrets.AddConfig(sent),
+		elsewhere: m.secrets.AddConfig(b.config),
 		client:    newClientFailures(b),
 	})
 	s := &m.sources[len(m.sources)-1]
@@ -168,11 +161,12 @@ func (m *Manager) guard(d promdiscovery.Discoverer, b *block, s *source, logger 
 	if client == nil || client.Transport == nil {
 		return errors.New("its client cannot be guarded")
 	}
+	noting := s.elsewhere.Transport(client.Transport)
 	if !lists {
-		client.Transport = careful{client.Transport, m.secrets, s.sentFiles, maxAnswer()}
+		client.Transport = careful{noting, m.secrets, maxAnswer()}
 		return nil
 	}
-	client.Transport = limitLists(careful{client.Transport, m.secrets, s.sentFiles, math.MaxInt64}, func(err error) {
+	client.Transport = limitLists(careful{noting, m.secrets, math.MaxInt64}, func(err error) {
 		logger.Error("List is not read to its end", "err", err)
 	})
 	return nil
@@ -192,19 +186,15 @@ func (m *Manager) sourceLogger(i int, key string) *slog.Logger {
 	return slog.New(&errorRecorder{
 		m.logger.With("discovery", key).Handler(),
 		func(text string) bool { return m.reports.failed(i, text) },
-		func(text string) string {
-			m.sources[i].sentFiles.Read()
-			return target.Shortened(m.secrets.Hide(target.Scrub(text)))
-		},
+		func(text string) string { return target.Shortened(m.secrets.Hide(target.Scrub(text))) },
 	})
 }
 
 // hide hides secrets in the name and the labels of a group that a source found. Parameters are sent, and not shown.
-func (m *Manager) hide(i int, g *targetgroup.Group) {
+func (m *Manager) hide(g *targetgroup.Group) {
 	if g == nil {
 		return
 	}
-	m.sources[i].sentFiles.Read()
 	g.Source = m.secrets.HideInData(g.Source)
 	for _, set := range append(slices.Clone(g.Targets), g.Labels) {
 		for name, value := range set {
@@ -325,7 +315,7 @@ func (m *Manager) merge(ctx context.Context, updates <-chan change, update func(
 			return
 		case c := <-updates:
 			for _, g := range c.groups {
-				m.hide(c.source, g)
+				m.hide(g)
 			}
 			changed := all.apply(c)
 			if m.reports.answered(c.source, countTargets(maps.Values(all.latest[c.source]))) {

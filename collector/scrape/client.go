@@ -75,9 +75,9 @@ type Client struct {
 	fresh      http.RoundTripper
 	transports []http.RoundTripper
 	dial       dialFunc
-	// signer adds the credentials to a request without sending it; noteSent notes those in a header that is sent.
+	// signer adds the credentials to a request without sending it; elsewhere has those that the configuration has not.
 	signer    http.RoundTripper
-	noteSent  func(name string, values []string)
+	elsewhere secret.Elsewhere
 	guard     *guard
 	config    Config
 	resources *Resources
@@ -105,10 +105,9 @@ func (r *Resources) client(cfg Config, logger *slog.Logger, dialer func(controlF
 	}
 	proxied := cfg.Proxy.Proxy() != nil
 	c := &Client{
-		guard: guard, config: cfg, resources: r, proxied: proxied, noteSent: r.Secrets.Sent(cfg.sentHeaders()...),
+		guard: guard, config: cfg, resources: r, proxied: proxied, elsewhere: r.Secrets.AddConfig(cfg),
 		plain: !proxied && cfg.Authorization == nil && cfg.BasicAuth == nil && cfg.OAuth2 == nil && cfg.Headers == nil,
 	}
-	r.Secrets.AddConfig(cfg)
 	c.dial = r.limitDial(dialer(guard.control))
 	var token *tokenSource
 	if cfg.OAuth2 != nil {

@@ -100,7 +100,7 @@ func (c *Client) grpcMetadata(s *scope) (metadata.MD, error) {
 	closeBody(resp)
 	md := make(metadata.MD)
 	for name, values := range resp.Request.Header {
-		c.noteSent(name, values)
+		c.elsewhere.Note(name, values)
 		md.Append(name, values...)
 	}
 	return md, nil

@@ -45,7 +45,7 @@ func (o *overhead) delivered(n int) { o.allowed.Add(16 * int64(n)) }
 // sent over, and returns where to count the body of the answer.
 func (c *Client) watch(req *http.Request) (watched *http.Request, of func() *overhead) {
 	var found atomic.Pointer[overhead]
-	trace := &httptrace.ClientTrace{WroteHeaderField: c.noteSent, GotConn: func(got httptrace.GotConnInfo) {
+	trace := &httptrace.ClientTrace{WroteHeaderField: c.elsewhere.Note, GotConn: func(got httptrace.GotConnInfo) {
 		if counted := countedBelow(got.Conn); counted != nil {
 			counted.overhead.begin(int64(c.config.Limits.Headers))
 			found.Store(&counted.overhead)

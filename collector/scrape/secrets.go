@@ -43,17 +43,3 @@ func (p *Page) Secret() func(text string) bool {
 func (p *Page) Failure(reason Reason, err error) *Error {
 	return (&Error{Reason: reason, Err: err}).hidden(p.secrets)
 }
-
-// sentHeaders returns the headers with credentials that only show when they are sent: they may come from a
-// file, a server of tokens or the URL of a target.
-func (c *Config) sentHeaders() []string {
-	names := []string{"Authorization"}
-	if c.Headers != nil {
-		for name, h := range c.Headers.Headers {
-			if len(h.Files) > 0 {
-				names = append(names, http.CanonicalHeaderKey(name))
-			}
-		}
-	}
-	return names
-}

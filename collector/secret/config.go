@@ -4,28 +4,25 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
-	"os"
 	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 
 	promconfig "github.com/prometheus/common/config"
-	"gopkg.in/yaml.v3"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/regular"
 )
 
 // AddConfig adds every secret of a configuration or a command line: values of type Secret, parameters that
-// sound like one, and user, password and query of URLs. It returns the files with further ones.
-func (s *Store) AddConfig(config any) Files {
-	var w walker
+// sound like one, and user, password and query of URLs. It returns what the configuration takes from elsewhere.
+func (s *Store) AddConfig(config any) Elsewhere {
+	w := walker{headers: []string{"Authorization"}}
 	w.walk(reflect.ValueOf(config), false)
 	s.Add(w.texts...)
-	files := Files{s, w.files, slices.Concat(w.unsent, w.files)}
-	files.Read()
-	return files
+	return Elsewhere{s, w.headers, w.files}
 }
 
 // Sounds reports whether a header or parameter of that name is treated as a secret.
@@ -33,9 +30,8 @@ func Sounds(name string) bool { return secretName.MatchString(name) }
 
 var secretName = regexp.MustCompile(`(?i)auth|cookie|cred|key|pass|secret|token`)
 
-// walker collects the secrets of a configuration, the names of files with some, and those of others, which are not
-// sent.
-type walker struct{ texts, files, unsent []string }
+// walker collects the secrets of a configuration, the headers whose values it does not have, and the names of files.
+type walker struct{ texts, headers, files []string }
 
 // walk walks a value; all of its texts are secrets if its name sounds like it.
 func (w *walker) walk(v reflect.Value, secret bool) {
@@ -50,6 +46,9 @@ func (w *walker) walk(v reflect.Value, secret bool) {
 		}
 	case reflect.Map:
 		for pairs := v.MapRange(); pairs.Next(); {
+			if h, ok := reflect.TypeAssert[promconfig.Header](pairs.Value()); ok && len(h.Files) > 0 {
+				w.headers = append(w.headers, http.CanonicalHeaderKey(pairs.Key().String()))
+			}
 			w.walk(pairs.Value(), secret || Sounds(fmt.Sprint(pairs.Key())))
 		}
 	case reflect.Struct:
@@ -66,7 +65,7 @@ func (w *walker) walk(v reflect.Value, secret bool) {
 func (w *walker) fields(v reflect.Value, secret bool) {
 	switch c := v.Interface().(type) {
 	case promconfig.TLSConfig: // Nobody is sent a key.
-		w.unsent = append(w.unsent, c.CAFile, c.CertFile, c.KeyFile)
+		w.files = append(w.files, c.CAFile, c.CertFile, c.KeyFile)
 		return
 	case url.URL:
 		w.address(c.String())
@@ -139,17 +138,19 @@ func ofQuery(query string) []string {
 	return all
 }
 
-// Files are files with secrets, whose content may change.
-type Files struct {
+// Elsewhere is what a configuration does not have, and clients with it send: what is in files, and what servers of
+// tokens and programs give.
+type Elsewhere struct {
 	store *Store
-	names []string
-	// read are all files that a client with the configuration reads.
-	read []string
+	// headers are sent with credentials.
+	headers []string
+	// files are read by clients.
+	files []string
 }
 
 // Check returns an error if a file may have no end, such as a pipe, for which clients would wait for ever.
-func (f Files) Check() error {
-	for _, name := range f.read {
+func (e Elsewhere) Check() error {
+	for _, name := range e.files {
 		if err := regular.File(name); errors.Is(err, regular.ErrNoEnd) {
 			return fmt.Errorf("%s: %w", name, err)
 		}
@@ -157,24 +158,26 @@ func (f Files) Check() error {
 	return nil
 }
 
-// Read notes what the files have now: all of it, and what a document such as a kubeconfig has under names
-// that sound like it. One that is not an ordinary file, or far too large for a secret, is not read: it might
-// never end.
-func (f Files) Read() {
-	for _, name := range f.names {
-		info, err := os.Stat(name)
-		if err != nil || regular.Info(info) != nil || info.Size() > 1<<20 {
-			continue
-		}
-		text, _ := os.ReadFile(name) // One that cannot be read is not sent.
-		var w walker
-		var document map[string]any
-		if yaml.Unmarshal(text, &document) == nil {
-			w.walk(reflect.ValueOf(document), false)
-		}
-		if len(text) <= maxLength {
-			w.texts = append(w.texts, strings.TrimSpace(string(text)))
-		}
-		f.store.Note(w.texts...)
+// Note notes the values of a header that is sent, if they are credentials: nobody can repeat them before.
+func (e Elsewhere) Note(name string, values []string) {
+	if slices.Contains(e.headers, http.CanonicalHeaderKey(name)) {
+		e.store.Note(values...)
 	}
+}
+
+// Transport returns a transport for clients that read the files for each request.
+func (e Elsewhere) Transport(next http.RoundTripper) http.RoundTripper { return noting{next, e} }
+
+type noting struct {
+	http.RoundTripper
+
+	Elsewhere
+}
+
+func (n noting) RoundTrip(r *http.Request) (*http.Response, error) {
+	if err := n.Check(); err != nil {
+		return nil, err
+	}
+	trace := &httptrace.ClientTrace{WroteHeaderField: n.Note}
+	return n.RoundTripper.RoundTrip(r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))
 }

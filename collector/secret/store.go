@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"io"
-	"net/textproto"
 	"regexp"
 	"slices"
 	"strings"
@@ -57,16 +56,6 @@ func (s *Store) Add(texts ...string) {
 func (s *Store) Note(texts ...string) {
 	if s != nil {
 		s.learn(&s.noted, texts)
-	}
-}
-
-// Sent returns what notes the secrets in headers of these names when they are written to the wire, for
-// [net/http/httptrace.ClientTrace].
-func (s *Store) Sent(names ...string) func(name string, values []string) {
-	return func(name string, values []string) {
-		if slices.Contains(names, textproto.CanonicalMIMEHeaderKey(name)) {
-			s.Note(values...)
-		}
 	}
 }
 

@@ -2,12 +2,12 @@ package secret_test
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"strings"
 	"testing"
 
@@ -123,22 +123,18 @@ func TestLatestOfManyTokensAreKnown(t *testing.T) {
 }
 
 func TestSecretsOfConfigurations(t *testing.T) {
-	file := t.TempDir() + "/kubeconfig"
-	require.NoError(t, os.WriteFile(file, []byte("users: [{name: visible-name, user: {token: hunter8hunter8}}]"), 0o600))
 	var c struct {
-		Client     promconfig.HTTPClientConfig `yaml:"client"`
-		URL        string                      `yaml:"url"`
-		Kubeconfig string                      `yaml:"kubeconfig_file"`
+		Client promconfig.HTTPClientConfig `yaml:"client"`
+		URL    string                      `yaml:"url"`
 	}
-	require.NoError(t, yaml.Unmarshal(fmt.Appendf(nil, `
+	require.NoError(t, yaml.Unmarshal([]byte(`
 client:
   basic_auth: {username: visible-user, password: hunter1hunter1}
-  http_headers: {X-Key: {secrets: [hunter5hunter5]}, X-Tenant: {values: [visible-tenant]}, X-Token: {values: [hunter9hunter9]}}
+  http_headers: {X-Key: {secrets: [hunter5hunter5]}, X-Tenant: {values: [visible-tenant]}, X-Token: {values: [hunter8hunter8]}}
   proxy_url: http://visible-user:hunter6hunter6@proxy:3128
   proxy_connect_header: {Proxy-Authorization: [Basic dXNyOmh1bnRlcjdodW50ZXI3]}
 url: http://visible-host/sd?token=hunter0hunter0
-kubeconfig_file: %s
-`, file), &c))
+`), &c))
 	var tokens []promconfig.HTTPClientConfig
 	require.NoError(t, yaml.Unmarshal([]byte(`
 - authorization: {credentials: hunter2hunter2}
@@ -147,12 +143,12 @@ kubeconfig_file: %s
 	s := new(secret.Store)
 	s.AddConfig(&c)
 	s.AddConfig(tokens)
-	for i := range 10 {
+	for i := range 9 {
 		text := strings.Repeat(fmt.Sprintf("hunter%d", i), 2)
 		require.NotContains(t, s.Hide("no "+text), text)
 	}
 	for _, text := range []string{
-		"visible-user", "visible-id", "visible-audience", "visible-tenant", "visible-host", "visible-name",
+		"visible-user", "visible-id", "visible-audience", "visible-tenant", "visible-host",
 	} {
 		require.Equal(t, text, s.Hide(text))
 	}
@@ -185,15 +181,22 @@ func TestUserWithoutPasswordIsNoSecret(t *testing.T) {
 	require.Equal(t, "from prometheus: no such file", s.Hide("from prometheus: no such file"))
 }
 
-func TestFilesAreReadAgain(t *testing.T) {
-	file := t.TempDir() + "/token"
+// TestWhatIsReadElsewhereIsKnownOnceItIsSent has credentials that change in files and come from servers of tokens.
+func TestWhatIsReadElsewhereIsKnownOnceItIsSent(t *testing.T) {
 	s := new(secret.Store)
-	files := s.AddConfig(&promconfig.Authorization{CredentialsFile: file})
-	require.NoError(t, os.WriteFile(file, []byte("first-token\n"), 0o600))
-	files.Read()
-	require.NoError(t, os.WriteFile(file, []byte("second-token\n"), 0o600))
-	files.Read()
-	require.Equal(t, "<secret> <secret>", s.Hide("first-token second-token"))
+	elsewhere := s.AddConfig(&promconfig.HTTPClientConfig{
+		Authorization: &promconfig.Authorization{CredentialsFile: "token"},
+		HTTPHeaders: &promconfig.Headers{Headers: map[string]promconfig.Header{
+			"x-stored": {Files: []string{"header"}},
+			"X-Tenant": {Values: []string{"visible-tenant"}},
+		}},
+	})
+	elsewhere.Note("authorization", []string{"Bearer first-token"})
+	elsewhere.Note("Authorization", []string{"Basic " + base64.StdEncoding.EncodeToString([]byte("visible-user:second-token"))})
+	elsewhere.Note("X-Stored", []string{"third-token"})
+	elsewhere.Note("X-Tenant", []string{"visible-tenant"})
+	require.Equal(t, "<secret> <secret> <secret> visible-user visible-tenant",
+		s.Hide("first-token second-token third-token visible-user visible-tenant"))
 }
 
 func TestLogHasNoSecret(t *testing.T) {
