@@ -41,7 +41,8 @@ func (a *attempt) read(ctx context.Context, resp *http.Response) *failure {
 	case kind == "application/json":
 		return notStreamed(a.start(resp.Body))
 	case kind != "text/event-stream":
-		return &failure{Malformed, fmt.Sprintf("the server answers %q, which is not an event stream", kind)}
+		return &failure{Malformed, fmt.Sprintf("the server answers %q, which is not an event stream",
+			resp.Header.Get("Content-Type"))}
 	}
 	limited := &io.LimitedReader{R: resp.Body, N: maxAnswer}
 	events := &events{from: bufio.NewReaderSize(limited, maxLine), limited: limited}

@@ -43,7 +43,7 @@ func (c *Client) readBody(
 		return c.readGzip(s, resp, memory, buf, limit)
 	default:
 		return buf, failf(
-			ReasonDecompress, "", "the body is encoded as %.40q; have the server honour Accept-Encoding: gzip",
+			ReasonDecompress, "", "the body is encoded as %q; have the server honour Accept-Encoding: gzip",
 			resp.Header.Get("Content-Encoding"),
 		)
 	}

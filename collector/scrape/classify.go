@@ -41,7 +41,7 @@ func classify(ctx context.Context, s stage, err error) *Error {
 		code := strconv.Itoa(refused.Response.StatusCode)
 		return failf(
 			ReasonHTTPStatus, code,
-			"oauth2.token_url answered %s, error %.60q; check client_id, client_secret and scopes", code,
+			"oauth2.token_url answered %s, error %q; check client_id, client_secret and scopes", code,
 			refused.ErrorCode,
 		)
 	}

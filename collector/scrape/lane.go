@@ -88,14 +88,8 @@ func addressOf(u *url.URL) (netip.AddrPort, bool) {
 func lanePage(answer lane.Answer, rawURL string, secrets *secret.Store) (Page, error) {
 	_, query, _ := strings.Cut(rawURL, "?")
 	secrets = secrets.WithQuery(query)
-	contentType := answer.ContentType
-	failure := checkContentType(contentType)
-	if failure != nil {
-		contentType = secrets.Hide(contentType) // Before a part of it is shown, in lower case.
-		failure = checkContentType(contentType)
+	if failure := checkContentType(answer.ContentType); failure != nil {
+		return Page{}, failure.hidden(secrets)
 	}
-	if failure != nil {
-		return Page{}, failure
-	}
-	return Page{Body: answer.Body, ContentType: contentType, Kept: answer.Kept, secrets: secrets}, nil
+	return Page{Body: answer.Body, ContentType: answer.ContentType, Kept: answer.Kept, secrets: secrets}, nil
 }

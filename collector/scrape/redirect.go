@@ -30,21 +30,20 @@ func (c *Client) send(s *scope, rt http.RoundTripper, req *http.Request) (*http.
 		if err != nil {
 			return nil, classify(s, stageHeaders, err)
 		}
-		clean(resp.Header, s.secrets)
 		if of := overhead(); of != nil {
 			resp.Body = &countedBody{resp.Body, of}
 		}
 		if !c.config.FollowRedirects || req.Method != http.MethodGet || !isRedirect(resp.StatusCode) {
 			return resp, nil
 		}
-		next, failure := s.nextURL(resp)
+		next, failure := nextURL(resp)
 		io.CopyN(io.Discard, resp.Body, maxDrained) //nolint:errcheck // Only the connection is at stake.
 		closeBody(resp)
 		if failure == nil && hop == maxHops {
 			failure = failf(
 				ReasonRedirect, strconv.Itoa(resp.StatusCode),
 				"stopped after %d redirects, the next was to %s; set the address of the page itself", maxHops,
-				s.redactURL(next),
+				bare(next),
 			)
 		}
 		if failure != nil {
@@ -64,7 +63,7 @@ func isRedirect(code int) bool {
 	return false
 }
 
-func (s *scope) nextURL(resp *http.Response) (*url.URL, *Error) {
+func nextURL(resp *http.Response) (*url.URL, *Error) {
 	class, from := strconv.Itoa(resp.StatusCode), resp.Request.URL
 	next, err := resp.Location()
 	if err != nil {
@@ -77,7 +76,7 @@ func (s *scope) nextURL(resp *http.Response) (*url.URL, *Error) {
 			ReasonRedirect, class,
 			"the server redirects to %s, and follow_redirects stays on the same scheme, host and port; set the "+
 				"target to that address if it is right",
-			s.redactURL(next),
+			bare(next),
 		)
 	}
 	next.User = nil
@@ -90,20 +89,13 @@ func hostPort(u *url.URL) string {
 	return net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), standard[u.Scheme]))
 }
 
-// redactURL returns the URL without user and query, which may be secret.
-func (s *scope) redactURL(u *url.URL) string {
-	const maxLength = 200
-	text := s.secrets.Hide((&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String())
-	if len(text) > maxLength {
-		text = text[:maxLength] + "..."
-	}
-	return text
-}
+// bare returns the URL without user and query, which may be secret.
+func bare(u *url.URL) *url.URL { return &url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path} }
 
-func (s *scope) redirectFailure(resp *http.Response) *Error {
+func redirectFailure(resp *http.Response) *Error {
 	destination := "elsewhere"
 	if next, err := resp.Location(); err == nil {
-		destination = s.redactURL(next)
+		destination = bare(next).String()
 	}
 	return failf(
 		ReasonRedirect, strconv.Itoa(resp.StatusCode),

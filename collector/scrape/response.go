@@ -18,7 +18,7 @@ func checkStatus(s *scope, resp *http.Response) *Error {
 	case code == http.StatusOK:
 		return nil
 	case isRedirect(code):
-		return s.redirectFailure(resp)
+		return redirectFailure(resp)
 	}
 	return failf(ReasonHTTPStatus, strconv.Itoa(code), "the server answered %d %s, body %s; %s",
 		code, http.StatusText(code), quoteBody(s, resp), statusAdvice(code))
@@ -70,15 +70,15 @@ func checkContentType(contentType string) *Error {
 	media = strings.ToLower(strings.TrimSpace(media))
 	switch {
 	case media == "text/html", media == "application/xhtml+xml":
-		return failf(ReasonContentType, "", "the response is HTML (%.60q); check metrics_path, and whether a proxy "+
-			"answers with a login page", media)
+		return failf(ReasonContentType, "", "the response is HTML (%q); check metrics_path, and whether a proxy "+
+			"answers with a login page", contentType)
 	case media == "application/json", strings.HasSuffix(media, "+json"):
-		return failf(ReasonContentType, "", "the response is JSON (%.60q); trtllm-serve's /metrics is JSON "+
+		return failf(ReasonContentType, "", "the response is JSON (%q); trtllm-serve's /metrics is JSON "+
 			"iteration stats, the text page is /prometheus/metrics, from TensorRT-LLM 1.1 on with return_perf_metrics: true",
-			media)
+			contentType)
 	case strings.Contains(media, "protobuf"):
-		return failf(ReasonContentType, "", "the response is protobuf (%.60q); only text is supported: have the "+
-			"server honour the Accept header", media)
+		return failf(ReasonContentType, "", "the response is protobuf (%q); only text is supported: have the "+
+			"server honour the Accept header", contentType)
 	}
 	return nil
 }

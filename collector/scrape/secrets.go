@@ -2,24 +2,12 @@ package scrape
 
 import (
 	"errors"
-	"net/http"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/secret"
 )
 
-// clean hides the secrets in the header of a response, before a part of it is cut or put into lower case.
-// Location stays, because it may be followed.
-func clean(header http.Header, secrets *secret.Store) {
-	for name, values := range header {
-		for i := range values {
-			if name != "Location" {
-				values[i] = secrets.Hide(values[i])
-			}
-		}
-	}
-}
-
-// hidden hides the secrets in a failure: errors of net/http quote what the server sent.
+// hidden hides the secrets in a failure, which may quote what the server sent, as long as it is: the start of a secret
+// cannot be told from another text, so that a failure is cut where it is shown.
 func (e *Error) hidden(secrets *secret.Store) *Error {
 	if e == nil || e.Err == nil {
 		return e

@@ -130,9 +130,6 @@ func (s *tokenSource) login(ctx context.Context) (*oauth2.Token, error) {
 		if outer, ok := errors.AsType[*url.Error](err); ok {
 			err = outer.Err
 		}
-		if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
-			refused.ErrorCode = s.known.Hide(refused.ErrorCode)
-		}
 		return nil, fmt.Errorf("oauth2.token_url: %w", err)
 	}
 	return token, nil
