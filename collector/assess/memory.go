@@ -224,11 +224,6 @@ type denial struct {
 func (d *denial) page(requested time.Time, c *derive.Conditions) {
 	before := d.newest
 	d.newest = requested
-	if d.said == SaysNotReady { // A worker does not count which of its requests were answered well.
-		ended := *c
-		ended.Served = c.Ended
-		c = &ended
-	}
 	if !d.passed(d.since, requested, c) {
 		return
 	}

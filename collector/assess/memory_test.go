@@ -812,7 +812,7 @@ func TestWorkerThatSaysItIsNotReadyIsRefuted(t *testing.T) {
 			for i, ended := range c.ended {
 				at := said.Add(time.Duration(5*(i+1)) * time.Second)
 				m.Page(at, &derive.Conditions{
-					Counts:        derive.Counts{Ended: ended},
+					Counts:        derive.Counts{Served: ended},
 					InFlight:      c.inFlight,
 					InFlightKnown: true,
 				})

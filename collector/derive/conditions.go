@@ -37,10 +37,10 @@ type Conditions struct {
 
 // Counts is what the pages have shown since the first one.
 type Counts struct {
-	// Ended counts requests that ended, Served those that ended well, as far as the server is known to count failures
+	// Served counts requests that ended well, as far as the server is known to count failures
 	// too, Answered those that ended at models which call no other one. Movements counts the pages on which tokens of
 	// others moved, Steps those on which an engine computed anything, and Advances those on which it made progress.
-	Ended, Served, Answered    float64
+	Served, Answered           float64
 	Movements, Steps, Advances int
 }
 

@@ -64,11 +64,10 @@ func (d *Deriver) watchEntries() {
 // countEnded counts the requests to an entry that ended, and reports whether some are known to have ended well.
 func (d *Deriver) countEnded(e *watchedEntry, s *entryState, ended float64) (served bool) {
 	now := d.window.now
-	if e.part || e.unclear || ended+s.streak.seemed <= 0 {
+	switch {
+	case e.part || e.unclear || ended+s.streak.seemed <= 0:
 		return false
-	}
-	d.counts.Ended += ended
-	if !e.trusted {
+	case !e.trusted:
 		d.latest.accepted, d.latest.acceptedBy = now, e.model
 		s.streak.accepted = now
 		return false
