@@ -278,6 +278,14 @@ func TestOnlyTritonSaysThatItIsNotReady(t *testing.T) {
 	}
 }
 
+// TestTritonInsideAnotherServer has the page of a Triton two ports above the API of a NIM, which starts it.
+func TestTritonInsideAnotherServer(t *testing.T) {
+	server := answers{"/v1/version": `{"release":"1.3.0","api":"1.0.0"}`}
+	h := engineOf(t, engine.Triton).Health(t.Context(), server, "http://server")
+	require.Equal(t, engine.SaidNothing, h.Said())
+	require.Contains(t, h.Detail, "/v1/version names a release of NIM; set engine: nim, metrics_path and api_port")
+}
+
 func TestLivenessByKind(t *testing.T) {
 	const yes, no, silent = "live", "not live", "nothing"
 	name := func(h engine.Health) string {

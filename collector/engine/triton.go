@@ -111,6 +111,12 @@ func tritonHealth(ctx context.Context, k *Kind, client Client, address string) H
 	if h.API == APIRefused || h.API == APIUnknown {
 		return h
 	}
+	if h.Status == http.StatusNotFound {
+		if other, evidence := around(ctx, &questions{client: client, base: address}, k.Name); other != nil {
+			h.Detail += ": " + evidence + "; set engine: " + string(other.Name) + ", metrics_path and api_port"
+			return h
+		}
+	}
 	status, _, body, err := client.Do(ctx, http.MethodGet, address+"/v2/health/live", nil, answerLimit)
 	if err == nil {
 		h.Live, h.LiveKnown = status == http.StatusOK, status == http.StatusOK || tritonDenies(status, body)
