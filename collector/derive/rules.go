@@ -289,15 +289,15 @@ func adaptersRule() Rule {
 // it, and nothing tells which is the most recent.
 func adapters(v *View, out *Out) {
 	groups, earliest := v.shown(v.index.replica, engine.AdaptersWritten).groups, math.Inf(1)
+	latest := make(map[*Model]float64, 1)
 	for _, g := range groups {
 		if written, ok := v.value(g); ok {
-			earliest = min(earliest, written)
+			earliest, latest[g.model] = min(earliest, written), max(latest[g.model], written)
 		}
 	}
 	for _, g := range groups {
 		written, ok := v.value(g)
-		latest, _ := v.Largest(g.model, engine.AdaptersWritten)
-		out.SetLabels(g.labels, 1, ok && written >= latest && math.Round(latest/earliest) <= 1)
+		out.SetLabels(g.labels, 1, ok && written >= latest[g.model] && math.Round(latest[g.model]/earliest) <= 1)
 	}
 }
 

@@ -70,6 +70,20 @@ func TestAdaptersOfTheLatestTime(t *testing.T) {
 	}
 }
 
+// TestAdaptersOfDays reads a page that shows every set of adapters which ever ran at once: what it costs is in
+// proportion to the page, not to its square.
+func TestAdaptersOfDays(t *testing.T) {
+	const sets = 20_000
+	page := make([]string, sets)
+	for i := range page {
+		page[i] = fmt.Sprintf(`vllm:lora_requests_info{max_lora="8",running_lora_adapters="a%d",waiting_lora_adapters=""} %d`,
+			i, 1_790_000_000+i)
+	}
+	got := newBench(t, engine.VLLM, "llama").page(page...)
+	require.Equal(t, 1, got.count("adapters_info"))
+	require.Equal(t, 1.0, got.get(t, `adapters_info{max_lora="8",model_id="llama",running="a19999"}`))
+}
+
 // TestCachesInTheMemoryOfTheHost reads what servers show of the second level of their caches.
 func TestCachesInTheMemoryOfTheHost(t *testing.T) {
 	got := newBench(t, engine.SGLang, "m").page(
