@@ -110,12 +110,15 @@ func (v *View) cacheUseExposed(m *Model) (float64, bool) {
 
 // cacheSizes returns the signals that tell whether the size of a KV cache is known.
 func cacheSizes() []engine.Signal {
-	return []engine.Signal{engine.KVBlocksLimit, engine.WorkerKVBlocks, engine.KVTokensLimit}
+	return []engine.Signal{engine.KVBlocksLimit, engine.WorkerKVBlocks, engine.KVTokensLimit, engine.CacheStated}
 }
 
 // knownCache reports whether a part of the KV cache is known: it is not if it is 0 while the page
 // shows a cache without a size.
 func (v *View) knownCache(m *Model, part float64) bool {
+	if v.Has(m, engine.CacheStated) {
+		return part != 0 || !v.stated(m).none
+	}
 	for _, size := range cacheSizes() {
 		if v.Has(m, size) {
 			_, ok := v.Sum(m, size)
@@ -195,6 +198,8 @@ func (v *View) transferMebibytes(m *Model) (float64, bool) {
 type statedCache struct {
 	// blocks is how many are not reserved, tokens how many fit into these.
 	blocks, blockTokens, tokens float64
+	// none is true if all blocks are reserved, as for models that only embed.
+	none bool
 }
 
 // stated returns what labels say about the KV cache of a model.
@@ -204,7 +209,7 @@ func (v *View) stated(m *Model) statedCache {
 }
 
 // statedCache reads the labels of a cache config. All ranks must have the same labels. If layers of
-// several kinds share blocks, a block holds more tokens than its label says.
+// several kinds share blocks, their sizes do not tell how many tokens fit: the label is that of one kind.
 func (ix *index) statedCache(m *Model) (c statedCache) {
 	groups := m.groups(engine.CacheStated)
 	if len(groups) == 0 {
@@ -233,11 +238,16 @@ func (ix *index) statedCache(m *Model) (c statedCache) {
 	if size("swap_blocks") > 0 { // Engines that swap blocks to the memory of the host reserve none.
 		reserved = 0
 	}
-	return statedCache{
+	c = statedCache{
 		blocks:      positive(blocks - reserved),
 		blockTokens: positive(size("block_tokens")),
 		tokens:      positive(perRank * ranks * (1 - ranks/blocks)),
+		none:        groups[0].labels.Get("blocks") == "0" || blocks <= reserved,
 	}
+	if size("state_tokens") > 0 && c.tokens == 0 {
+		c.blockTokens = 0
+	}
+	return c
 }
 
 func hitRatioRule() Rule { return eachModel(hitRatio.needs(), cacheHits) }

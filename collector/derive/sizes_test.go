@@ -186,6 +186,41 @@ func TestSizeOfZeroIsUnknown(t *testing.T) {
 			"kv_cache_utilization_ratio=0.2 kv_cache_block_tokens=16", "kv_cache_blocks_limit kv_cache_capacity_tokens",
 		},
 		{
+			"a vLLM that only embeds, and reserves its one block", engine.VLLM,
+			[][]string{{
+				`vllm:cache_config_info{engine="0",block_size="16",num_gpu_blocks="1"} 1`,
+				`vllm:num_requests_running{model_name="m",engine="0"} 3`,
+				`vllm:kv_cache_usage_perc{model_name="m",engine="0"} 0`,
+			}},
+			"requests_running=3", "kv_cache_utilization_ratio kv_cache_blocks_limit kv_cache_capacity_tokens",
+		},
+		{
+			"an idle vLLM", engine.VLLM,
+			[][]string{{
+				`vllm:cache_config_info{engine="0",block_size="16",num_gpu_blocks="101"} 1`,
+				`vllm:kv_cache_usage_perc{model_name="m",engine="0"} 0`,
+			}},
+			"kv_cache_utilization_ratio=0 kv_cache_capacity_tokens=1600", "",
+		},
+		{
+			"a vLLM whose layers with states share the blocks", engine.VLLM,
+			[][]string{{
+				`vllm:cache_config_info{engine="0",block_size="16",mamba_block_size="262144",num_gpu_blocks="1400"} 1`,
+				`vllm:kv_cache_usage_perc{model_name="m",engine="0"} 0.5`,
+			}},
+			"kv_cache_utilization_ratio=0.5 kv_cache_blocks_limit=1399",
+			"kv_cache_capacity_tokens kv_cache_free_tokens kv_cache_block_tokens",
+		},
+		{
+			"a vLLM whose layers with states share the blocks, with its size in tokens", engine.VLLM,
+			[][]string{{
+				`vllm:cache_config_info{engine="0",block_size="528",kv_cache_size_tokens="140000",mamba_block_size="528",` +
+					`num_gpu_blocks="1400"} 1`,
+				`vllm:kv_cache_usage_perc{model_name="m",engine="0"} 0.5`,
+			}},
+			"kv_cache_blocks_limit=1399 kv_cache_capacity_tokens=139900 kv_cache_block_tokens=528", "",
+		},
+		{
 			"a worker of Dynamo without blocks", engine.Dynamo,
 			[][]string{{
 				`dynamo_component_total_blocks{model="m",dynamo_component="backend",dp_rank="0"} 0`,

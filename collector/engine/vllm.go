@@ -511,6 +511,8 @@ func vllmEngine() []Meaning {
 			Dims: slices.Concat(
 				renamed("num_gpu_blocks", "blocks"),
 				renamed("block_size", "block_tokens"),
+				// Of models that have layers with states, which share the blocks with the others.
+				renamed("mamba_block_size", "state_tokens"),
 				renamed("kv_cache_size_tokens", "tokens"),
 				renamed("num_cpu_blocks", "swap_blocks"), // Of engine V0 alone.
 			),
