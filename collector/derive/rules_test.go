@@ -81,7 +81,7 @@ func TestAdaptersOfDays(t *testing.T) {
 	}
 	got := newBench(t, engine.VLLM, "llama").page(page...)
 	require.Equal(t, 1, got.count("adapters_info"))
-	require.Equal(t, 1.0, got.get(t, `adapters_info{max_lora="8",model_id="llama",running="a19999"}`))
+	require.Equal(t, 1.0, got.get(t, `adapters_info{max_lora="8", model_id="llama", running="a19999"}`))
 }
 
 // TestCachesInTheMemoryOfTheHost reads what servers show of the second level of their caches.
