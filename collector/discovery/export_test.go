@@ -13,8 +13,9 @@ import (
 
 // Exported for tests.
 const (
-	Settle  = settle
-	Restart = restart
+	ListPause = listPause
+	Settle    = settle
+	Restart   = restart
 )
 
 // NewOf returns a Manager of any discoverers.

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -55,8 +54,7 @@ func TestFilesWithoutEndAreRefused(t *testing.T) {
 			write(t, good, `[{targets: ["a:1"]}]`)
 			s := start(t, `file_sd_configs: [{files: ["`+dir+`/*.yml"]}]`)
 			s.wait(t, "a:1{}")
-			require.Eventually(t, func() bool { return strings.Contains(s.Sources()[0].LastError, c.want) },
-				time.Minute, 5*time.Millisecond, "%s", s.Sources()[0].LastError)
+			requireError(t, s.Manager, 0, c.want)
 			require.NoError(t, os.Remove(odd))
 			write(t, odd, `[{targets: ["b:1"]}]`)
 			s.wait(t, "b:1{}", "a:1{}")
@@ -74,10 +72,7 @@ func TestFileThatIsWrittenInPlace(t *testing.T) {
 	s := start(t, `file_sd_configs: [{files: ["`+dir+`/*.yml"]}]`)
 	s.wait(t, "a:1{}")
 	require.NoError(t, os.Truncate(file, 0))
-	require.Eventually(t, func() bool {
-		return strings.Contains(s.Sources()[0].LastError, "it contains no list of targets; write [] for an empty one")
-	},
-		time.Minute, 5*time.Millisecond, "%s", s.Sources()[0].LastError)
+	requireError(t, s.Manager, 0, "it contains no list of targets; write [] for an empty one")
 	s.wait(t, "a:1{}")
 	write(t, file, `[]`)
 	s.wait(t)

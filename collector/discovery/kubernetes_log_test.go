@@ -19,6 +19,7 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/discovery"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/secret"
+	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
 )
 
 // clientLines holds what the Kubernetes client and the sources log. The client's log is set once,
@@ -131,38 +132,23 @@ func TestKubernetesSaysWhyItFindsNothing(t *testing.T) {
 			srv := httptest.NewServer(c.answer)
 			t.Cleanup(srv.Close)
 			m := watchCluster(t, logger.With("pool_id", c.name), []string{c.role}, srv.URL)
-			require.Eventually(
-				t,
-				func() bool { return m.Sources()[0].LastError != "" },
-				time.Minute,
-				5*time.Millisecond,
-			)
+			requireError(t, m, 0, c.want...)
 			s := m.Sources()[0]
-			for _, want := range c.want {
-				require.Contains(t, s.LastError, want)
-			}
 			require.True(t, s.Failing(), "the source fails: %+v", s)
 			require.NotZero(t, m.Stats().Failures["kubernetes"])
 			line := fmt.Sprintf("pool_id=%q discovery=kubernetes_sd_configs[0]", c.name)
 			require.Eventually(
 				t,
 				func() bool { return strings.Contains(clientLines.String(), line) },
-				time.Minute,
+				ample,
 				5*time.Millisecond,
 				"the log names the source: %s", line,
 			)
 		})
 	}
 	t.Run("nothing listens", func(t *testing.T) {
-		srv := httptest.NewServer(nil)
-		srv.Close()
-		m := watchCluster(t, logger, []string{"pod"}, srv.URL)
-		require.Eventually(
-			t,
-			func() bool { return strings.Contains(m.Sources()[0].LastError, "connection refused") },
-			time.Minute,
-			5*time.Millisecond,
-		)
+		m := watchCluster(t, logger, []string{"pod"}, "http://"+fixture.FreeAddress(t, "127.0.0.1"))
+		requireError(t, m, 0, "connection refused")
 	})
 	t.Run("only one of two sources, and until it may", func(t *testing.T) {
 		good := clusterOfOne()
@@ -183,16 +169,11 @@ func TestKubernetesSaysWhyItFindsNothing(t *testing.T) {
 		t.Cleanup(all.Close)
 		m := watchCluster(t, logger, []string{"pod"}, all.URL, bad.URL)
 		other := watchCluster(t, logger, []string{"pod"}, all.URL)
-		require.Eventually(
-			t,
-			func() bool { return strings.Contains(m.Sources()[1].LastError, "forbidden") },
-			time.Minute,
-			5*time.Millisecond,
-		)
+		requireError(t, m, 1, "forbidden")
 		require.Eventually(
 			t,
 			func() bool { return m.Sources()[0].Targets == 1 && other.Sources()[0].Targets == 1 },
-			time.Minute,
+			ample,
 			5*time.Millisecond,
 		)
 		require.Empty(t, m.Sources()[0].LastError+other.Sources()[0].LastError, "those that may list have no error")
@@ -200,6 +181,6 @@ func TestKubernetesSaysWhyItFindsNothing(t *testing.T) {
 		mu.Lock()
 		refuse = false
 		mu.Unlock()
-		require.Eventually(t, func() bool { return m.Sources()[1].Targets == 1 }, time.Minute, 10*time.Millisecond)
+		require.Eventually(t, func() bool { return m.Sources()[1].Targets == 1 }, ample, 10*time.Millisecond)
 	})
 }

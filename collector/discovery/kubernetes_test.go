@@ -138,11 +138,11 @@ kubernetes_sd_configs:
     selectors: [ { role: pod, label: app=triton } ]
 `)
 	s.wait(t, "10.2.0.7:8002{}")
-	require.Eventually(t, c.watched, time.Minute, time.Millisecond)
+	require.Eventually(t, c.watched, ample, time.Millisecond)
 	require.Contains(t, c.questions(), "app=triton")
 
 	c.change("ADDED", pod("triton-1", "10.2.0.8", "2"))
-	require.Eventually(t, func() bool { return len(s.last()) == 2 }, time.Minute, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return len(s.last()) == 2 }, ample, 5*time.Millisecond)
 	c.change("DELETED", pod("triton-0", "10.2.0.7", "3"))
 	s.wait(t, "10.2.0.8:8002{}")
 }
@@ -194,6 +194,7 @@ func TestListsWithoutEndAreRefused(t *testing.T) {
 		t.Cleanup(srv.Close)
 		return srv.URL
 	}
+	began := time.Now()
 	m := watchCluster(t, clientLogger, []string{"pod"},
 		server(false, func(w io.Writer) { _, _ = w.Write(list) }), // By pages.
 		server(false, func(w io.Writer) { endless(w, list[:len(list)/2]) }),
@@ -205,11 +206,14 @@ func TestListsWithoutEndAreRefused(t *testing.T) {
 	}
 	require.Eventually(t, all(func(s *target.Source) bool {
 		return strings.Contains(s.LastError, "the list has more than 4194304 bytes")
-	}), time.Minute, 5*time.Millisecond)
-	require.Less(t, sent.Load(), int64(100<<20), "bytes that were read")
+	}), ample, 5*time.Millisecond)
+	require.Less(t, sent.Load(), attempts(began)*100<<20, "bytes that were read")
 	healed.Store(true)
-	require.Eventually(t, all(func(s *target.Source) bool { return s.Targets == 1 }), time.Minute, 10*time.Millisecond)
+	require.Eventually(t, all(func(s *target.Source) bool { return s.Targets == 1 }), ample, 10*time.Millisecond)
 }
+
+// attempts returns how often a list that is too large may have been requested since a time.
+func attempts(began time.Time) int64 { return 1 + int64(time.Since(began)/discovery.ListPause) }
 
 // An API server that adds pods without end takes no more memory than a list may: its list is read again, in place
 // of what it has added.
@@ -231,14 +235,15 @@ func TestChangesWithoutEndLeadToAnotherList(t *testing.T) {
 		}
 	}))
 	t.Cleanup(srv.Close)
+	began := time.Now()
 	m := watchCluster(t, clientLogger, []string{"pod"}, srv.URL)
 	targets := func(enough func(int) bool) func() bool {
 		return func() bool { return enough(m.Sources()[0].Targets) }
 	}
-	require.Eventually(t, targets(func(n int) bool { return n > 1 }), time.Minute, 5*time.Millisecond)
+	require.Eventually(t, targets(func(n int) bool { return n > 1 }), ample, 5*time.Millisecond)
 	healed.Store(true)
-	require.Eventually(t, targets(func(n int) bool { return n == 1 }), time.Minute, 10*time.Millisecond, "they are listed again")
-	require.Less(t, sent.Load(), int64(20<<20), "bytes that were read")
+	require.Eventually(t, targets(func(n int) bool { return n == 1 }), ample, 10*time.Millisecond, "they are listed again")
+	require.Less(t, sent.Load(), attempts(began)*20<<20, "bytes that were read")
 	require.Empty(t, m.Sources()[0].LastError, "nothing is wrong with the list")
 }
 

@@ -18,6 +18,9 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/secret"
 )
 
+// ample is how long tests wait at most: no machine is that busy.
+const ample = 10 * time.Minute
+
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // config decodes a configuration strictly, like a file.
@@ -91,12 +94,30 @@ func (s *seen) wait(tb testing.TB, want ...string) {
 	require.Eventually(
 		tb,
 		func() bool { return s.last() != nil && slices.Equal(s.last(), want) },
-		time.Minute,
+		ample,
 		5*time.Millisecond,
 		"want %q",
 		want,
 	)
 }
+
+// requireError waits until the latest error of a source has these texts: a source whose answer comes too late on a
+// busy machine has another one before.
+func requireError(tb testing.TB, m *discovery.Manager, source int, want ...string) {
+	tb.Helper()
+	got := latest(func() string { return m.Sources()[source].LastError })
+	has := func() bool {
+		shown := got()
+		return shown != "" && !slices.ContainsFunc(want, func(text string) bool { return !strings.Contains(shown, text) })
+	}
+	require.Eventually(tb, has, ample, 5*time.Millisecond, "want %q, got %s", want, got)
+}
+
+// latest is a text that a failure shows as it is then.
+type latest func() string
+
+// String implements fmt.Stringer.
+func (l latest) String() string { return l() }
 
 // start runs the discovery of a configuration until the test ends.
 func start(tb testing.TB, text string) *seen {

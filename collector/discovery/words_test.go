@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -25,7 +24,7 @@ func TestFormsOfTargetsAreExplained(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), c.name)
 			require.NoError(t, os.WriteFile(file, []byte(c.text), 0o600))
-			require.Contains(t, firstError(t, "file_sd_configs: [ { files: ["+file+"] } ]"), c.want)
+			requireError(t, start(t, "file_sd_configs: [ { files: ["+file+"] } ]").Manager, 0, c.want)
 		})
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -33,17 +32,6 @@ func TestFormsOfTargetsAreExplained(t *testing.T) {
 		_, _ = w.Write([]byte(`{"targets": ["a:1"]}`))
 	}))
 	t.Cleanup(server.Close)
-	require.Contains(
-		t,
-		firstError(t, "http_sd_configs: [ { url: '"+server.URL+"' } ]"),
-		"it does not have the form of targets"+form,
-	)
-}
-
-// firstError returns the first error of the only source of a configuration.
-func firstError(t *testing.T, text string) string {
-	t.Helper()
-	s := start(t, text)
-	require.Eventually(t, func() bool { return s.Sources()[0].LastError != "" }, time.Minute, 5*time.Millisecond)
-	return s.Sources()[0].LastError
+	s := start(t, "http_sd_configs: [ { url: '"+server.URL+"' } ]")
+	requireError(t, s.Manager, 0, "it does not have the form of targets"+form)
 }
