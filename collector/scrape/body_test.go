@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
 )
 
 func compressed(t *testing.T, r io.Reader) string {
@@ -327,8 +328,8 @@ func TestOpenErrorShowsNoSecret(t *testing.T) {
 	require.Equal(t, `"no access for <secret>"`, string(text))
 	require.NoError(t, resp.Body.Close())
 
-	server.Close()
-	_, err = newClient(t).Open(t.Context(), "POST", server.URL, nil) //nolint:bodyclose // There is none.
+	nobody := "http://" + fixture.FreeAddress(t, "127.0.0.1")
+	_, err = newClient(t).Open(t.Context(), "POST", nobody, nil) //nolint:bodyclose // There is none.
 	requireFailure(t, err, scrape.ReasonConnect, "", "")
 	_, err = client.Open(t.Context(), "POST", "ftp://127.0.0.1:1", nil) //nolint:bodyclose // There is none.
 	requireFailure(t, err, scrape.ReasonProtocol, "", "not valid")

@@ -73,7 +73,7 @@ func talk(ctx context.Context, conn net.Conn, begin, again string) {
 func TestHangingGRPCCallLosesConnection(t *testing.T) {
 	t.Parallel()
 	shared, client := fewConnections(t, 1)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), ample)
 	defer cancel()
 	errs := make(chan error)
 	hangs := talks(t, "", "")

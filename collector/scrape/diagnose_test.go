@@ -25,10 +25,10 @@ func diagnoseWithin(t *testing.T, timeout time.Duration, address string, s *targ
 // look diagnoses an address where nothing may answer.
 func look(t *testing.T, address string, s *target.Status) *scrape.Diagnosis {
 	t.Helper()
-	return diagnoseWithin(t, 2*time.Second, address, s)
+	return diagnoseWithin(t, hang, address, s)
 }
 
-// accepting answers each connection with bytes, and reads everything.
+// accepting greets each connection with bytes, and hangs up when it is answered. Without a greeting it stays silent.
 func accepting(t *testing.T, first string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -42,9 +42,13 @@ func accepting(t *testing.T, first string) string {
 				return
 			}
 			go func() {
+				defer conn.Close()
+				if first == "" {
+					_, _ = io.Copy(io.Discard, conn)
+					return
+				}
 				_, _ = io.WriteString(conn, first)
-				_, _ = io.Copy(io.Discard, conn)
-				_ = conn.Close()
+				_, _ = conn.Read(make([]byte, 1))
 			}()
 		}
 	}()
@@ -74,7 +78,12 @@ func TestProtocolOfPortIsDetected(t *testing.T) {
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
-			f := look(t, "http://"+accepting(t, first), failed(scrape.ReasonProtocol, "", "odd; check"))
+			timeout := ample
+			if first == "" {
+				timeout = hang
+			}
+			address := "http://" + accepting(t, first)
+			f := diagnoseWithin(t, timeout, address, failed(scrape.ReasonProtocol, "", "odd; check"))
 			require.Contains(t, f.What, want, "%q", first)
 			require.NotEmpty(t, f.Do)
 		})
@@ -86,7 +95,7 @@ func TestPageAtSamePortIsFound(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	s := &http.Server{
-		ReadHeaderTimeout: time.Second,
+		ReadHeaderTimeout: ample,
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/metrics" {
 				_, _ = io.WriteString(w, "nv_inference_request_success{model=\"m\",version=\"1\"} 1\n")
@@ -99,7 +108,7 @@ func TestPageAtSamePortIsFound(t *testing.T) {
 	t.Cleanup(func() { _ = s.Close() })
 	page := "http://" + l.Addr().String()
 	f := diagnoseWithin(
-		t, time.Minute, page+"/typo", notFound(),
+		t, ample, page+"/typo", notFound(),
 	)
 	require.Equal(t, page+"/metrics", f.Page)
 	require.Equal(t, "use "+page+"/metrics", f.Do)
@@ -187,7 +196,7 @@ func TestPageIsFoundWithoutURLParameters(t *testing.T) {
 	}))
 	t.Cleanup(s.Close)
 	f := diagnoseWithin(
-		t, time.Minute, s.URL+"/metrics?key=hunter2",
+		t, ample, s.URL+"/metrics?key=hunter2",
 		notFound(),
 	)
 	require.Equal(t, s.URL+"/metrics", f.Page)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/lane"
+	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
 )
 
 // got is the result of a lane.
@@ -47,7 +48,7 @@ func TestLaneRequestsMatchNetHTTP(t *testing.T) {
 	t.Parallel()
 	client := newClient(t)
 	server := serve(t, nil, replies(answer("200 OK", "Content-Type: text/plain\r\n", page)))
-	l := pageLane(t, client, server.url, 5*time.Second)
+	l := pageLane(t, client, server.url, ample)
 	for range 5 {
 		got, used := ask(l)
 		require.True(t, used, "the lane is used")
@@ -59,7 +60,7 @@ func TestLaneRequestsMatchNetHTTP(t *testing.T) {
 	}
 	require.EqualValues(t, 1, server.conns.Load(), "the connection is kept")
 	fast := server.requests()
-	_, err := scrapeWithin(t, client, server.url, 5*time.Second)
+	_, err := scrapeWithin(t, client, server.url, ample)
 	require.NoError(t, err)
 	plain := server.requests()[len(fast)]
 	for _, req := range fast {
@@ -132,7 +133,7 @@ func TestLaneAcceptsPlainAnswersOnly(t *testing.T) {
 			t.Parallel()
 			client := newClient(t, func(c *scrape.Config) { c.Limits.Headers, c.Limits.Body = 1024, 1024 })
 			server := serve(t, nil, once(c.text))
-			l := pageLane(t, client, server.url, 5*time.Second)
+			l := pageLane(t, client, server.url, ample)
 			got, used := ask(l)
 			require.True(t, used, "the lane is used")
 			require.Equal(t, c.ok, got.ok)
@@ -181,7 +182,7 @@ func TestIdleConnectionIsCheckedBeforeReuse(t *testing.T) {
 				}
 				replies(good)(p)
 			})
-			l := pageLane(t, client, server.url, 5*time.Second)
+			l := pageLane(t, client, server.url, ample)
 			got, _ := ask(l)
 			require.True(t, got.ok, "the lane has an answer")
 			close(after)
@@ -199,21 +200,28 @@ func TestSlowTargetDelaysNoOther(t *testing.T) {
 	shared := scrape.Bounded(1<<20, 10)
 	client := sharing(t, shared)
 	text := answer("200 OK", "", page)
+	answered := make(chan struct{})
+	leaves := func(p *peer) {
+		select {
+		case <-answered:
+		case <-p.closed.Done():
+		}
+	}
 	slow := serve(t, nil, func(p *peer) {
 		p.request()
 		p.say(text[:50])
-		p.wait()
+		leaves(p)
 	})
-	quick, mute := serve(t, nil, replies(text)), serve(t, nil, (*peer).wait)
-	b := lane.Batch{Timeout: 3 * time.Second} // Real time: a lane needs sockets.
+	quick, mute := serve(t, nil, replies(text)), serve(t, nil, leaves)
+	b := lane.Batch{Timeout: ample}
 	all := []struct {
 		name string
 		lane *lane.Lane
 		ok   bool
 	}{
-		{"slow", pageLane(t, client, slow.url, time.Minute), false},
-		{"mute", pageLane(t, client, mute.url, time.Minute), false},
-		{"quick", pageLane(t, client, quick.url, time.Minute), true},
+		{"slow", pageLane(t, client, slow.url, ample), false},
+		{"mute", pageLane(t, client, mute.url, ample), false},
+		{"quick", pageLane(t, client, quick.url, ample), true},
 	}
 	for round := range 2 {
 		var order []string
@@ -226,11 +234,20 @@ func TestSlowTargetDelaysNoOther(t *testing.T) {
 					_, used := ask(s.lane)
 					require.Equal(t, s.ok, used, "it rests")
 				}
+				if s.ok { // The others need not wait for their time.
+					answered <- struct{}{}
+					answered <- struct{}{}
+				}
 			}), "one late answer alone is no reason to rest")
 		}
 		b.Run()
-		require.Equal(t, []string{"quick", "slow", "mute"}, order)
+		require.Len(t, order, len(all))
+		require.Equal(t, "quick", order[0])
 	}
+	late, ended := lane.Batch{Timeout: hang}, false
+	require.True(t, late.Add(pageLane(t, client, mute.url, ample), func(_ lane.Answer, ok bool) { ended = !ok }), "it is new")
+	late.Run()
+	require.True(t, ended, "a batch waits no longer than its time")
 	require.EqualValues(t, 1, shared.Connections().Used, "a slow connection is not kept")
 }
 
@@ -303,11 +320,8 @@ func TestLanesRespectConnectionLimit(t *testing.T) {
 
 func TestLaneToRefusingPortFallsBackToNetHTTP(t *testing.T) {
 	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	require.NoError(t, listener.Close())
 	client := newClient(t)
-	got, _ := ask(pageLane(t, client, "http://"+listener.Addr().String()+"/metrics", ample))
+	got, _ := ask(pageLane(t, client, "http://"+fixture.FreeAddress(t, "127.0.0.1")+"/metrics", ample))
 	require.False(t, got.ok, "the lane has no answer")
 }
 

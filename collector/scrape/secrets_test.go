@@ -282,17 +282,21 @@ func TestCredentialFilesWithoutEnd(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { _ = writer.Close() }()
 	server := serve(t, nil, replies(answer("200 OK", "", page)))
-	for file, reason := range map[string]scrape.Reason{pipe: scrape.ReasonTimeout, "/dev/zero": scrape.ReasonResource} {
+	for _, c := range []struct {
+		file    string
+		timeout time.Duration
+		reason  scrape.Reason
+	}{{pipe, hang, scrape.ReasonTimeout}, {"/dev/zero", ample, scrape.ReasonResource}} {
 		for key, set := range map[string]func(*scrape.Config){
-			"authorization": func(c *scrape.Config) {
-				c.Authorization = &promconfig.Authorization{CredentialsFile: file}
+			"authorization": func(cfg *scrape.Config) {
+				cfg.Authorization = &promconfig.Authorization{CredentialsFile: c.file}
 			},
-			"http_headers": func(c *scrape.Config) {
-				c.Headers = &promconfig.Headers{Headers: map[string]promconfig.Header{"X-Key": {Files: []string{file}}}}
+			"http_headers": func(cfg *scrape.Config) {
+				cfg.Headers = &promconfig.Headers{Headers: map[string]promconfig.Header{"X-Key": {Files: []string{c.file}}}}
 			},
 		} {
-			_, err := scrapeWithin(t, newClient(t, set), server.url, hang)
-			require.Equal(t, reason, scrape.ReasonOf(err), "%s: %s: %v", key, file, err)
+			_, err := scrapeWithin(t, newClient(t, set), server.url, c.timeout)
+			require.Equal(t, c.reason, scrape.ReasonOf(err), "%s: %s: %v", key, c.file, err)
 		}
 	}
 }

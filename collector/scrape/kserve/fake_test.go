@@ -113,7 +113,7 @@ func calling(address string) *kserve.Server {
 // ask sends a request with a deadline.
 func ask(t *testing.T, s *kserve.Server, method, path string, limit int64) (int, string, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	code, body, err := s.Do(ctx, method, path, limit)
 	return code, string(body), err

@@ -53,7 +53,7 @@ func answering(t *testing.T, failure error, parts ...[]byte) *server {
 // streamed reads a stream to its end.
 func streamed(t *testing.T, s *server, path, body string) (code int, text string, failure error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	code, kind, answer, err := calling(s.address).Stream(ctx, path, []byte(body))
 	if err != nil {
