@@ -5,11 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"log/slog"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -27,6 +27,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
+	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
 )
 
 func TestMain(m *testing.M) {
@@ -76,7 +77,7 @@ func programAs(t *testing.T, name string) string {
 //	says FILE REGEXP          wait until the file matches
 //	fetch [-m METHOD] [-H HEADER] URL [STATUS]
 //	                          stdout is the answer; STATUS is 200 unless given
-//	send SIGNAL               HUP, INT or TERM to all programs in the background
+//	send SIGNAL...            HUP, INT or TERM to all programs in the background, unless they have ended
 //	found CODE RESULT         the result of a case of docs/dev/faults.md
 func TestScripts(t *testing.T) {
 	// Under nohup all programs would ignore this signal; one that is caught here has its usual effect on them.
@@ -102,20 +103,10 @@ func TestScripts(t *testing.T) {
 }
 
 func freePort(ts *testscript.TestScript, _ bool, args []string) {
-	// Below the ephemeral ports: other tests and connections could take those while a
-	// script restarts the exporter.
-	const lowest, highest, tries = 12000, 32000, 100
-	for range tries {
-		addr := fmt.Sprintf("127.0.0.1:%d", lowest+rand.IntN(highest-lowest))
-		l, err := net.Listen("tcp", addr)
-		if err != nil {
-			continue
-		}
-		ts.Check(l.Close())
-		ts.Setenv(args[0], addr)
-		return
-	}
-	ts.Fatalf("no free port")
+	port, release, err := fixture.ClaimPorts("127.0.0.1", 1)
+	ts.Check(err)
+	ts.Defer(release)
+	ts.Setenv(args[0], fmt.Sprintf("127.0.0.1:%d", port))
 }
 
 func startReplica(ts *testscript.TestScript, _ bool, args []string) {
@@ -211,7 +202,7 @@ func startHanging(ts *testscript.TestScript, _ bool, args []string) {
 func listen(ts *testscript.TestScript, name string, handler http.HandlerFunc) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	ts.Check(err)
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: time.Second}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: waitsAtMost}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -295,7 +286,7 @@ func ask(method, url string, header http.Header) (string, int, error) {
 	}
 	request.Header = header
 	transport := &http.Transport{DisableKeepAlives: true, DisableCompression: true}
-	client := &http.Client{Transport: transport, Timeout: time.Minute}
+	client := &http.Client{Transport: transport, Timeout: waitsAtMost}
 	response, err := client.Do(request)
 	if err != nil {
 		return "", 0, err
@@ -306,12 +297,16 @@ func ask(method, url string, header http.Header) (string, int, error) {
 }
 
 func send(ts *testscript.TestScript, _ bool, args []string) {
-	sig, ok := map[string]os.Signal{"HUP": syscall.SIGHUP, "INT": syscall.SIGINT, "TERM": syscall.SIGTERM}[args[0]]
-	if !ok {
-		ts.Fatalf("unknown signal %s", args[0])
-	}
-	for _, cmd := range ts.BackgroundCmds() {
-		ts.Check(cmd.Process.Signal(sig))
+	signals := map[string]os.Signal{"HUP": syscall.SIGHUP, "INT": syscall.SIGINT, "TERM": syscall.SIGTERM}
+	for _, name := range args {
+		if signals[name] == nil {
+			ts.Fatalf("unknown signal %s", name)
+		}
+		for _, cmd := range ts.BackgroundCmds() {
+			if err := cmd.Process.Signal(signals[name]); !errors.Is(err, os.ErrProcessDone) {
+				ts.Check(err)
+			}
+		}
 	}
 }
 

@@ -107,6 +107,11 @@ func freeHost(t *testing.T) host {
 	t.Helper()
 	for i := range 800 {
 		h := host(fmt.Sprintf("127.177.%d.%d", 100+(os.Getpid()+i)%100, 100+i/8))
+		claim, err := net.ListenPacket("udp", string(h)+":9802") // Another process may try it too.
+		if err != nil {
+			continue
+		}
+		t.Cleanup(func() { _ = claim.Close() })
 		if h.free() {
 			return h
 		}
@@ -162,7 +167,7 @@ func grpcOnly(s *http.Server) {
 func (h host) serve(t *testing.T, port int, change func(*http.Server)) {
 	t.Helper()
 	s := &http.Server{
-		ReadHeaderTimeout: 10 * time.Second,
+		ReadHeaderTimeout: waitsAtMost,
 		ErrorLog:          slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, "# TYPE nv_inference_request_success counter\n"+

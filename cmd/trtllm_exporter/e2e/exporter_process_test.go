@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
 )
 
 // scrapeInterval is the scrape interval of the exporter under test.
@@ -102,7 +104,7 @@ func startServing(t *testing.T, flags ...string) *exporter {
 // launchExporter starts the exporter on a free port without waiting for it.
 func launchExporter(t *testing.T, env []string, command ...string) *exporter {
 	t.Helper()
-	e := &exporter{port: freePorts(t, 1)}
+	e := &exporter{port: fixture.FreePorts(t, "127.0.0.1", 1)}
 	command = append(command, "--web.listen-address", fmt.Sprintf("127.0.0.1:%d", e.port))
 	e.process = startProcess(t, "exporter", env, command[0], command[1:]...)
 	return e

@@ -4,9 +4,6 @@ package e2e
 
 import (
 	"context"
-	"fmt"
-	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -105,27 +102,6 @@ func withoutTables(text string) string {
 		return line == "" || line[0] == '|' || line[0] == '+'
 	})
 	return strings.Join(lines[max(0, len(lines)-15):], "\n")
-}
-
-// freePorts returns the first of n free ports below the ephemeral ones.
-func freePorts(t *testing.T, n int) int {
-	t.Helper()
-	for range 200 {
-		first, free := 20000+rand.IntN(12000), 0
-		for i := range n {
-			listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", first+i))
-			if err != nil {
-				break
-			}
-			listener.Close()
-			free++
-		}
-		if free == n {
-			return first
-		}
-	}
-	require.FailNow(t, "no free ports", "no %d adjacent ports are free", n)
-	return 0
 }
 
 func pause(ctx context.Context, d time.Duration) {

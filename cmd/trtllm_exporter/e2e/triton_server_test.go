@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
 )
 
 // exitSkip is the exit code of tools/triton/triton.sh if the wheel does not run here.
@@ -107,7 +109,7 @@ type tritonServer struct {
 // newTriton prepares a server on free ports without starting it.
 func newTriton(t *testing.T, r release) *tritonServer {
 	t.Helper()
-	dir, port := r.install(t), freePorts(t, 3)
+	dir, port := r.install(t), fixture.FreePorts(t, "127.0.0.1", 3)
 	s := &tritonServer{release: r}
 	s.server = &server{
 		name:     "triton-" + r.triton,

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
 )
 
 // newEngine prepares a vLLM or SGLang of tools/vllm on a free port.
@@ -21,7 +23,7 @@ func newEngine(t *testing.T, kind string) *server {
 	if dir == "" {
 		t.Skip("VLLM_DIR names no installed vLLM: run make e2e-vllm")
 	}
-	port := freePorts(t, 1)
+	port := fixture.FreePorts(t, "127.0.0.1", 1)
 	s := &server{
 		name:     kind,
 		whole:    t,
