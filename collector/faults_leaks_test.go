@@ -21,7 +21,7 @@ type footprint struct {
 
 // settle waits until the process uses no more than before, and returns what it uses.
 func settle(before *footprint) (now footprint) {
-	for range 200 {
+	for end := time.Now().Add(waitTimeout); ; time.Sleep(50 * time.Millisecond) {
 		runtime.GC()
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
@@ -29,13 +29,11 @@ func settle(before *footprint) (now footprint) {
 		if files, err := os.ReadDir("/proc/self/fd"); err == nil {
 			now.files = len(files)
 		}
-		if before == nil ||
+		if before == nil || time.Now().After(end) ||
 			now.goroutines <= before.goroutines && now.files <= before.files && now.heap <= before.heap {
-			break
+			return now
 		}
-		time.Sleep(50 * time.Millisecond)
 	}
-	return now
 }
 
 // Nothing else runs meanwhile: the test is not parallel.

@@ -243,5 +243,5 @@ func TestIndexIsFreedWithLastTarget(t *testing.T) {
 	require.Eventually(t, func() bool {
 		runtime.GC()
 		return all[0].Value() == nil
-	}, time.Minute, 10*time.Millisecond)
+	}, 5*time.Minute, 10*time.Millisecond)
 }

@@ -28,7 +28,7 @@ func TestEqualListsAreInternedWhileReferenced(t *testing.T) {
 	require.Eventually(t, func() bool {
 		runtime.GC()
 		return size() == 1
-	}, 30*time.Second, time.Millisecond, "what no shape has is forgotten")
+	}, 5*time.Minute, time.Millisecond, "what no shape has is forgotten")
 	require.Same(t, other, intern(k, list(6)))
 	runtime.KeepAlive(other)
 }

@@ -115,7 +115,7 @@ func TestIdleConnectionsDoNotBlockProbes(t *testing.T) {
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = conn.Close() })
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	got, err := client.Check(ctx, &healthpb.HealthCheckRequest{Service: "replica/ready"})
 	require.NoError(t, err)
@@ -175,7 +175,7 @@ func servedHealth(t *testing.T) (*fleet, healthpb.HealthClient, context.Context)
 	f := newFleet(t)
 	f.publish("a", "r0", serving(), nil)
 	_, client := healthClient(t, f.options())
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	t.Cleanup(cancel)
 	return f, client, ctx
 }

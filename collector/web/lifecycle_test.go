@@ -280,7 +280,7 @@ func tlsConfig(t *testing.T) (text string, client *http.Client) {
 // The toolkit reads the file for each handshake and request, to its end, which a pipe or a device may never have.
 func TestWebConfigurationThatBecomesAPipeIsNotRead(t *testing.T) {
 	overTLS, client := tlsConfig(t)
-	client.Timeout = 10 * time.Second
+	client.Timeout = 5 * time.Minute
 	for name, text := range map[string]string{"users": users, "TLS": overTLS, "TLS and users": overTLS + users} {
 		t.Run(name, func(t *testing.T) {
 			opts := threeReplicas(t).options()
@@ -326,7 +326,7 @@ func TestCertificateThatBecomesAPipeIsNotRead(t *testing.T) {
 	}
 	base := strings.Replace(start(t, opts), "http:", "https:", 1)
 	client := server.Client()
-	client.Timeout = 10 * time.Second
+	client.Timeout = 5 * time.Minute
 	defer client.CloseIdleConnections()
 	require.Equal(t, http.StatusOK, login(t, client, base+"/-/healthy", "", ""))
 	for name, text := range files {
