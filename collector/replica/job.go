@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
 // job is work that runs without the replica's lock, one run at a time.
@@ -43,13 +44,23 @@ type jobRun struct {
 	ctx   context.Context //nolint:containedctx // It ends the run.
 	job   *job
 	epoch int
+	// doubted is true if the server did not answer the last scrape.
+	doubted bool
+}
+
+// asking returns the context of requests to the server.
+func (run jobRun) asking() context.Context {
+	if run.doubted {
+		return scrape.Doubt(run.ctx)
+	}
+	return run.ctx
 }
 
 // startJob begins a run. Nothing may panic between it and the work of the run, which would never end.
 func (r *Replica) startJob(ctx context.Context, j *job) jobRun {
 	j.running, j.rerun, j.started = true, false, time.Now()
 	r.jobRuns.Add(1)
-	return jobRun{r, ctx, j, r.server.Epoch}
+	return jobRun{r, ctx, j, r.server.Epoch, r.status.Health != target.HealthUp}
 }
 
 // finish ends a run and applies its answer. The answer is dropped if another kind of server was
@@ -81,7 +92,7 @@ func (run jobRun) deliver(apply func()) {
 func runJob[A any](run jobRun, name string, work func(ctx context.Context) A, apply func(A, error)) {
 	go func() {
 		var answer A
-		failed := run.guard(name, func() { answer = work(run.ctx) })
+		failed := run.guard(name, func() { answer = work(run.asking()) })
 		run.finish(func() { apply(answer, failed) })
 	}()
 }

@@ -25,8 +25,9 @@ const (
 
 // Budget limits how much of a resource all pools together use at once: connections, memory, or
 // first scrapes. Requests that need more than is free wait in the order of their arrival. While
-// any waits, idle connections are closed and overdue leases reclaimed, the oldest first. It is
-// safe for concurrent use.
+// any waits, idle connections are closed and overdue leases reclaimed, the oldest first. Requests to
+// servers in doubt wait in a line of their own, of which the first waits with the others. It is safe
+// for concurrent use.
 type Budget struct {
 	limit int64
 	// interval is the time between two attempts to reclaim leases. A request that loses its
@@ -37,6 +38,7 @@ type Budget struct {
 	holders sync.Map
 
 	free    *semaphore.Weighted
+	doubted *semaphore.Weighted
 	used    atomic.Int64
 	waiting atomic.Int64
 	waits   atomic.Uint64
@@ -57,6 +59,13 @@ type lease struct {
 	grace  time.Duration
 	cancel context.CancelCauseFunc
 }
+
+// doubtKey is the key of what Doubt notes.
+type doubtKey struct{}
+
+// Doubt returns a context for requests to a server that did not answer the last one: while not all can be sent at
+// once, those to servers that did answer come first.
+func Doubt(ctx context.Context) context.Context { return context.WithValue(ctx, doubtKey{}, true) }
 
 // renew notes that the request made progress; it does nothing on nil.
 func (l *lease) renew() {
@@ -79,6 +88,7 @@ func newBudget(limit int64, reclaimed *Error) *Budget {
 		interval:  reclaimInterval,
 		reclaimed: reclaimed,
 		free:      semaphore.NewWeighted(limit),
+		doubted:   semaphore.NewWeighted(1),
 		leases:    make(map[*lease]struct{}),
 	}
 }
@@ -168,6 +178,12 @@ func (b *Budget) acquire(ctx context.Context, n int64, l *lease) bool {
 	b.mu.Unlock()
 	if first {
 		b.relieve()
+	}
+	if ctx.Value(doubtKey{}) != nil {
+		if b.doubted.Acquire(ctx, 1) != nil {
+			return false
+		}
+		defer b.doubted.Release(1)
 	}
 	if b.free.Acquire(ctx, n) != nil {
 		return false

@@ -104,12 +104,17 @@ func (c *crowd) scrape(all *sync.WaitGroup, kind string, hosts, rounds int, take
 	for i := range hosts {
 		all.Go(func() {
 			time.Sleep(crowdInterval * time.Duration(i) / time.Duration(hosts))
+			answers := false
 			for round := range rounds {
 				start := time.Now()
 				ctx, cancel := context.WithTimeout(c.t.Context(), crowdTimeout)
+				if !answers {
+					ctx = scrape.Doubt(ctx)
+				}
 				got, err := c.client.Scrape(ctx, fmt.Sprintf("http://%s-%d/metrics", kind, i), nil)
 				got.Release()
 				cancel()
+				answers = err == nil
 				c.count(kind, round, err)
 				time.Sleep(time.Until(start.Add(crowdInterval)))
 			}
@@ -154,6 +159,23 @@ func TestHangingTargetsTakeNoConnectionFromOthers(t *testing.T) {
 		require.Equal(t, map[string]int{"good": 60}, c.results["hangs"][11], "they are back")
 		require.Positive(t, c.shared.Connections().Waits)
 		require.Positive(t, c.shared.Connections().Reclaimed)
+	})
+}
+
+// Far more targets hang than there are connections, so that not even all of those can be asked in time.
+func TestTargetsThatAnsweredComeFirst(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd(t, 16)
+		var all sync.WaitGroup
+		c.scrape(&all, "healthy", 20, 8, 5*time.Millisecond)
+		time.Sleep(crowdInterval)
+		c.scrape(&all, "hangs", 400, 7, never)
+		c.end(&all)
+		for round, results := range c.results["healthy"] {
+			require.Equal(t, map[string]int{"good": 20}, results, "round %d", round)
+		}
+		require.Positive(t, c.results["hangs"][3]["resource"], "some have no connection at all")
 	})
 }
 
