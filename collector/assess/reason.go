@@ -319,5 +319,25 @@ func (e *Evidence) stands() string {
 	if e.Still.Left {
 		become = were + " given up, and"
 	}
-	return fmt.Sprintf("%g %s %s %s has moved since %s", e.Still.InFlight, requests, become, nothing, clock(e.Still.Since))
+	return fmt.Sprintf(
+		"%g %s %s %s has moved since %s%s",
+		e.Still.InFlight, requests, become, nothing, clock(e.Still.Since), e.standElsewhere(),
+	)
+}
+
+// standElsewhere says at how many other models nothing moves either.
+func (e *Evidence) standElsewhere() string {
+	others := make(map[string]bool)
+	for _, still := range e.AllStill {
+		if name := nameOf(still.Entry); name != "" && name != nameOf(e.Still.Entry) {
+			others[name] = true
+		}
+	}
+	switch len(others) {
+	case 0:
+		return ""
+	case 1:
+		return ", nor at another model"
+	}
+	return fmt.Sprintf(", nor at %d others", len(others))
 }

@@ -685,6 +685,17 @@ func TestSeverity(t *testing.T) {
 			"the API answers 200; 42 requests to llama are in flight, but nothing there has moved since 13:59 UTC; " +
 				"they may be gone, or take long",
 		},
+		{
+			"three models suspected", changed(serving(), func(e *assess.Evidence) {
+				for _, model := range []string{"llama", "qwen", "phi"} {
+					still := hung()
+					still.Entry = derive.Entry{Model: model}
+					e.AllStill = append(e.AllStill, still)
+				}
+			}), assess.Look, "LLMReplicaSuspected",
+			"the API answers 200; 42 requests to llama are in flight, but nothing there has moved since 13:59 UTC, nor " +
+				"at 2 others; they may be gone, or take long",
+		},
 		{"also known not to be ready", changed(serving(), func(e *assess.Evidence) {
 			e.API.API, e.API.Detail, e.Still = engine.APINotReady, "it is not ready", hung()
 		}), assess.Broken, "LLMReplicaNotUp", "it is not ready"},
