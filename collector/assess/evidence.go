@@ -421,7 +421,11 @@ func (e *Evidence) ends() bool { return !e.API.SamePort && e.API.Ends() }
 // admits reports whether a server that was ready has said for long enough that it is not, beside
 // an accusation that stands as long: one late page of a server that loads says nothing. A proxy or a mesh
 // may say the same of a server that it does not reach, but not while the page comes from the same port.
+// A server of a kind that a file declares may say so whenever it takes no more requests.
 func (e *Evidence) admits(a Accusation) bool {
+	if e.Declared {
+		return false
+	}
 	since, accused := e.API.NotReadySince, e.API.NotReadySince
 	switch a { //nolint:exhaustive // The others stand as long as that already.
 	case OnlyFailures, DeclaredFails, UnclearFails:

@@ -138,6 +138,41 @@ func TestRefusalRestartsNobody(t *testing.T) {
 	}
 }
 
+// TestDeclaredKindThatIsNotReady has servers whose health has answered for long that they are not ready: one of a kind
+// that a file declares may do so while all its slots are taken, and only a question restarts it.
+func TestDeclaredKindThatIsNotReady(t *testing.T) {
+	still := derive.Stillness{InFlight: 4, Since: two.Add(-time.Minute)}
+	failing := []derive.Failures{{Requests: 5, Accused: two.Add(-time.Minute), Last: two}}
+	silent := assess.Scrape{Seen: true, Again: true, Error: "503", Since: two.Add(-time.Minute)}
+	failed := []assess.Question{{Asked: two, Answer: assess.Failed}}
+	for _, c := range []struct {
+		name     string
+		declared bool
+		change   func(e *assess.Evidence)
+		want     string
+	}{
+		{"nothing moves", true, func(e *assess.Evidence) { e.Still = still }, "not_ready (ready 503)"},
+		{"only failures end", true, func(e *assess.Evidence) { e.Failing = failing }, "not_ready (ready 503)"},
+		{"the page does not come", true, func(e *assess.Evidence) { e.Scrape = silent }, "not_ready (ready 503)"},
+		{
+			"nothing moves, and a question failed", true,
+			func(e *assess.Evidence) { e.Still, e.Questions = still, failed },
+			"stalled (live 503)",
+		},
+		{"nothing moves at a known server", false, func(e *assess.Evidence) { e.Still = still }, "stalled (live 503)"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := changed(serving(), func(e *assess.Evidence) {
+				e.Declared = c.declared
+				e.API.Health = engine.Health{API: engine.APINotReady, FromServer: true, Detail: "no slot is available"}
+				e.API.WasReady, e.API.NotReadySince = true, two.Add(-time.Minute)
+				c.change(e)
+			})
+			requireVerdict(t, c.want, assess.Judge(&e))
+		})
+	}
+}
+
 // TestAccusationIsNoHelp has a canary that failed twice before work stood still or only failures ended:
 // until a question about that is answered, what it showed stands.
 func TestAccusationIsNoHelp(t *testing.T) {
