@@ -41,6 +41,9 @@ func pageWhileShort(t *testing.T, client *scrape.Client) {
 	require.NoError(t, err)
 }
 
+// greeting is what a gRPC server says first. The client gives up one that says nothing.
+const greeting = "\x00\x00\x00\x04\x00\x00\x00\x00\x00"
+
 // talks starts a server that begins each answer with some bytes, and never ends it.
 func talks(t *testing.T, begin, again string) string {
 	t.Helper()
@@ -76,7 +79,7 @@ func TestHangingGRPCCallLosesConnection(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), ample)
 	defer cancel()
 	errs := make(chan error)
-	hangs := talks(t, "", "")
+	hangs := talks(t, greeting, "")
 	go func() {
 		_, _, _, err := client.Do(ctx, http.MethodPost, "grpc://"+hangs+"/v2/repository/index", nil, 0)
 		errs <- err
@@ -93,7 +96,7 @@ func TestStreamLosesConnection(t *testing.T) {
 	for name, address := range map[string]string{
 		"while it arrives":  "http://" + talks(t, head, "data: {}\n\n"),
 		"before it arrives": "http://" + talks(t, "", ""),
-		"over gRPC, silent": "grpc://" + talks(t, "", ""),
+		"over gRPC, silent": "grpc://" + talks(t, greeting, ""),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

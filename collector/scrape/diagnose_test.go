@@ -28,7 +28,8 @@ func look(t *testing.T, address string, s *target.Status) *scrape.Diagnosis {
 	return diagnoseWithin(t, hang, address, s)
 }
 
-// accepting greets each connection with bytes, and hangs up when it is answered. Without a greeting it stays silent.
+// accepting greets each connection with bytes, after which it has no more to say, and reads everything. Without a
+// greeting it stays silent.
 func accepting(t *testing.T, first string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -43,12 +44,11 @@ func accepting(t *testing.T, first string) string {
 			}
 			go func() {
 				defer conn.Close()
-				if first == "" {
-					_, _ = io.Copy(io.Discard, conn)
-					return
+				if stream, ok := conn.(*net.TCPConn); ok && first != "" {
+					_, _ = io.WriteString(conn, first)
+					_ = stream.CloseWrite()
 				}
-				_, _ = io.WriteString(conn, first)
-				_, _ = conn.Read(make([]byte, 1))
+				_, _ = io.Copy(io.Discard, conn)
 			}()
 		}
 	}()

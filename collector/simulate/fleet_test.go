@@ -2,6 +2,7 @@ package simulate_test
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -22,11 +23,28 @@ func TestDemoFleetServesAndMoves(t *testing.T) {
 			require.False(t, seen[r.MetricsAddr()], "every replica has its own port")
 			seen[r.MetricsAddr()] = true
 			require.Equal(t, r, fleet.Replica(pool.Name, r.Name()))
-			require.Eventually(t, func() bool { return r.Truth().Finished > 50 }, time.Minute, 10*time.Millisecond)
+			require.Eventually(t, func() bool { return r.Truth().Finished > 50 }, 5*time.Minute, 10*time.Millisecond)
 			samples, _ := parsePage(t, []byte(get(t, r.MetricsURL()).body))
 			require.NotEmpty(t, samples)
 		}
 	}
+}
+
+// A machine that needs two seconds for each second of a server would be ever further behind the clock, and in the
+// end not answer any more.
+func TestServerIsSlowerOnBusyMachine(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newReplica(t, simulate.Spec{
+			Name: "r", Kind: simulate.KindTriton, Speed: 1, Scenario: simulate.Costly(1000, 2*time.Second),
+		})
+		for range 20 {
+			time.Sleep(3 * time.Second)
+			asked := time.Now()
+			r.Truth()
+			require.LessOrEqual(t, time.Since(asked), 10*time.Second, "until it answers")
+		}
+	})
 }
 
 func TestMixedFleetHasOneMixedPool(t *testing.T) {

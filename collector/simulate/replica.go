@@ -106,9 +106,21 @@ func (r *Replica) Advance(d time.Duration) {
 // pace advances simulated time to the wall clock, if Speed is set.
 func (r *Replica) pace() { r.do(func(*Replica) {}) }
 
+// patience is how long a replica may need to catch up with the clock, which it then makes up for.
+const patience = time.Second
+
+// catchUp advances simulated time to the wall clock. If a machine needs too long for that, and longer than the time
+// that it makes up for, that is no time of the replica, which would be ever further behind.
 func (r *Replica) catchUp() {
-	if r.spec.Speed > 0 {
-		r.runTo(max(r.w.now, time.Duration(float64(time.Since(r.began))*r.spec.Speed)))
+	if r.spec.Speed <= 0 {
+		return
+	}
+	begun := time.Now()
+	before := r.w.now
+	r.runTo(max(before, time.Duration(float64(begun.Sub(r.began))*r.spec.Speed)))
+	took := time.Since(begun)
+	if took > patience && float64(took)*r.spec.Speed > float64(r.w.now-before) {
+		r.began = r.began.Add(took)
 	}
 }
 
