@@ -57,7 +57,7 @@ demo: ## Run the exporter in front of a simulated fleet (ARGS= for its flags).
 
 # deploy/ is tested by `check-deploy`, whose tools take minutes to compile. The tools for the rules compile while other tests run.
 # On two cores with a load of 40 tests take twenty times as long, so that they get more time than ten minutes.
-BUSY := -timeout=2h
+export BUSY := -timeout=2h
 
 test: ## Run all tests of Go and Python.
 	@$(MAKE) -j3 test-rules test-go test-python
@@ -83,10 +83,10 @@ race: ## Run with the race detector what starts goroutines: packages, and single
 ifeq ($(RACE),)
 	@echo 'no C compiler: the race detector does not run'; [ "$${CI:-}" != true ]
 else
-	CGO_ENABLED=1 $(GO) test $(VET) $(RACE) -shuffle=on -skip '$(SLOW)' -timeout 30m $(RACED:%=./%)
+	CGO_ENABLED=1 $(GO) test $(VET) $(RACE) -shuffle=on -skip '$(SLOW)' $(BUSY) $(RACED:%=./%)
 	@files=$$(tools/ci/raced.sh --tests $(PACKAGES)); \
 	tests=$$(grep -ho '^func Test[A-Za-z0-9]*' $$files | sed 's/^func //' | paste -sd '|' -); \
-	CGO_ENABLED=1 $(GO) test $(VET) $(RACE) -shuffle=on -skip '$(SLOW)' -timeout 30m -run "^($$tests)$$" $$(dirname $$files | sort -u | sed 's,^,./,')
+	CGO_ENABLED=1 $(GO) test $(VET) $(RACE) -shuffle=on -skip '$(SLOW)' $(BUSY) -run "^($$tests)$$" $$(dirname $$files | sort -u | sed 's,^,./,')
 endif
 
 COVER_MIN   := 90
@@ -142,8 +142,8 @@ e2e-clock: ## Set the wall clock of the program forward and back while it scrape
 E2E_ONLY = $(if $(and $(RACE),$(filter cmd/trtllm_exporter,$(APART))),-run '$(SLOW)')
 
 e2e: $(TOOLS)/playrules e2e-live ## Run the tests of the whole binary.
-	$(GO) test $(VET) -count=1 -shuffle=on -timeout 10m $(E2E_ONLY) ./cmd/trtllm_exporter
-	$(GO) test $(VET) -count=1 -shuffle=on -timeout 10m ./cmd/trtllm_exporter/top
+	$(GO) test $(VET) -count=1 -shuffle=on $(BUSY) $(E2E_ONLY) ./cmd/trtllm_exporter
+	$(GO) test $(VET) -count=1 -shuffle=on $(BUSY) ./cmd/trtllm_exporter/top
 
 # Uses Chromium, with playwright-core and axe-core from npm.
 CHROMIUM ?= $(firstword $(wildcard /usr/bin/chromium /usr/bin/chromium-browser /usr/bin/google-chrome))
@@ -153,11 +153,11 @@ e2e-browser: ## Open the status pages in a browser, at two widths and in both th
 		echo 'e2e-browser: Chromium, Node or npm is missing'; [ "$${CI:-}" != true ] || exit 1; exit 0; \
 	fi; \
 	cd tools/browser && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && cd ../.. && \
-	CHROMIUM='$(CHROMIUM)' BROWSER_TESTS=1 $(GO) test $(VET) -count=1 -run '^TestPagesInBrowser$$' -timeout 10m ./collector/web
+	CHROMIUM='$(CHROMIUM)' BROWSER_TESTS=1 $(GO) test $(VET) -count=1 -run '^TestPagesInBrowser$$' $(BUSY) ./collector/web
 
 e2e-live: build $(addprefix $(TOOLS)/,prometheus alertmanager amtool) ## Break a simulated fleet until alerts reach a webhook.
 	TRTLLM_EXPORTER=$(EXPORTER) $(GO) test $(VET) -tags e2e_live -count=1 -run '^(TestFaultsReachReceiver|TestAlertmanagerRouting)$$' \
-		-timeout 10m ./alerts/live/
+		$(BUSY) ./alerts/live/
 
 LIVE = TRTLLM_EXPORTER=$(EXPORTER) $(GO) test -tags e2e_live -count=1 -v
 
@@ -178,7 +178,7 @@ calm: build $(TOOLS)/prometheus $(TOOLS)/alertmanager ## Watch a healthy fleet o
 	LIVE_CALM=$(CALM) $(LIVE) -run '^(TestHealthyFleetSendsNoAlerts|TestDemoFiresItsAlerts)$$' -timeout 60m ./alerts/live/
 
 check-queries: ## Check every query of dashboards and rules against the existing metrics.
-	cd tools/querycheck && $(GO) test -count=1 ./...
+	cd tools/querycheck && $(GO) test -count=1 $(BUSY) ./...
 
 # WAYS are parts of the names of programs, separated by commas, N the numbers of targets; ALSO=5000 adds numbers.
 bench-peers: build $(TOOLS)/prometheus ## Compare the exporter with other programs (WAYS=exporter,Prometheus N='100 1000').
@@ -198,7 +198,7 @@ e2e-triton-processes: build ## Kill and stop the processes of each model of real
 
 e2e-dynamo: build ## Run the binary against a real Dynamo with mock workers, in a network namespace of its own.
 	@tools/ci/needs.sh tools/dynamo/dynamo.sh install -- sh -c 'DYNAMO_DIR="$$INSTALLED" TRTLLM_EXPORTER_BIN=$(EXPORTER) exec tools/dynamo/dynamo.sh inside \
-		$(GO) test $(VET) -tags e2e_dynamo -count=1 -timeout 10m ./cmd/trtllm_exporter/e2e/'
+		$(GO) test $(VET) -tags e2e_dynamo -count=1 $(BUSY) ./cmd/trtllm_exporter/e2e/'
 
 # Needs 7 GB and minutes of CPU time, so `ci` does not run it.
 e2e-vllm: build ## Run the binary against a real vLLM and a real SGLang on loopback (CPU only, Python 3.12, 9 GB of disk).
@@ -251,7 +251,7 @@ bench: ## Run the benchmarks (BENCH= a pattern) six times into BENCH_OUT, for be
 
 # What ours is compared with takes ten seconds a page of a thousand targets; those of fewer show whether it works.
 bench-smoke: ## Run every benchmark once, to check that it works.
-	@$(call benchmarks,-bench . -benchtime 1x -skip '/way=gatherers/targets=1000')
+	@$(call benchmarks,-bench . -benchtime 1x $(BUSY) -skip '/way=gatherers/targets=1000')
 
 bench-compare: bench $(TOOLS)/benchstat ## Compare the benchmarks with those of another commit (BASE=HEAD).
 	@rm -rf $(CACHE)/base && mkdir -p $(CACHE)/base
@@ -339,7 +339,7 @@ MANIFESTS := TRTLLM_EXPORTER_BIN=$(EXPORTER) VERSION='$(VERSION)' LDFLAGS='$(LDF
 	CYCLONEDX=$(TOOLS)/cyclonedx-gomod ACTIONLINT=$(TOOLS)/actionlint PROMTOOL=$(TOOLS)/promtool $(GO) -C tools/manifests test -count=1
 
 check-deploy: build $(addprefix $(TOOLS)/,helm helm-unittest nfpm cyclonedx-gomod actionlint promtool) ## Render and check everything of deploy/.
-	$(MANIFESTS) -shuffle=on -timeout 10m ./...
+	$(MANIFESTS) -shuffle=on $(BUSY) ./...
 	$(TOOLS)/helm-unittest --strict $(CHART)
 	@echo 'check-deploy: all objects were decoded strictly; make e2e-kube lets a real API server judge them'
 

@@ -8,7 +8,7 @@ mkdir -p "$CACHE/cover"
 # shellcheck disable=SC2086 # These are words.
 [ $# != 0 ] || set -- $(printf './%s ' $gated)
 out=$CACHE/cover/packages.txt
-go test ${VET:-} -shuffle=on -coverprofile="$CACHE/cover/profile.out" "$@" >"$out" 2>&1 || { cat "$out"; exit 1; }
+go test ${VET:-} ${BUSY:-} -shuffle=on -coverprofile="$CACHE/cover/profile.out" "$@" >"$out" 2>&1 || { cat "$out"; exit 1; }
 cat "$out"
 for package in $gated; do
   got=$(awk -v end="/$package" '$1 == "ok" && substr($2, length($2) - length(end) + 1) == end && match($0, /coverage: [0-9.]+%/) {
