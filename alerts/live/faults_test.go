@@ -93,7 +93,7 @@ func TestFaultsReachReceiver(t *testing.T) {
 			"group_interval: 2s",
 		},
 	})
-	s.awaitReady(t, s.replicas(), time.Minute)
+	s.awaitReady(t, s.replicas(), patience)
 	// Wait until windows are filled.
 	pause(t, 30*time.Second)
 	calm := s.panels(t)
@@ -101,7 +101,7 @@ func TestFaultsReachReceiver(t *testing.T) {
 	s.requireKinds(t)
 	s.requireVocabulary(t)
 
-	s.breaks(t, faults(), func(fault) time.Duration { return time.Minute })
+	s.breaks(t, faults(), func(fault) time.Duration { return patience })
 	s.requireInhibition(t)
 	s.requireOthersSilent(t)
 	s.requireHealthyRules(t)
@@ -183,7 +183,7 @@ func (s *stack) interrupts(t *testing.T, gone, stopped time.Duration, pools ...s
 			}
 			require.Empty(t, s.hook.received("resolved", f.alert, f.labels...), "%s resolved %s", c.name, f.alert)
 			firing := fmt.Sprintf(`ALERTS{alertstate="firing",alertname=%q,pool_id=%q}`, f.alert, f.labels[1])
-			within(t, 10*time.Second, f.alert+" fires after "+c.name, func() bool {
+			within(t, patience, f.alert+" fires after "+c.name, func() bool {
 				return len(s.query(t, firing)) > 0
 			})
 			t.Logf("%-40s %-20s keeps firing", c.name, f.alert)
@@ -202,7 +202,7 @@ func (s *stack) requireInhibition(t *testing.T) {
 		} `json:"status"`
 	}
 	replicas := []string{"alertname", "LLMReplicaDown", "pool_id", "lossy"}
-	within(t, 3*time.Minute, "a degraded pool mutes its replicas", func() bool {
+	within(t, patience, "a degraded pool mutes its replicas", func() bool {
 		body, err := fetch(t.Context(), "http://"+s.alertmanager+"/api/v2/alerts")
 		require.NoError(t, err)
 		var all []active
@@ -213,7 +213,7 @@ func (s *stack) requireInhibition(t *testing.T) {
 	})
 	require.Empty(t, s.hook.received("firing", "LLMReplicaDown", "pool_id", "lossy"))
 	// Whichever fires first mutes the other: both say that half of its requests fail.
-	within(t, 3*time.Minute, "the errors of a pool page beside its broken replica", func() bool {
+	within(t, patience, "the errors of a pool page beside its broken replica", func() bool {
 		return len(s.hook.received("firing", "LLMSLOBurnFast", "pool_id", "failing")) > 0 ||
 			len(s.hook.received("firing", "LLMPoolErrors", "pool_id", "failing", "severity", "critical")) > 0
 	})

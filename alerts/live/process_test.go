@@ -68,7 +68,7 @@ func (p *process) signal(t *testing.T, s syscall.Signal) {
 
 // fetch returns the body at an address. Any status but 200 is an error.
 func fetch(ctx context.Context, url string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
@@ -86,6 +86,9 @@ func fetch(ctx context.Context, url string) ([]byte, error) {
 	}
 	return body, err
 }
+
+// patience is how long what must happen may take on a busy machine.
+const patience = 5 * time.Minute
 
 // await waits until check finds nothing wrong.
 func await(t *testing.T, limit time.Duration, check func() (wrong string)) {

@@ -184,7 +184,7 @@ func startStack(t *testing.T, set setting) *stack {
 		"--cluster.listen-address=",
 		"--log.level=warn")
 	for _, ready := range []string{s.exporter, s.prometheus, s.alertmanager} {
-		within(t, 30*time.Second, ready+" is ready", func() bool {
+		within(t, patience, ready+" is ready", func() bool {
 			_, err := fetch(t.Context(), "http://"+ready+"/-/ready")
 			return err == nil
 		})

@@ -113,7 +113,7 @@ func startReplica(ts *testscript.TestScript, _ bool, args []string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	fleet, err := simulate.StartFleet(ctx, simulate.FleetSpec{Pools: []simulate.PoolSpec{{
 		Name: "pool", Replicas: []simulate.Spec{{
-			Name: args[0], Kind: simulate.Kind(args[1]), Seed: 1, Speed: 20,
+			Name: args[0], Kind: simulate.Kind(args[1]), Seed: 1, Speed: 5,
 			EngineVersion: "2.64.0", TRTLLMVersion: "1.1.0",
 			Workload: simulate.Workload{Rate: 10, PromptTokens: 100, OutputTokens: 30},
 		}},

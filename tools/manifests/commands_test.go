@@ -220,7 +220,7 @@ func runsUntilInterrupted(t *testing.T, args []string) {
 	require.Eventually(
 		t,
 		func() bool { return regexp.MustCompile(`Listening on|http://127\.0\.0\.1:\d+/`).MatchString(output()) },
-		30*time.Second,
+		5*time.Minute,
 		50*time.Millisecond,
 		"%v",
 		args,

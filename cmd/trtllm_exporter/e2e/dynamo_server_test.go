@@ -18,7 +18,7 @@ const (
 	dynamoSlots    = 16
 	dynamoInterval = time.Second
 	// noticed is how long the frontend may list a lost worker, whose lease lasts ten seconds.
-	noticed = 30 * time.Second
+	noticed = patience
 )
 
 // deployment is a Dynamo whose parts are started one by one.

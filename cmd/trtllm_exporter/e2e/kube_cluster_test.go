@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -191,7 +190,7 @@ func (c *kubeCluster) startInCluster(t *testing.T, env []string, front ...string
 	require.NoError(t, err)
 	file := configFile(t, m.Data["config.yml"])
 	e := launchExporter(t, env, append(front, exporterBinary(t), "--config.file", file)...)
-	within(t, 20*time.Second, "the exporter answers", func() bool {
+	within(t, patience, "the exporter answers", func() bool {
 		require.False(t, e.ended(), "the exporter ended by itself")
 		_, _, err := get(t.Context(), e.url("/-/healthy"))
 		return err == nil

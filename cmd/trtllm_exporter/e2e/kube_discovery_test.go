@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -45,7 +44,7 @@ func (e *exporter) found(t *testing.T) map[string]replicaReport {
 func (e *exporter) awaitTargets(t *testing.T, names ...string) map[string]replicaReport {
 	t.Helper()
 	var found map[string]replicaReport
-	within(t, 30*time.Second, fmt.Sprintf("the targets are %v and up", names), func() bool {
+	within(t, patience, fmt.Sprintf("the targets are %v and up", names), func() bool {
 		found = e.found(t)
 		for _, name := range names {
 			if found[name].Health != "up" {
@@ -64,7 +63,7 @@ type undisturbed map[string]uint64
 // scraped by the same loop, and has rates, which a new loop would have to collect again.
 func (u undisturbed) until(t *testing.T, e *exporter, what string, check func() bool) {
 	t.Helper()
-	within(t, 30*time.Second, what, func() bool {
+	within(t, patience, what, func() bool {
 		found, p := e.found(t), e.page(t)
 		for name, scrapes := range u {
 			f, listed := found[name]
@@ -109,7 +108,7 @@ func TestClusterPodsAreFollowed(t *testing.T) {
 	})
 
 	others := undisturbed{"llama/llama-0": 0, "llama/llama-1": 0, "qwen/qwen-0": 0}
-	within(t, 30*time.Second, "all have rates", func() bool {
+	within(t, patience, "all have rates", func() bool {
 		return len(e.page(t).named("llm_server_generation_tokens_per_second")) >= len(others)
 	})
 
@@ -148,7 +147,7 @@ func TestClusterPodsAreFollowed(t *testing.T) {
 // requireIdentity requires that the series of every replica have the version of its server.
 func (e *exporter) requireIdentity(t *testing.T, versions map[string]string) {
 	t.Helper()
-	within(t, 20*time.Second, "every replica has the version of its own server", func() bool {
+	within(t, patience, "every replica has the version of its own server", func() bool {
 		p, right := e.page(t), true
 		for name, f := range e.found(t) {
 			mine := p.named("nv_inference_request_success", "pool_id", f.Pool, "replica_id", f.Replica)

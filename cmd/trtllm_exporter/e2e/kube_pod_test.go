@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -96,7 +95,7 @@ func TestClusterHelmTestAsksExporter(t *testing.T) {
 			go func() { tested <- cmd.Run() }()
 			pods := c.admin.CoreV1().Pods(c.namespace)
 			var pod *corev1.Pod
-			within(t, 30*time.Second, "helm creates a pod", func() bool {
+			within(t, patience, "helm creates a pod", func() bool {
 				var err error
 				pod, err = pods.Get(t.Context(), "exporter-trtllm-exporter-test-answers", metav1.GetOptions{})
 				return err == nil

@@ -79,7 +79,7 @@ func TestClusterDenialIsReported(t *testing.T) {
 `)
 	c.addPod(t, c.namespace, "llama-0", c.serve(t, 1, "2.64.0"), map[string]string{"app": "triton", "pool": "llama"})
 	e := c.startInCluster(t, nil)
-	within(t, 30*time.Second, "the log says that it is forbidden", func() bool {
+	within(t, patience, "the log says that it is forbidden", func() bool {
 		for line := range strings.Lines(e.tail(1000)) {
 			if strings.Contains(line, "pods is forbidden") {
 				require.Regexp(t, `^time=\S+ level=\S+ `, line, "in the form of the other lines")

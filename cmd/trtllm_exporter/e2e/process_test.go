@@ -62,7 +62,7 @@ func (p *process) kill(t *testing.T) {
 	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) // It may have ended already.
 	select {
 	case <-p.done:
-	case <-time.After(10 * time.Second):
+	case <-time.After(patience):
 		t.Errorf("%s did not die of SIGKILL", p.name)
 	}
 }

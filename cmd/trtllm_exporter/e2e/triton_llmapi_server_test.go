@@ -11,7 +11,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -127,7 +126,7 @@ func (s *llmapiServer) load(t *testing.T, model string) {
 func (s *llmapiServer) unload(t *testing.T, model string) {
 	t.Helper()
 	s.post(t, "/v2/repository/models/"+model+"/unload", "")
-	within(t, 30*time.Second, model+" is unloaded", func() bool {
+	within(t, patience, model+" is unloaded", func() bool {
 		return strings.HasPrefix(s.indexState(t, model), "UNAVAILABLE")
 	})
 }

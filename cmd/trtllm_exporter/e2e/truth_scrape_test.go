@@ -44,7 +44,7 @@ func watchFromTheFirst(t *testing.T, config string, replicas int) *watcher {
 		e := launchExporter(t, nil, exporterBinary(t), "--config.file", configFile(t, config))
 		w := startWatch(t, e, replicas)
 		complete := false
-		within(t, 20*time.Second, "the exporter has scraped twice", func() bool {
+		within(t, patience, "the exporter has scraped twice", func() bool {
 			require.False(t, e.ended(), "the exporter ended")
 			seen, first := w.begun()
 			complete = first

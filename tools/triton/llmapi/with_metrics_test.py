@@ -27,7 +27,7 @@ def answer(words, tokens, *orders, **more):
     return Request(prompt(words, *orders), sampling_param_max_tokens=tokens, return_finish_reason=True, **more)
 
 
-def soon(what, check, limit=60.0):
+def soon(what, check, limit=600.0):
     end = time.monotonic() + limit
     while not check():
         assert time.monotonic() < end, what
