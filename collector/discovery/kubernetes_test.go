@@ -71,6 +71,11 @@ func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	query := r.URL.Query()
+	if query.Get("continue") != "" { // The list that it goes on with was of another server.
+		w.WriteHeader(http.StatusGone)
+		_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}`))
+		return
+	}
 	c.mu.Lock()
 	c.requests = append(c.requests, query.Get("labelSelector"))
 	if query.Get("sendInitialEvents") == "true" {
