@@ -44,23 +44,16 @@ type jobRun struct {
 	ctx   context.Context //nolint:containedctx // It ends the run.
 	job   *job
 	epoch int
-	// doubted is true if the server did not answer the last scrape.
-	doubted bool
-}
-
-// asking returns the context of requests to the server.
-func (run jobRun) asking() context.Context {
-	if run.doubted {
-		return scrape.Doubt(run.ctx)
-	}
-	return run.ctx
+	// asking is the context of requests to the server.
+	asking context.Context //nolint:containedctx // It has the line in which they wait.
 }
 
 // startJob begins a run. Nothing may panic between it and the work of the run, which would never end.
 func (r *Replica) startJob(ctx context.Context, j *job) jobRun {
 	j.running, j.rerun, j.started = true, false, time.Now()
 	r.jobRuns.Add(1)
-	return jobRun{r, ctx, j, r.server.Epoch, r.status.Health != target.HealthUp}
+	line := scrape.LineOf(r.status.Health == target.HealthUp, r.status.LastFailure)
+	return jobRun{r, ctx, j, r.server.Epoch, line.Of(ctx)}
 }
 
 // finish ends a run and applies its answer. The answer is dropped if another kind of server was
@@ -92,7 +85,7 @@ func (run jobRun) deliver(apply func()) {
 func runJob[A any](run jobRun, name string, work func(ctx context.Context) A, apply func(A, error)) {
 	go func() {
 		var answer A
-		failed := run.guard(name, func() { answer = work(run.asking()) })
+		failed := run.guard(name, func() { answer = work(run.asking) })
 		run.finish(func() { apply(answer, failed) })
 	}()
 }

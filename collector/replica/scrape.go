@@ -137,7 +137,7 @@ func (run jobRun) publishPanic(page *scrape.Fetched, failed error, previous *tar
 
 func (run jobRun) fetch(f *scrape.Fetcher, answer *lane.Answer) *scrape.Fetched {
 	page := &f.Fetched
-	if err := run.guard("scrape", func() { f.Fetch(run.asking(), answer) }); err != nil {
+	if err := run.guard("scrape", func() { f.Fetch(run.asking, answer) }); err != nil {
 		page.Err, page.Received = err, time.Now()
 		page.Duration = page.Received.Sub(page.Start)
 	}

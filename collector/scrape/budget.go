@@ -2,6 +2,7 @@ package scrape
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"runtime"
 	"slices"
@@ -24,10 +25,9 @@ const (
 )
 
 // Budget limits how much of a resource all pools together use at once: connections, memory, or
-// first scrapes. Requests that need more than is free wait in the order of their arrival. While
-// any waits, idle connections are closed and overdue leases reclaimed, the oldest first. Requests to
-// servers in doubt wait in a line of their own, of which the first waits with the others. It is safe
-// for concurrent use.
+// first scrapes. Requests that need more than is free wait in the order of their lines, and of their arrival. While
+// any waits, idle connections are closed and overdue leases reclaimed, the oldest first. It is
+// safe for concurrent use.
 type Budget struct {
 	limit int64
 	// interval is the time between two attempts to reclaim leases. A request that loses its
@@ -38,7 +38,7 @@ type Budget struct {
 	holders sync.Map
 
 	free    *semaphore.Weighted
-	doubted *semaphore.Weighted
+	lines   [lines]*semaphore.Weighted
 	used    atomic.Int64
 	waiting atomic.Int64
 	waits   atomic.Uint64
@@ -60,12 +60,33 @@ type lease struct {
 	cancel context.CancelCauseFunc
 }
 
-// doubtKey is the key of what Doubt notes.
-type doubtKey struct{}
+// Line is where a request waits while not all can be sent at once: the first of a line waits in the line before.
+type Line int
 
-// Doubt returns a context for requests to a server that did not answer the last one: while not all can be sent at
-// once, those to servers that did answer come first.
-func Doubt(ctx context.Context) context.Context { return context.WithValue(ctx, doubtKey{}, true) }
+// Lines by the last scrape of the server.
+const (
+	LineAnswers Line = iota // It answered with its page.
+	LineUnknown             // It was not asked, or answered otherwise.
+	LineHangs               // It was asked, and did not answer.
+	lines       = iota - 1
+)
+
+// LineOf returns the line of a server whose last scrape succeeded, or failed for a reason if there was one.
+func LineOf(up bool, failed error) Line {
+	failure, ok := errors.AsType[*Error](failed)
+	switch {
+	case up:
+		return LineAnswers
+	case ok && (failure.Unanswered() || failure.Class == ClassSlow):
+		return LineHangs
+	}
+	return LineUnknown
+}
+
+type lineKey struct{}
+
+// Of returns a context for requests that wait in the line.
+func (l Line) Of(ctx context.Context) context.Context { return context.WithValue(ctx, lineKey{}, l) }
 
 // renew notes that the request made progress; it does nothing on nil.
 func (l *lease) renew() {
@@ -88,7 +109,7 @@ func newBudget(limit int64, reclaimed *Error) *Budget {
 		interval:  reclaimInterval,
 		reclaimed: reclaimed,
 		free:      semaphore.NewWeighted(limit),
-		doubted:   semaphore.NewWeighted(1),
+		lines:     [lines]*semaphore.Weighted{semaphore.NewWeighted(1), semaphore.NewWeighted(1)},
 		leases:    make(map[*lease]struct{}),
 	}
 }
@@ -179,18 +200,25 @@ func (b *Budget) acquire(ctx context.Context, n int64, l *lease) bool {
 	if first {
 		b.relieve()
 	}
-	if ctx.Value(doubtKey{}) != nil {
-		if b.doubted.Acquire(ctx, 1) != nil {
-			return false
-		}
-		defer b.doubted.Release(1)
-	}
-	if b.free.Acquire(ctx, n) != nil {
+	line, _ := ctx.Value(lineKey{}).(Line)
+	if !b.wait(ctx, line, n) {
 		return false
 	}
 	b.used.Add(n)
 	l.renew()
 	return true
+}
+
+// wait acquires n once nobody is before it in its line, and then in those before.
+func (b *Budget) wait(ctx context.Context, line Line, n int64) bool {
+	if line == LineAnswers {
+		return b.free.Acquire(ctx, n) == nil
+	}
+	if b.lines[line-1].Acquire(ctx, 1) != nil {
+		return false
+	}
+	defer b.lines[line-1].Release(1)
+	return b.wait(ctx, line-1, n)
 }
 
 // join registers a lease to be reclaimed when overdue, until leave is called.

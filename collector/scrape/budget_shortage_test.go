@@ -86,7 +86,7 @@ func TestHangingGRPCCallLosesConnection(t *testing.T) {
 	}()
 	require.Eventually(t, func() bool { return shared.Connections().Used == 1 }, ample, time.Millisecond)
 	pageWhileShort(t, client)
-	requireFailure(t, <-errs, scrape.ReasonResource, "", "others waited")
+	requireFailure(t, <-errs, scrape.ReasonResource, scrape.ClassSlow, "others waited")
 	require.EqualValues(t, 1, shared.Connections().Reclaimed)
 }
 

@@ -142,7 +142,7 @@ func (e *Error) Withheld() bool {
 	return false
 }
 
-// Classes of ReasonTLS, and ClassDenied of ReasonConnect.
+// Classes of ReasonTLS, ClassDenied of ReasonConnect, and ClassSlow of ReasonResource.
 const (
 	ClassExpired    = "expired"     // The certificate is expired or not valid yet.
 	ClassName       = "name"        // The certificate is for another host.
@@ -153,5 +153,6 @@ const (
 	ClassWantsTLS   = "wants_tls"   // The server speaks only TLS on this port, and was asked without.
 	ClassHandshake  = "handshake"   // The handshake failed in another way.
 	ClassDenied     = "denied"      // The address is in dial.deny.
+	ClassSlow       = "slow"        // Others waited for the connection of a server that had not answered yet.
 	ClassPage       = "page"        // The server answers other requests.
 )

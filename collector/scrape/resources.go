@@ -27,6 +27,7 @@ func NewResources() *Resources {
 func newResources(memory, maxBody int64, connections int) *Resources {
 	limit := int64(connections)
 	slow := shortage("the response took long while others waited for one of the %d connections to targets", limit)
+	slow.Class = ClassSlow
 	return &Resources{
 		Secrets:     new(secret.Store),
 		large:       newBodyBudget(memory),
