@@ -11,7 +11,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/regular"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/secret"
 )
 
 // validateFiles checks that configured files can be read, and rejects references to secret
@@ -53,16 +53,15 @@ func validateFilesBelow(n *yaml.Node, path, key string) error {
 				fmt.Errorf("%s: secret stores are not supported; use %s_file", path, strings.TrimSuffix(key, "_ref")),
 			)
 		case strings.HasSuffix(key, "_file") || isHeaderFile:
-			errs = append(errs, checkFile(path, key, n.Value))
+			errs = append(errs, checkFile(path, n.Value))
 		}
 	default:
 	}
 	return errors.Join(errs...)
 }
 
-// checkFile checks the file of a key. A file with credentials is read for each request, within the time of the
-// request and up to [scrape.MaxSecretFile]; any other is read once, to its end.
-func checkFile(path, key, name string) error {
+// checkFile checks the file of a key.
+func checkFile(path, name string) error {
 	info, err := os.Stat(name)
 	switch {
 	case err != nil:
@@ -70,13 +69,11 @@ func checkFile(path, key, name string) error {
 		return fmt.Errorf("%s: %s: %w; correct the name or create the file", path, name, err)
 	case info.IsDir():
 		return fmt.Errorf("%s: %s is a folder; name a file", path, name)
-	case info.Size() > scrape.MaxSecretFile:
+	case info.Size() > secret.MaxFile:
 		return fmt.Errorf("%s: %s has %d bytes, and at most %d are read; name the right file", path, name,
-			info.Size(), scrape.MaxSecretFile)
-	case !info.Mode().IsRegular() && slices.Contains([]string{"ca_file", "cert_file", "key_file", "kubeconfig_file"}, key):
-		return fmt.Errorf("%s: %s: %w", path, name, regular.ErrNoEnd)
+			info.Size(), secret.MaxFile)
 	case !info.Mode().IsRegular():
-		return nil
+		return fmt.Errorf("%s: %s: %w", path, name, regular.ErrNoEnd)
 	}
 	in, err := os.Open(name)
 	if err != nil {

@@ -274,29 +274,25 @@ func TestSecretAcrossEndOfQuoteIsHidden(t *testing.T) {
 	}
 }
 
-// A file with a credential may be a pipe that nobody writes, or a device without end. The scrape fails.
+// A file with a credential may be a pipe that nobody writes, a device without end, or another file. The scrape fails.
 func TestCredentialFilesWithoutEnd(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
-	writer, err := os.OpenFile(pipe, os.O_RDWR, 0) // It has a writer, which writes nothing.
-	require.NoError(t, err)
-	defer func() { _ = writer.Close() }()
+	large := filepath.Join(t.TempDir(), "large")
+	require.NoError(t, os.WriteFile(large, nil, 0o600))
+	require.NoError(t, os.Truncate(large, 1<<40))
 	server := serve(t, nil, replies(answer("200 OK", "", page)))
-	for _, c := range []struct {
-		file    string
-		timeout time.Duration
-		reason  scrape.Reason
-	}{{pipe, hang, scrape.ReasonTimeout}, {"/dev/zero", ample, scrape.ReasonResource}} {
-		for key, set := range map[string]func(*scrape.Config){
-			"authorization": func(cfg *scrape.Config) {
-				cfg.Authorization = &promconfig.Authorization{CredentialsFile: c.file}
+	for file, text := range map[string]string{pipe: "pipe", "/dev/zero": "device", large: "too large"} {
+		for _, set := range []func(*scrape.Config){
+			func(c *scrape.Config) {
+				c.Authorization = &promconfig.Authorization{CredentialsFile: file}
 			},
-			"http_headers": func(cfg *scrape.Config) {
-				cfg.Headers = &promconfig.Headers{Headers: map[string]promconfig.Header{"X-Key": {Files: []string{c.file}}}}
+			func(c *scrape.Config) {
+				c.Headers = &promconfig.Headers{Headers: map[string]promconfig.Header{"X-Key": {Files: []string{file}}}}
 			},
 		} {
-			_, err := scrapeWithin(t, newClient(t, set), server.url, c.timeout)
-			require.Equal(t, c.reason, scrape.ReasonOf(err), "%s: %s: %v", key, c.file, err)
+			_, err := scrapeWithin(t, newClient(t, set), server.url, hang)
+			requireFailure(t, err, scrape.ReasonResource, "", text)
 		}
 	}
 }

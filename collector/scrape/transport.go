@@ -3,16 +3,10 @@ package scrape
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"net"
 	"net/http"
-	"os"
-	"strings"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	promconfig "github.com/prometheus/common/config"
@@ -172,45 +166,10 @@ func secretReader(text promconfig.Secret, file string) promconfig.SecretReader {
 	case text != "":
 		return promconfig.NewInlineSecret(string(text))
 	case file != "":
-		return fileSecret(file)
+		return promconfig.NewFileSecret(file)
 	}
 	return nil
 }
-
-// MaxSecretFile is the size of the largest file with certificates or a secret.
-const MaxSecretFile = 8 << 20
-
-// fileSecret reads a secret from a file each time. It waits no longer than a request for what may never
-// come, such as the end of a pipe.
-type fileSecret string
-
-// Fetch implements promconfig.SecretReader.
-func (name fileSecret) Fetch(ctx context.Context) (string, error) {
-	f, err := os.OpenFile(string(name), os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = f.Close() }() // Nothing was written.
-	deadline, ok := ctx.Deadline()
-	if !ok {
-		deadline = time.Now().Add(handshakeTimeout)
-	}
-	_ = f.SetReadDeadline(deadline) // Files always have something to read, or their end.
-	text, err := io.ReadAll(io.LimitReader(f, MaxSecretFile+1))
-	switch {
-	case err != nil:
-		return "", err
-	case len(text) > MaxSecretFile:
-		return "", &fs.PathError{Op: "read", Path: string(name), Err: errors.New("it is too large for a secret")}
-	}
-	return strings.TrimSpace(string(text)), nil
-}
-
-// Description implements promconfig.SecretReader.
-func (name fileSecret) Description() string { return "file " + string(name) }
-
-// Immutable implements promconfig.SecretReader.
-func (fileSecret) Immutable() bool { return false }
 
 func credentials(c *Config, rt http.RoundTripper, token *tokenSource) http.RoundTripper {
 	switch {
@@ -224,36 +183,7 @@ func credentials(c *Config, rt http.RoundTripper, token *tokenSource) http.Round
 		rt = &tokenTransport{source: token, next: rt}
 	}
 	if c.Headers != nil {
-		rt = headersTransport{c.Headers, rt}
+		rt = promconfig.NewHeadersRoundTripper(c.Headers, rt)
 	}
 	return rt
-}
-
-// headersTransport adds configured headers to requests. Prometheus' own reads files without a limit of time, so that a
-// target whose file was a pipe for a moment was never asked again.
-type headersTransport struct {
-	*promconfig.Headers
-
-	next http.RoundTripper
-}
-
-// RoundTrip implements http.RoundTripper.
-func (t headersTransport) RoundTrip(req *http.Request) (*http.Response, error) {
-	req = req.Clone(req.Context())
-	for name, h := range t.Headers.Headers {
-		for _, value := range h.Values {
-			req.Header.Add(name, value)
-		}
-		for _, value := range h.Secrets {
-			req.Header.Add(name, string(value))
-		}
-		for _, file := range h.Files {
-			value, err := fileSecret(file).Fetch(req.Context()) //nolint:contextcheck // The context is the request's.
-			if err != nil {
-				return nil, fmt.Errorf("http_headers: %w", err)
-			}
-			req.Header.Add(name, value)
-		}
-	}
-	return t.next.RoundTrip(req)
 }

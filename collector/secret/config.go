@@ -3,9 +3,11 @@ package secret
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"os"
 	"reflect"
 	"regexp"
 	"slices"
@@ -148,11 +150,22 @@ type Elsewhere struct {
 	files []string
 }
 
-// Check returns an error if a file may have no end, such as a pipe, for which clients would wait for ever.
+// MaxFile is the size of the largest file with certificates or a secret.
+const MaxFile = 8 << 20
+
+// Check returns an error if a file may have no end, such as a pipe, for which clients would wait for ever, or is so
+// large that it is another one.
 func (e Elsewhere) Check() error {
 	for _, name := range e.files {
-		if err := regular.File(name); errors.Is(err, regular.ErrNoEnd) {
-			return fmt.Errorf("%s: %w", name, err)
+		info, err := os.Stat(name)
+		if err != nil {
+			continue // Its client says why.
+		}
+		if err = regular.Info(info); err == nil && info.Size() > MaxFile {
+			err = errors.New("it is too large for a secret; name the right file")
+		}
+		if err != nil {
+			return &fs.PathError{Op: "read", Path: name, Err: err}
 		}
 	}
 	return nil
