@@ -166,6 +166,11 @@ func TestCauseInhibitsSymptoms(t *testing.T) {
 			[]string{"LLMReplicaSuspected" + r0},
 		},
 		{
+			"a tier that drained, while its pool misses an objective",
+			[]string{"LLMPoolGone tier=decode", "LLMReplicasMissing", "LLMSLOBurnFast slo=availability"},
+			[]string{"LLMPoolGone tier=decode", "LLMSLOBurnFast slo=availability"},
+		},
+		{
 			"a gone pool",
 			[]string{"LLMPoolGone", "LLMDiscovery", "LLMSLOBlind slo=availability"},
 			[]string{"LLMPoolGone"},

@@ -21,6 +21,15 @@ func (e *exporter) routed(frontend, workers life) {
 	}
 }
 
+// disaggregated adds a pool p of two servers that prefill and two that decode.
+func (e *exporter) disaggregated(prefill, decode life) {
+	e.has("p", always(4))
+	for i := range 2 {
+		e.sees(&server{pool: "p", replica: fmt.Sprint("prefill-", i), tier: "prefill"}, prefill)
+		e.sees(&server{pool: "p", replica: fmt.Sprint("decode-", i), tier: "decode"}, decode)
+	}
+}
+
 // tiers returns histories of pools of which a part vanishes, so that nothing is down that is there.
 func tiers() []scenario {
 	up := always(1)
@@ -78,6 +87,24 @@ func tiers() []scenario {
 			f.exporter("a", up).routed(ready, ready)
 			f.exporter("b", up).routed(vanishes, ready)
 		}},
+		{name: "all decoders drain, and nobody replaces them", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.disaggregated(ready, ready.becomes(0, "draining").becomes(1, ""))
+		}, tickets: []string{"LLMPoolGone"}},
+		{name: "all decoders drain, and their successors load for six minutes", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.disaggregated(ready, ready.becomes(0, "draining").becomes(1, ""))
+			for i := range 2 {
+				e.sees(
+					&server{pool: "p", replica: fmt.Sprint("new-decode-", i), tier: "decode"},
+					stays("").becomes(2, "starting").becomes(8, "ready"),
+				)
+			}
+		}},
+		{name: "all decoders are away for the night, and load for six minutes", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.disaggregated(ready, ready.becomes(0, "draining").becomes(1, "").becomes(40, "starting").becomes(46, "ready"))
+		}, tickets: []string{"LLMPoolGone"}},
 		{
 			name:    "all replicas drain, and do not end",
 			build:   func(f *fleet) { f.exporter("e", up).pool("p", 3, ready.becomes(0, "draining")) },
