@@ -126,9 +126,37 @@ func (f *Fetcher) detect(ctx context.Context, address string, pages bool) (detec
 		return engine.Detection{Kind: engine.Unknown}, false
 	}
 	f.Server.detected = time.Now()
-	detected = f.Kinds.Detect(ctx, f.Scraper, address, pages)
+	detected = f.Kinds.Detect(ctx, f.sparing(address), address, pages)
 	f.Server.answers = detected.Answers || detected.Kind != engine.Unknown
 	return detected, true
+}
+
+// sparing returns a client that leaves alone what a server of the kind returns only once, which whoever reads it
+// takes from its readers.
+func (f *Fetcher) sparing(address string) engine.Client {
+	if f.Server.Engine.Iterations == "" {
+		return f.Scraper
+	}
+	return sparing{Client: f.Scraper, url: address + f.Server.Engine.Iterations}
+}
+
+type sparing struct {
+	engine.Client
+
+	url string
+}
+
+// errSpared is the error of a request that is not sent.
+var errSpared = errors.New("not requested: the server returns it only once")
+
+// Do implements [engine.Client].
+func (s sparing) Do(
+	ctx context.Context, method, address string, body []byte, limit int64,
+) (int, http.Header, []byte, error) {
+	if address == s.url {
+		return 0, nil, nil, errSpared
+	}
+	return s.Client.Do(ctx, method, address, body, limit)
 }
 
 // blank reports whether a page came that has no text.

@@ -362,3 +362,15 @@ func TestWrongKindWithoutPage(t *testing.T) {
 		}))
 	}
 }
+
+// TestStatisticsThatAreReturnedOnceAreNotReadToFindAPage has a trtllm-serve without a page, whose API is too slow to
+// show in time what it is: its iteration statistics belong to whoever reads them.
+func TestStatisticsThatAreReturnedOnceAreNotReadToFindAPage(t *testing.T) {
+	bubble(func(t *testing.T) {
+		s := &server{answers: api(lists("tensorrt_llm"), serving("/metrics", `[{"iter":1}]`)), silent: "/version"}
+		fetcher(s, "trtllm-serve", "http://a:1").Fetch(t.Context(), nil).Release()
+		require.Contains(t, s.requested, "/v1/models", "it is asked who it is")
+		require.NotContains(t, s.requested, "/metrics")
+		require.NotContains(t, s.scraped, "/metrics")
+	})(t)
+}
