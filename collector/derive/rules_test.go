@@ -643,9 +643,12 @@ func TestHitsOfRequestsThatAreTriedAgain(t *testing.T) {
 			fmt.Sprintf(`vllm:prompt_tokens_total{engine="0",model_name="m"} %d`, 1000*prompts),
 		)
 	}
+	const cached = `prompt_tokens_cached_total{model_id="m"}`
 	at(0, 0)
-	at(1, 1)
-	require.InDelta(t, 0.25, at(40, 2).get(t, `prompt_cache_hit_ratio{model_id="m"}`), 1e-9)
+	require.InDelta(t, 250, at(1, 1).get(t, cached), 1e-9)
+	tried := at(40, 2)
+	require.InDelta(t, 0.25, tried.get(t, `prompt_cache_hit_ratio{model_id="m"}`), 1e-9)
+	tried.lacks(t, cached, "no prompts have that many tokens")
 }
 
 // TestReleaseOfAnEngineInside has servers around a vLLM: their release is not that of the engine.

@@ -91,6 +91,9 @@ const (
 	unlessBatched
 	// withTokens is for times of tokens: a model that generates none has other times there.
 	withTokens
+	// withinPrompts is for tokens of prompts that were found in a cache: a server that looks those of a waiting
+	// request up again and again counts more than all prompts have.
+	withinPrompts
 )
 
 // qualify sets what rules need to know of a group, and what must hold for its values to be right.
@@ -166,6 +169,8 @@ func (ix *index) provisoOf(signal engine.Signal) proviso {
 		}
 	case engine.GPUEnergy:
 		return whileMoving
+	case engine.CachedTokens:
+		return withinPrompts
 	case engine.FirstToken, engine.OutputToken, engine.InterToken:
 		return withTokens
 	case engine.ModelSuccess, engine.ModelFailed, engine.ModelInferences, engine.ModelExecutions,
@@ -232,9 +237,18 @@ func (v *View) holds(g *group) bool {
 		return v.Trust(g.model, batchedRequests)
 	case withTokens:
 		return v.tokens[g.model.n]
+	case withinPrompts:
+		return v.withinPrompts(g)
 	case always:
 	}
 	return true
+}
+
+// withinPrompts reports whether a counter is not above the tokens of all prompts, as far as these are known.
+func (v *View) withinPrompts(g *group) bool {
+	part, _ := v.combined(&g.value, g.combine)
+	all, ok := v.Sum(g.model, engine.PromptTokens)
+	return !ok || part <= all
 }
 
 // moving reports false while any of the columns stood still for a whole window.
