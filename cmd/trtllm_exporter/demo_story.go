@@ -154,7 +154,7 @@ func recovered(ctx context.Context, r *simulate.Replica, before simulate.Truth) 
 
 // readiness returns what the server itself answers about its readiness.
 func (s *story) readiness(ctx context.Context, key string) string {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, pauseTime)
 	defer cancel()
 	ready, known := s.exporter.collector.Readiness(ctx, key)
 	switch {
@@ -252,7 +252,7 @@ func faults() []fault {
 			pool:     0,
 			replica:  1,
 			text:     "its executor freezes with requests in flight",
-			detected: isBroken,
+			detected: answersInVain,
 			lasts:    brokenTime,
 			begin:    func(r *simulate.Replica) { r.Stall(true) },
 			// Otherwise it would work for minutes on what came meanwhile.
@@ -264,7 +264,7 @@ func faults() []fault {
 			pool:     0,
 			replica:  2,
 			text:     "the processes of its model die, every request fails",
-			detected: isBroken,
+			detected: answersInVain,
 			lasts:    brokenTime,
 			begin:    func(r *simulate.Replica) { r.FailRequests(true) },
 			end:      func(r *simulate.Replica) { r.FailRequests(false) },
@@ -308,6 +308,10 @@ func faults() []fault {
 }
 
 func isBroken(r *web.Replica) bool { return r.Severity == string(assess.Broken) }
+
+// answersInVain reports whether a replica is broken whose server answers. On a busy machine it may be down for a
+// moment, whatever the fault.
+func answersInVain(r *web.Replica) bool { return isBroken(r) && r.State != string(assess.Down) }
 
 // differs reports whether a replica serves again but not as its pool expects.
 func differs(r *web.Replica) bool {
