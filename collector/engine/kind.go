@@ -340,6 +340,13 @@ func (k *Kind) evidence(ctx context.Context, q *questions) string {
 	return q.ownedBy(ctx, k.owners)
 }
 
+// Lists reports whether the API lists models of the kind. A router may do so, too.
+func (k *Kind) Lists(ctx context.Context, client Client, address string) bool {
+	q := &questions{client: client, base: address}
+	list, _ := q.models(ctx)
+	return slices.Contains(k.owners, list.owner())
+}
+
 // Health queries the API for whether the server is live and ready.
 func (k *Kind) Health(ctx context.Context, client Client, address string) Health {
 	if k.health != nil {

@@ -126,15 +126,15 @@ func (f *Fetcher) detect(ctx context.Context, address string, pages bool) (detec
 		return engine.Detection{Kind: engine.Unknown}, false
 	}
 	f.Server.detected = time.Now()
-	detected = f.Kinds.Detect(ctx, f.sparing(address), address, pages)
+	detected = f.Kinds.Detect(ctx, f.sparing(ctx, address), address, pages)
 	f.Server.answers = detected.Answers || detected.Kind != engine.Unknown
 	return detected, true
 }
 
 // sparing returns a client that leaves alone what a server of the kind returns only once, which whoever reads it
-// takes from its readers.
-func (f *Fetcher) sparing(address string) engine.Client {
-	if f.Server.Engine.Iterations == "" {
+// takes from its readers. A server that lists no models of the kind is another one.
+func (f *Fetcher) sparing(ctx context.Context, address string) engine.Client {
+	if f.Server.Engine.Iterations == "" || !f.Server.Engine.Lists(ctx, f.Scraper, address) {
 		return f.Scraper
 	}
 	return sparing{Client: f.Scraper, url: address + f.Server.Engine.Iterations}
