@@ -20,16 +20,15 @@ import (
 
 // opened is a page that a browser opens, with its expected content. tools/browser reads it.
 type opened struct {
-	Name         string   `json:"name"`
-	URL          string   `json:"url"`
-	Contains     []string `json:"contains,omitempty"`
-	First        []string `json:"first,omitempty"`
-	Becomes      string   `json:"becomes,omitempty"`
-	Poke         string   `json:"poke,omitempty"`
-	Milliseconds int      `json:"milliseconds,omitempty"`
-	Bytes        int      `json:"bytes,omitempty"`
-	Large        bool     `json:"large,omitempty"`
-	Walk         bool     `json:"walk,omitempty"`
+	Name     string   `json:"name"`
+	URL      string   `json:"url"`
+	Contains []string `json:"contains,omitempty"`
+	First    []string `json:"first,omitempty"`
+	Becomes  string   `json:"becomes,omitempty"`
+	Poke     string   `json:"poke,omitempty"`
+	Bytes    int      `json:"bytes,omitempty"`
+	Large    bool     `json:"large,omitempty"`
+	Walk     bool     `json:"walk,omitempty"`
 }
 
 // TestPagesInBrowser opens the pages of fleets of all sizes in Chromium: at two
@@ -83,7 +82,7 @@ func sizesOfFleets(t *testing.T) []opened {
 		}[size]
 		fleet := opened{
 			Name: fmt.Sprintf("fleet-%d", size), URL: base + "/", Contains: []string{reports}, First: []string{reports},
-			Milliseconds: 300, Bytes: 500_000, Large: size > 6, Walk: true,
+			Bytes: 500_000, Large: size > 6, Walk: true,
 		}
 		pages = append(pages, fleet)
 		if size == 6 || size == 200 {
