@@ -249,7 +249,7 @@ func startLong(t *testing.T, args []string) *long {
 func (x *long) address(t *testing.T) string {
 	t.Helper()
 	listens := regexp.MustCompile(`(?:msg="Listening on".* address=|http://)(127\.0\.0\.1:\d+)(?:$|/)`)
-	timeout := time.After(time.Minute)
+	timeout := time.After(waitsAtMost)
 	for {
 		select {
 		case line, more := <-x.said:
@@ -271,7 +271,7 @@ func (*long) serves(t *testing.T, url, want string) {
 		text, status, err := ask(http.MethodGet, url, nil)
 		got = text
 		return err == nil && status == http.StatusOK && regexp.MustCompile(want).MatchString(text)
-	}, time.Minute, 100*time.Millisecond, "%s %s", url, got)
+	}, waitsAtMost, 100*time.Millisecond, "%s %s", url, got)
 }
 
 // interrupt sends Ctrl-C and requires success.

@@ -23,7 +23,7 @@ import (
 )
 
 func TestP06FileShortageRecovers(t *testing.T) {
-	p := shortOfFiles(t, 200, 64, "2s")
+	p := shortOfFiles(t, 200, 64, 10*time.Second)
 	page := p.shows("all were scraped", func(page string) bool {
 		return strings.Count(page, "\ntrtllm_exporter_target_last_success_timestamp_seconds{") == 200
 	})
@@ -39,7 +39,7 @@ func TestP06JustEnoughFiles(t *testing.T) {
 	if os.Getenv("FAULTS") == "" {
 		t.Skip("run by make faults, takes half a minute")
 	}
-	p := shortOfFiles(t, 300, 128, "5s")
+	p := shortOfFiles(t, 300, 128, 5*time.Second)
 	p.shows("all are up", func(page string) bool { return upTargets(page) == 300 })
 	pages, peak := 0, 0.0
 	for start := time.Now(); time.Since(start) < 15*time.Second; time.Sleep(200 * time.Millisecond) {
@@ -52,9 +52,9 @@ func TestP06JustEnoughFiles(t *testing.T) {
 }
 
 // shortOfFiles runs the program with slow targets and fewer files than it would open.
-func shortOfFiles(t *testing.T, targets, files int, interval string) *process {
+func shortOfFiles(t *testing.T, targets, files int, interval time.Duration) *process {
 	t.Helper()
-	address, _ := counting(t, 100*time.Millisecond)
+	address, _ := counting(t, interval/20)
 	p := started(
 		t,
 		fixture.FreeAddress(t, "127.0.0.1"),
@@ -202,7 +202,7 @@ func TestListenerRequiresTLSAndCredentials(t *testing.T) {
 				"targets: ['127.0.0.1:1'] } ] } ]\n", "--web.config.file", fileOf(t, c.web))
 			p.client = &http.Client{
 				Transport: &http.Transport{TLSClientConfig: c.client, DisableKeepAlives: true},
-				Timeout:   10 * time.Second,
+				Timeout:   waitsAtMost,
 			}
 			if c.client != nil {
 				p.scheme = "https"
