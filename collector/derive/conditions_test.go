@@ -960,6 +960,31 @@ func TestClientsThatLeaveDoNotAcquit(t *testing.T) {
 	}
 }
 
+// TestWhatStandsWhilePausedStandsSinceItWentOn has a server that somebody pauses with requests in flight, for longer
+// than work may stand still, and that goes on or hangs afterwards.
+func TestWhatStandsWhilePausedStandsSinceItWentOn(t *testing.T) {
+	const enough = 8 // Pages after which work that does not move stands still.
+	b := newBench(t, engine.SGLang, "m")
+	page := func(tokens int) []string {
+		return []string{
+			`sglang:num_running_reqs{model_name="m"} 4`,
+			fmt.Sprintf(`sglang:realtime_tokens_total{mode="decode",model_name="m"} %d`, tokens),
+		}
+	}
+	b.page(page(10)...)
+	b.page(page(20)...)
+	b.deriver.Pause(true)
+	b.repeat(10*enough, page(20))
+	require.Zero(t, longest(b), "paused")
+	b.deriver.Pause(false)
+	b.repeat(2, page(20))
+	require.Zero(t, longest(b), "resumed, and the first page is not newer")
+	b.repeat(enough, page(20))
+	require.InDelta(t, 4, longest(b).InFlight, 0, "hung since it was resumed")
+	b.page(page(30)...)
+	require.Zero(t, longest(b), "moves")
+}
+
 // TestClientsThatLeaveOneByOne has clients each of which gives up after a while, at a server that answers
 // none of them.
 func TestClientsThatLeaveOneByOne(t *testing.T) {

@@ -66,6 +66,8 @@ type Deriver struct {
 	own    ownRequests
 	// convicted is true if a question has proven that the work stands still.
 	convicted bool
+	// paused is true while the server says that somebody paused it.
+	paused bool
 	// unmapped is the shape of what of the page no series repeats, nil before it is asked for.
 	unmapped *exposition.Shape
 	// appeared holds the counters that have appeared on a page.

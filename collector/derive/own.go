@@ -72,6 +72,10 @@ func (d *Deriver) EndOwn(model string, answered bool) {
 // restarts, or the server answers.
 func (d *Deriver) Convict(proven bool) { d.convicted = proven }
 
+// Pause tells whether the server says that somebody paused it, or put it to sleep. What stands still meanwhile stands
+// since it went on.
+func (d *Deriver) Pause(paused bool) { d.paused = paused }
+
 // pending counts own requests that the server may still count.
 type pending struct {
 	n     float64

@@ -78,9 +78,12 @@ func (d *Deriver) watchOne(k *work, s *workState) {
 		s.ours = d.own.inFlight
 	}
 	s.left = false
-	if shows && inFlight-s.ours >= k.minInFlight {
+	switch {
+	case d.paused:
+		s.spell = spell{}
+	case shows && inFlight-s.ours >= k.minInFlight:
 		s.spell.goesOn(w, inFlight, progress, k.counted && s.stepped > s.spell.began)
-	} else {
+	default:
 		d.goes(k, s, shows, moved)
 	}
 }

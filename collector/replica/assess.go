@@ -49,6 +49,7 @@ func (r *Replica) assess(failed error) {
 	s.Runbook = v.Runbook
 	s.Suspected, s.Deliberate = v.Suspected, v.Deliberate
 	r.deriver.Convict(v.Proven())
+	r.deriver.Pause(e.API.Said() == engine.SaidPaused)
 	r.setProbes(v.Probes)
 	r.updateCanaryOrder()
 }
