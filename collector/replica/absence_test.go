@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"context"
 	"errors"
 	"net"
 	"net/http"
@@ -32,6 +33,12 @@ func TestWhoIsNotThere(t *testing.T) {
 		{"its port refuses connections", failed(scrape.ReasonConnect), "down", "ready"},
 		{"no route leads to its host", connect(syscall.EHOSTUNREACH, ""), "down", "stalled"},
 		{"its address is denied", connect(errors.New("in dial.deny"), scrape.ClassDenied), "blind", "stalled"},
+		{"its server of tokens is down", connect(syscall.ECONNREFUSED, scrape.ClassLogin), "blind", "stalled"},
+		{
+			"its server of tokens hangs",
+			&scrape.Error{Reason: scrape.ReasonTimeout, Class: scrape.ClassLogin, Err: context.DeadlineExceeded},
+			"blind", "stalled",
+		},
 		{"a gateway does not reach it", refusedWith("502"), "down", "stalled"},
 		{"its name does not resolve", &scrape.Error{Reason: scrape.ReasonDNS, Err: unknown}, "down", "stalled"},
 		{"a gateway answers that it is overloaded", refusedWith("503"), "blind", "stalled"},

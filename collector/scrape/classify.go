@@ -30,6 +30,11 @@ func classify(ctx context.Context, s stage, err error) *Error {
 	if reclaimed := reclaimedFrom(ctx); reclaimed != nil {
 		return reclaimed
 	}
+	if login, ok := errors.AsType[loginError](err); ok && !errors.Is(ctx.Err(), context.Canceled) {
+		failure := *classify(ctx, s, login.error)
+		failure.Class = ClassLogin
+		return &failure
+	}
 	if failure, ok := errors.AsType[*Error](err); ok {
 		return failure
 	}

@@ -53,9 +53,11 @@ func (e *Error) explain(f *Diagnosis, u *url.URL, proto protocol) {
 		return
 	case protocolUnknown, protocolHTTP:
 	}
-	if e.Reason == ReasonTLS {
+	switch {
+	case e.Class == ClassLogin: // The server was not asked.
+	case e.Reason == ReasonTLS:
 		e.byClass(f, u)
-	} else {
+	default:
 		f.What, f.Do = e.byReason(u)
 	}
 	if e.Reason == ReasonHTTPStatus && (e.Class == "401" || e.Class == "403") {

@@ -115,11 +115,11 @@ func (r Reason) Unanswered() bool {
 
 // Unanswered reports whether nothing answers at the address.
 func (e *Error) Unanswered() bool {
-	return e != nil && e.Reason.Unanswered() && e.Class != ClassPage
+	return e != nil && e.Reason.Unanswered() && e.Class != ClassPage && e.Class != ClassLogin
 }
 
-// Denied reports whether no request was sent, since the exporter must not use the address.
-func (e *Error) Denied() bool { return e != nil && e.Class == ClassDenied }
+// Denied reports whether no request was sent, since the exporter must not use the address or has no token for it.
+func (e *Error) Denied() bool { return e != nil && (e.Class == ClassDenied || e.Class == ClassLogin) }
 
 // ServerError reports whether the answer had a status that means a failure of the server.
 func (e *Error) ServerError() bool {
@@ -129,7 +129,7 @@ func (e *Error) ServerError() bool {
 // Withheld reports whether a server answered the scrape and withheld its page, because a credential or a
 // certificate is missing, or the path, port or protocol is wrong. A status that may pass, such as 503, does not count.
 func (e *Error) Withheld() bool {
-	if e == nil {
+	if e == nil || e.Denied() {
 		return false
 	}
 	switch e.Reason { //nolint:exhaustive // The others do not show that a server answered, or whose fault it is.
@@ -142,7 +142,7 @@ func (e *Error) Withheld() bool {
 	return false
 }
 
-// Classes of ReasonTLS, ClassDenied of ReasonConnect, and ClassSlow of ReasonResource.
+// Classes of ReasonTLS, ClassDenied of ReasonConnect, ClassSlow of ReasonResource, and ClassLogin of any reason.
 const (
 	ClassExpired    = "expired"     // The certificate is expired or not valid yet.
 	ClassName       = "name"        // The certificate is for another host.
@@ -154,5 +154,6 @@ const (
 	ClassHandshake  = "handshake"   // The handshake failed in another way.
 	ClassDenied     = "denied"      // The address is in dial.deny.
 	ClassSlow       = "slow"        // Others waited for the connection of a server that had not answered yet.
+	ClassLogin      = "login"       // A server of tokens failed, and the server itself was not asked.
 	ClassPage       = "page"        // The server answers other requests.
 )

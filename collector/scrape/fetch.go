@@ -170,8 +170,8 @@ func (f *Fetcher) wantsTLS(ctx context.Context, scrapeErr error) error {
 // mayBeTLS reports whether a TLS server may have caused the failure of a plain request: most end
 // the connection, send an alert, or answer 400.
 func mayBeTLS(failure *Error) bool {
-	return failure.Reason == ReasonReset || failure.Reason == ReasonProtocol ||
-		failure.Reason == ReasonHTTPStatus && failure.Class == "400"
+	return !failure.Denied() && (failure.Reason == ReasonReset || failure.Reason == ReasonProtocol ||
+		failure.Reason == ReasonHTTPStatus && failure.Class == "400")
 }
 
 // scrape requests one page. Requests that follow it count neither in its duration nor in its age.

@@ -20,8 +20,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"gopkg.in/yaml.v3"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/lane"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
 // echo answers 500 with the whole request.
@@ -408,15 +410,14 @@ func TestOAuth2FaultReasons(t *testing.T) {
 		script  func(*peer)
 		timeout time.Duration
 		reason  scrape.Reason
-		class   string
 		text    string
 	}{
 		{
-			"refused", tokenServer, ample, scrape.ReasonHTTPStatus, "401",
+			"refused", tokenServer, ample, scrape.ReasonHTTPStatus,
 			`oauth2.token_url answered 401, error "invalid_client"; check client_id`,
 		},
-		{"hangs", (*peer).wait, hang, scrape.ReasonTimeout, "", "raise scrape_timeout"},
-		{"closes", (*peer).reset, ample, scrape.ReasonReset, "", "oauth2.token_url: "},
+		{"hangs", (*peer).wait, hang, scrape.ReasonTimeout, "raise scrape_timeout"},
+		{"closes", (*peer).reset, ample, scrape.ReasonReset, "oauth2.token_url: "},
 		{
 			"repeats the secret",
 			replies(
@@ -426,17 +427,17 @@ func TestOAuth2FaultReasons(t *testing.T) {
 					`{"error":"no client has hunter2hunter2"}`,
 				),
 			),
-			ample, scrape.ReasonHTTPStatus, "400", `error "no client has <secret>"`,
+			ample, scrape.ReasonHTTPStatus, `error "no client has <secret>"`,
 		},
 		{
 			"redirects",
 			replies(answer("302 Found", "Location: /x\r\n", "")),
-			ample, scrape.ReasonHTTPStatus, "302", "oauth2.token_url answered 302",
+			ample, scrape.ReasonHTTPStatus, "oauth2.token_url answered 302",
 		},
 		{
 			"says nothing of use",
 			replies(answer("200 OK", "Content-Type: application/json\r\n", "{}")),
-			ample, scrape.ReasonProtocol, "", "oauth2",
+			ample, scrape.ReasonProtocol, "oauth2",
 		},
 	}
 	for _, c := range cases {
@@ -457,10 +458,27 @@ func TestOAuth2FaultReasons(t *testing.T) {
 				}
 			})
 			_, err := scrapeWithin(t, client, server.url, c.timeout)
-			requireFailure(t, err, c.reason, c.class, c.text)
+			requireFailure(t, err, c.reason, scrape.ClassLogin, c.text)
 			require.NotContains(t, err.Error(), "hunter2")
 			require.Empty(t, server.requests())
 		})
+	}
+}
+
+// What a server of tokens answers says nothing of the server of the page, which nobody asked.
+func TestStatusOfLoginIsNotThatOfPage(t *testing.T) {
+	for _, status := range []string{"400 Bad Request", "401 Unauthorized", "404 Not Found", "503 Unavailable"} {
+		login := serve(t, nil, replies(answer(status, "Content-Type: application/json\r\n", `{"error":"invalid_client"}`)))
+		server := serve(t, nil, replies(answer("200 OK", "", page)))
+		f := scrape.Fetcher{
+			Target:  &target.Target{Engine: "triton", MetricsURL: server.url, Timeout: ample},
+			Scraper: newClient(t, func(c *scrape.Config) { c.OAuth2 = &promconfig.OAuth2{ClientID: "id", TokenURL: login.url} }),
+			Fetched: scrape.Fetched{Server: scrape.NewServer(engine.BuiltIn(), "triton"), Start: time.Now()},
+		}
+		f.Server.URL = server.url
+		got := f.Fetch(t.Context(), nil)
+		requireFailure(t, got.Err, scrape.ReasonHTTPStatus, scrape.ClassLogin, "oauth2.token_url answered "+status[:3])
+		require.Empty(t, server.requests())
 	}
 }
 
@@ -478,7 +496,7 @@ func TestHangingTokenEndsWithTimeout(t *testing.T) {
 		}()
 	}
 	for range 20 {
-		requireFailure(t, <-done, scrape.ReasonTimeout, "", "raise scrape_timeout")
+		requireFailure(t, <-done, scrape.ReasonTimeout, scrape.ClassLogin, "raise scrape_timeout")
 	}
 }
 

@@ -135,6 +135,11 @@ func (s *tokenSource) login(ctx context.Context) (*oauth2.Token, error) {
 	return token, nil
 }
 
+// loginError is why there is no token for a request.
+type loginError struct{ error }
+
+func (e loginError) Unwrap() error { return e.error }
+
 type tokenTransport struct {
 	source *tokenSource
 	next   http.RoundTripper
@@ -143,7 +148,7 @@ type tokenTransport struct {
 func (t *tokenTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	token, err := t.source.get(req.Context())
 	if err != nil {
-		return nil, err
+		return nil, loginError{err}
 	}
 	req = req.Clone(req.Context())
 	token.SetAuthHeader(req)

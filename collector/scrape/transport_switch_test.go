@@ -48,7 +48,7 @@ func TestSwitchOfProtocol(t *testing.T) {
 			c.OAuth2 = &promconfig.OAuth2{ClientID: "id", TokenURL: server.url}
 		})
 		_, err := scrapeWithin(t, client, "http://127.0.0.1:1/metrics", ample)
-		requireFailure(t, err, scrape.ReasonProtocol, "", "switches to another protocol")
+		requireFailure(t, err, scrape.ReasonProtocol, scrape.ClassLogin, "switches to another protocol")
 	})
 	require.NotEmpty(t, server.requests())
 }
