@@ -105,6 +105,16 @@ func tiers() []scenario {
 			e := f.exporter("e", up)
 			e.disaggregated(ready, ready.becomes(0, "draining").becomes(1, "").becomes(40, "starting").becomes(46, "ready"))
 		}, tickets: []string{"LLMPoolGone"}},
+		{name: "all that sleep are woken, serve, and three minutes later crash and start again", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.has("p", always(2))
+			life := stays("unserved").becomes(-3, "ready").becomes(0, "starting")
+			for i := range 2 {
+				s := &server{pool: "p", replica: strconv.Itoa(i)}
+				e.sees(s, life)
+				e.write("llm_server_engine_awake", s.labels("model_id", "m"), from(-3, 1, always(0)))
+			}
+		}, pages: map[string]int{"LLMPoolDown": 2}},
 		{
 			name:    "all replicas drain, and do not end",
 			build:   func(f *fleet) { f.exporter("e", up).pool("p", 3, ready.becomes(0, "draining")) },
