@@ -216,16 +216,19 @@ type recording struct {
 	reader    *account.Reader
 }
 
-// startTimeout is how long a recording waits for servers without a page: it begins without them.
+// startTimeout is how long a recording waits for servers without a page: it begins without those that were asked by then.
 const startTimeout = 5 * time.Second
 
 // begin waits until every server has a page, of which the latest is the first that counts, and a name of its own.
 func (r *recording) begin(ctx context.Context) error {
 	var pages int
 	var without, others []string
-	r.until(ctx, startTimeout+r.interval, func() bool {
+	begun := time.Now()
+	r.until(ctx, forever, func() bool {
 		pages, without, others = r.reader.Answered()
-		return r.collector.Ready() && pages+len(others) > 0 && len(without) == 0 && r.collector.Settled()
+		asked, _ := r.reader.ReadSince(begun)
+		return asked && time.Since(begun) > startTimeout+r.interval ||
+			r.collector.Ready() && pages+len(others) > 0 && len(without) == 0 && r.collector.Settled()
 	})
 	without = slices.Concat(without, others)
 	refused := r.collector.Refused()
