@@ -216,7 +216,7 @@ type recording struct {
 	reader    *account.Reader
 }
 
-// startTimeout is how long a recording waits for servers without a page: it begins without those that were asked by then.
+// startTimeout is how long a recording waits for servers without a page. It begins without those that were asked.
 const startTimeout = 5 * time.Second
 
 // begin waits until every server has a page, of which the latest is the first that counts, and a name of its own.
