@@ -24,10 +24,9 @@ const (
 	maxStart = 200 * time.Millisecond
 )
 
-// Budget limits how much of a resource all pools together use at once: connections, memory, or
-// first scrapes. Requests that need more than is free wait in the order of their lines, and of their arrival. While
-// any waits, idle connections are closed and overdue leases reclaimed, the oldest first. It is
-// safe for concurrent use.
+// Budget limits how much of a resource all pools together use at once: connections, memory, or first scrapes. Requests
+// that need more than is free wait in the order of their lines, and of their arrival. While any waits, idle connections
+// are closed and overdue leases reclaimed, the oldest first. It is safe for concurrent use.
 type Budget struct {
 	limit int64
 	// interval is the time between two attempts to reclaim leases. A request that loses its
