@@ -135,7 +135,7 @@ func TestBodyFaultReasons(t *testing.T) {
 			"B14 JSON",
 			answer("200 OK", "Content-Type: application/json\r\n", "[]"),
 			scrape.ReasonContentType,
-			"check metrics_path and the server's release; the page of a trtllm-serve is /prometheus/metrics",
+			"check metrics_path and the server's release: the page of a trtllm-serve is /prometheus/metrics",
 		},
 		{
 			"protobuf",

@@ -25,8 +25,8 @@ const (
 )
 
 // Budget limits how much of a resource all pools together use at once: connections, memory, or first scrapes. Requests
-// that need more than is free wait in the order of their lines, and of their arrival. While any waits, idle connections
-// are closed and overdue leases reclaimed, the oldest first. It is safe for concurrent use.
+// that need more than is free wait in lines, which take turns, in the order of their arrival. While any waits, idle
+// connections are closed and overdue leases reclaimed, the oldest first. It is safe for concurrent use.
 type Budget struct {
 	limit int64
 	// interval is the time between two attempts to reclaim leases. A request that loses its
@@ -59,7 +59,8 @@ type lease struct {
 	cancel context.CancelCauseFunc
 }
 
-// Line is where a request waits while not all can be sent at once: the first of a line waits in the line before.
+// Line is where a request waits while not all can be sent at once. Lines take turns, so that however many wait in one,
+// the others go on.
 type Line int
 
 // Lines by the last scrape of the server.
@@ -67,7 +68,7 @@ const (
 	LineAnswers Line = iota // It answered with its page.
 	LineUnknown             // It was not asked, or answered otherwise.
 	LineHangs               // It was asked, and did not answer.
-	lines       = iota - 1
+	lines       = iota
 )
 
 // LineOf returns the line of a server whose last scrape succeeded, or failed for a reason if there was one.
@@ -103,14 +104,17 @@ func (l *lease) suspend() {
 }
 
 func newBudget(limit int64, reclaimed *Error) *Budget {
-	return &Budget{
+	b := &Budget{
 		limit:     limit,
 		interval:  reclaimInterval,
 		reclaimed: reclaimed,
 		free:      semaphore.NewWeighted(limit),
-		lines:     [lines]*semaphore.Weighted{semaphore.NewWeighted(1), semaphore.NewWeighted(1)},
 		leases:    make(map[*lease]struct{}),
 	}
+	for line := range b.lines {
+		b.lines[line] = semaphore.NewWeighted(1)
+	}
+	return b
 }
 
 // NewStarts returns a budget of first scrapes.
@@ -208,16 +212,13 @@ func (b *Budget) acquire(ctx context.Context, n int64, l *lease) bool {
 	return true
 }
 
-// wait acquires n once nobody is before it in its line, and then in those before.
+// wait acquires n once nobody is before it in its line: the first of each line wait for what is free, one after another.
 func (b *Budget) wait(ctx context.Context, line Line, n int64) bool {
-	if line == LineAnswers {
-		return b.free.Acquire(ctx, n) == nil
-	}
-	if b.lines[line-1].Acquire(ctx, 1) != nil {
+	if b.lines[line].Acquire(ctx, 1) != nil {
 		return false
 	}
-	defer b.lines[line-1].Release(1)
-	return b.wait(ctx, line-1, n)
+	defer b.lines[line].Release(1)
+	return b.free.Acquire(ctx, n) == nil
 }
 
 // join registers a lease to be reclaimed when overdue, until leave is called.

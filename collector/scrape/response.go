@@ -73,8 +73,8 @@ func checkContentType(contentType string) *Error {
 		return failf(ReasonContentType, "", "the response is HTML (%q); check metrics_path, and whether a proxy "+
 			"answers with a login page", contentType)
 	case media == "application/json", strings.HasSuffix(media, "+json"):
-		return failf(ReasonContentType, "", "the response is JSON (%q), and a page is text: check metrics_path "+
-			"and the server's release; the page of a trtllm-serve is /prometheus/metrics, from TensorRT-LLM 1.1 on with "+
+		return failf(ReasonContentType, "", "the response is JSON (%q), not text; check metrics_path and the server's "+
+			"release: the page of a trtllm-serve is /prometheus/metrics, from TensorRT-LLM 1.1 on with "+
 			"return_perf_metrics: true", contentType)
 	case strings.Contains(media, "protobuf"):
 		return failf(ReasonContentType, "", "the response is protobuf (%q); only text is supported: have the "+
