@@ -206,8 +206,8 @@ type others struct {
 }
 
 // denial is what a router serves while it says that it has no worker, a worker that says it is not ready, or a server
-// whose API is closed. Requests in flight when that began may end well nevertheless. When more do or, where nobody knows
-// how many those were, when they took less than the time since, some came afterwards.
+// whose API is closed. Requests in flight when that began may end well nevertheless. When more do or, where nobody
+// knows how many those were, when they took less than the time since, some came afterwards.
 type denial struct {
 	baseline
 

@@ -212,7 +212,7 @@ func (b *Budget) acquire(ctx context.Context, n int64, l *lease) bool {
 	return true
 }
 
-// wait acquires n once nobody is before it in its line: the first of each line wait for what is free, one after another.
+// wait acquires n once nobody is before it in its line: the first of each line wait for what is free, in turn.
 func (b *Budget) wait(ctx context.Context, line Line, n int64) bool {
 	if b.lines[line].Acquire(ctx, 1) != nil {
 		return false

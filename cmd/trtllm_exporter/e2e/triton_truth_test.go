@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
 )
 
 // paceOfTruth is the iteration time of the compared executors, four times that of other
@@ -70,7 +72,7 @@ func TestTritonDerivedValuesAreTrue(t *testing.T) {
 	}
 	rows := k.measure(t, levels...)
 	if !t.Failed() {
-		requireDocumented(t, k.kind, rows, *updateTruth)
+		requireDocumented(t, k.kind, rows, fixture.Updating())
 	}
 }
 

@@ -11,10 +11,7 @@ import (
 	"time"
 )
 
-var (
-	updateTruth = flag.Bool("update", false, "write the errors measured against the server into docs/dev/accuracy.md")
-	loadFor     = flag.Duration("load", time.Minute, "how long each level of load lasts")
-)
+var loadFor = flag.Duration("load", time.Minute, "how long each level of load lasts")
 
 // warmUp is how long the load runs before the exporter starts.
 const warmUp = 4 * time.Second

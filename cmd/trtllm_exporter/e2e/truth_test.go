@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
 )
 
 // activeLimit is the request limit of the executor of tools/triton/models.
@@ -98,7 +100,7 @@ func (k *counting) compared(t *testing.T, w *watcher, l level, ended time.Time) 
 		}
 	}
 	late := c.ledger.late()
-	if fewest := int(loadFor.Seconds() / 2); !*updateTruth && (late >= mostLate || len(all) < fewest) {
+	if fewest := int(loadFor.Seconds() / 2); !fixture.Updating() && (late >= mostLate || len(all) < fewest) {
 		t.Skipf("the machine is too busy to compare more than totals: %d scrapes of at least %d were seen, "+
 			"and a request that fails at once took %s", len(all), fewest, late)
 	}

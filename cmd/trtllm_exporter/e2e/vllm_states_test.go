@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
+	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
 )
 
 // Titles of processes: those of vLLM that schedule and compute, and that of SGLang which does both.
@@ -299,7 +300,7 @@ func documented(stopped string, allowed time.Duration) act {
 	return func(l *life) {
 		file, head, table, tail := documentedTable(l.t, "stalls")
 		key := fmt.Sprintf("| %s | %s |", l.client.name, stopped)
-		if *updateTruth {
+		if fixture.Updating() {
 			require.LessOrEqual(l.t, l.took, allowed, "time until %s was judged stalled", l.client.name)
 			row := fmt.Sprintf("%s %.1f s | %.1f s |\n", key, l.took.Seconds(), allowed.Seconds())
 			var lines []string

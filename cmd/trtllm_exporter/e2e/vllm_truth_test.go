@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
 )
 
 // engineCounting describes what vLLM and SGLang have in common.
@@ -87,7 +89,7 @@ func (k *counting) measureEngine(t *testing.T) {
 		})...)
 	}
 	if !t.Failed() {
-		requireDocumented(t, k.kind, rows, *updateTruth)
+		requireDocumented(t, k.kind, rows, fixture.Updating())
 	}
 }
 
