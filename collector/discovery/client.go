@@ -35,8 +35,8 @@ func clientOf(d promdiscovery.Discoverer) *http.Client {
 const maxError = 64 << 10
 
 // careful is the transport of a source. It follows redirects within a host: another one may be a metadata service, and
-// clients send it the headers of the configuration. It limits answers, and hides secrets in those that
-// are errors before a client cuts them: the start of a secret cannot be told from another text.
+// clients send it the headers of the configuration. It limits answers, and hides secrets in those that are errors
+// before a client cuts them: the start of a secret cannot be told from another text.
 type careful struct {
 	http.RoundTripper
 

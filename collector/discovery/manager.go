@@ -36,7 +36,7 @@ const (
 
 type source struct {
 	key string
-	// elsewhere has what the source is asked with and the configuration has not.
+	// elsewhere has what requests to the source need that is not in the configuration.
 	elsewhere  secret.Elsewhere
 	discoverer promdiscovery.Discoverer
 	// client counts the failures of a source whose client logs them elsewhere; nil for others.

@@ -159,8 +159,8 @@ func TestHangingTargetsTakeNoConnectionFromOthers(t *testing.T) {
 	})
 }
 
-// Far more targets hang than there are connections, so that not even all of those can be asked in time.
-func TestTargetsThatAnsweredComeFirst(t *testing.T) {
+// Far more targets hang than there are connections. The others have turns of their own.
+func TestLinesOfTargetsTakeTurns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const rounds = 12

@@ -75,7 +75,7 @@ type Client struct {
 	fresh      http.RoundTripper
 	transports []http.RoundTripper
 	dial       dialFunc
-	// signer adds the credentials to a request without sending it; elsewhere has those that the configuration has not.
+	// signer adds the credentials to a request without sending it; elsewhere has those not in the configuration.
 	signer    http.RoundTripper
 	elsewhere secret.Elsewhere
 	guard     *guard
@@ -127,7 +127,7 @@ func (r *Resources) client(cfg Config, logger *slog.Logger, dialer func(controlF
 	if c.fresh, err = c.roundTripper(&cfg, notIdle, token); err != nil {
 		return nil, err
 	}
-	c.signer = c.elsewhere.Transport(credentials(&cfg, unsent{}, token))
+	c.signer = c.elsewhere.Checked(credentials(&cfg, unsent{}, token))
 	r.connections.Add(c)
 	if cfg.TLS.InsecureSkipVerify {
 		logger.Warn("Certificates of targets are not verified", "key", "tls_config.insecure_skip_verify")
@@ -141,7 +141,7 @@ func (c *Client) roundTripper(cfg *Config, idle time.Duration, token *tokenSourc
 		return nil, err
 	}
 	c.transports = append(c.transports, base)
-	return c.elsewhere.Transport(credentials(cfg, base, token)), nil
+	return c.elsewhere.Checked(credentials(cfg, base, token)), nil
 }
 
 // Secrets returns what must not be shown of what a server sends.

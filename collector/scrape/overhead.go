@@ -41,11 +41,11 @@ func (o *overhead) received(n int) error {
 // delivered counts a part of a body. A frame may be many times as long as its part.
 func (o *overhead) delivered(n int) { o.allowed.Add(16 * int64(n)) }
 
-// watch adds a trace to a request that finds the connection it is sent over, and returns where to count the body of
-// the answer.
+// watch adds a trace to a request that notes its credentials when they are sent and finds the connection it is
+// sent over, and returns where to count the body of the answer.
 func (c *Client) watch(req *http.Request) (watched *http.Request, of func() *overhead) {
 	var found atomic.Pointer[overhead]
-	trace := &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) {
+	trace := &httptrace.ClientTrace{WroteHeaderField: c.elsewhere.Note, GotConn: func(got httptrace.GotConnInfo) {
 		if counted := countedBelow(got.Conn); counted != nil {
 			counted.overhead.begin(int64(c.config.Limits.Headers))
 			found.Store(&counted.overhead)

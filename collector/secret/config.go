@@ -178,8 +178,31 @@ func (e Elsewhere) Note(name string, values []string) {
 	}
 }
 
-// Transport returns a transport for clients that read the files for each request.
-func (e Elsewhere) Transport(next http.RoundTripper) http.RoundTripper { return noting{next, e} }
+// Checked returns a transport for clients that read the files for each request: they are checked before.
+func (e Elsewhere) Checked(next http.RoundTripper) http.RoundTripper {
+	if len(e.files) == 0 {
+		return next
+	}
+	return checking{next, e}
+}
+
+type checking struct {
+	http.RoundTripper
+
+	Elsewhere
+}
+
+func (c checking) RoundTrip(r *http.Request) (*http.Response, error) {
+	if err := c.Check(); err != nil {
+		return nil, err
+	}
+	return c.RoundTripper.RoundTrip(r)
+}
+
+// Transport returns such a transport that notes credentials, too, when they are sent.
+func (e Elsewhere) Transport(next http.RoundTripper) http.RoundTripper {
+	return noting{e.Checked(next), e}
+}
 
 type noting struct {
 	http.RoundTripper
@@ -188,9 +211,6 @@ type noting struct {
 }
 
 func (n noting) RoundTrip(r *http.Request) (*http.Response, error) {
-	if err := n.Check(); err != nil {
-		return nil, err
-	}
 	trace := &httptrace.ClientTrace{WroteHeaderField: n.Note}
 	return n.RoundTripper.RoundTrip(r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))
 }
