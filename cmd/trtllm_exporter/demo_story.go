@@ -24,6 +24,7 @@ const (
 	mismatchTime  = 11 * time.Minute
 	pauseTime     = 10 * time.Second
 	patience      = 60 * time.Second
+	answerTime    = 10 * time.Second
 	pollInterval  = 200 * time.Millisecond
 )
 
@@ -154,7 +155,7 @@ func recovered(ctx context.Context, r *simulate.Replica, before simulate.Truth) 
 
 // readiness returns what the server itself answers about its readiness.
 func (s *story) readiness(ctx context.Context, key string) string {
-	ctx, cancel := context.WithTimeout(ctx, pauseTime)
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	ready, known := s.exporter.collector.Readiness(ctx, key)
 	switch {

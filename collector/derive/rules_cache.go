@@ -208,8 +208,8 @@ func (v *View) stated(m *Model) statedCache {
 	return m.cache
 }
 
-// statedCache reads the labels of a cache config. All ranks must have the same labels. If layers of
-// several kinds share blocks, their sizes do not tell how many tokens fit: the label is that of one kind.
+// statedCache reads the labels of a cache config. All ranks must have the same labels. Where several
+// kinds of layers share the blocks, the size of a block is that for one kind and does not tell how many tokens fit.
 func (ix *index) statedCache(m *Model) (c statedCache) {
 	groups := m.groups(engine.CacheStated)
 	if len(groups) == 0 {

@@ -121,9 +121,9 @@ func (ix *index) arrivalWorks(m *Model) []work {
 	return works
 }
 
-// arrivals returns works with their requests in flight, and which of these end well: those that an API says are open,
-// or else, for each counter of requests that arrive, those that are not among the ones which ended. Ends are those of
-// the whole model.
+// arrivals returns works with their requests in flight: the requests that an API says are open or, if it does not say
+// so, for each counter of arrivals, the requests that arrived and have not ended. Ends counts the model's requests that
+// ended well.
 func (ix *index) arrivals(m *Model, ends []*tally) (all []work) {
 	add := func(requests requestsNow, counted bool) {
 		all = append(all, work{
